@@ -89,11 +89,11 @@ def read_isolated(reader: Reader, data: bytes, name: str) -> bytes:
     return content
 
 
-def answer_reader(prepare: Callable[[], None], read: Callable[[bytes, str], bytes]) -> None:
+def answer_reader(prepare: Callable[[bytes], None], read: Callable[[bytes, str], bytes]) -> None:
     """Read what the parent sends, as the worker of a reader.
 
     Args:
-        prepare: Imports all that is needed, before the process gives up its rights.
+        prepare: Imports all that the bytes need, before the process gives up its rights.
         read: Returns what is made of the bytes of a file with a name.
     """
 
@@ -101,7 +101,7 @@ def answer_reader(prepare: Callable[[], None], read: Callable[[bytes, str], byte
         name, data = _split_head(request)
         bound_memory(_LEAST_MEMORY, _MEMORY_PER_BYTE, len(data))
         try:
-            prepare()
+            prepare(data)
             give_up_rights()
             return _with_head(None, read(data, name))
         except ShardyError as error:

@@ -20,7 +20,15 @@ _PATIENCE = 10.0
 
 
 class ChildError(Exception):
-    """A process that gave no answer."""
+    """A process that gave no answer.
+
+    Attributes:
+        stderr: What it wrote to standard error.
+    """
+
+    def __init__(self, message: str, stderr: str) -> None:
+        super().__init__(message)
+        self.stderr = stderr
 
 
 class ChildDied(ChildError):
@@ -28,24 +36,18 @@ class ChildDied(ChildError):
 
     Attributes:
         code: Its exit code, negative for a signal.
-        stderr: What it wrote to standard error.
     """
 
     def __init__(self, code: int, stderr: str) -> None:
-        super().__init__(describe_crash(code, stderr))
-        self.code, self.stderr = code, stderr
+        super().__init__(describe_crash(code, stderr), stderr)
+        self.code = code
 
 
 class ChildTimeout(ChildError):
-    """A process that was ended because it took too long.
-
-    Attributes:
-        stderr: What it wrote to standard error.
-    """
+    """A process that was ended because it took too long."""
 
     def __init__(self, seconds: float, stderr: str) -> None:
-        super().__init__(f"no answer within {seconds:g} seconds")
-        self.stderr = stderr
+        super().__init__(f"no answer within {seconds:g} seconds", stderr)
 
 
 class Child:
@@ -163,7 +165,7 @@ class Child:
 
 
 def ask_once(worker: str, request: bytes, *, seconds: float, show: ShowStep | None = None) -> bytes:
-    """Return the answer of a process that is started for one request, and ended behind it; see `Child.ask`.
+    """Return the answer of a process that is started for one request, and ended after it; see `Child.ask`.
 
     Raises:
         ChildError: there is no answer.

@@ -1,4 +1,4 @@
-"""What runs in a process that works for another one: it answers requests until there are no more.
+"""Serving of requests in a process that works for another one, until there are no more.
 
 A request is the seconds that it may take, its length and its bytes. An answer is a byte that says what it is, a step of
 the work or the answer itself, its length and its bytes.
@@ -14,7 +14,7 @@ import struct
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import BinaryIO, Protocol
+from typing import IO, Protocol
 
 from shardy_py.processes.orphans import end_with_parent
 
@@ -70,19 +70,19 @@ def serve(answer: Callable[[bytes, ShowStep], bytes], *, idle_seconds: int = 0) 
         send(answers, answer(request, show), kind=ANSWER)
 
 
-def send_request(pipe: BinaryIO, data: bytes, seconds: float) -> None:
+def send_request(pipe: IO[bytes], data: bytes, seconds: float) -> None:
     """Write a request."""
     send(pipe, data, kind=_SECONDS.pack(seconds))
 
 
-def send(pipe: BinaryIO, data: bytes, *, kind: bytes) -> None:
+def send(pipe: IO[bytes], data: bytes, *, kind: bytes) -> None:
     """Write a message."""
     pipe.write(kind + _LENGTH.pack(len(data)))
     pipe.write(data)
     pipe.flush()
 
 
-def receive(pipe: BinaryIO) -> bytes | None:
+def receive(pipe: IO[bytes]) -> bytes | None:
     """Return a message, or None where the pipe ends before the end of one."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from importlib import import_module
 
 from shardy_py.frontends.isolation import answer_reader
@@ -13,9 +14,13 @@ def main() -> None:
     answer_reader(_prepare, _parse)
 
 
-def _prepare() -> None:
+def _prepare(data: bytes) -> None:
     import_module("shardy_py.frontends.mlir.importer")
-    import_module("shardy_py.frontends.mlir.load")
+    load = import_module("shardy_py.frontends.mlir.load")
+    if load.is_serialized_export(data):
+        # Without JAX the error is that of reading.
+        with suppress(ImportError):
+            import_module("jax._src.export.serialization")
 
 
 def _parse(data: bytes, name: str) -> bytes:

@@ -17,7 +17,7 @@ from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.frontends.isolation import answer_reader
 
 _SIZE_NODES = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword, ast.UnaryOp, ast.USub)
-"""What the text of a size may consist of: constructors of sympy and their arguments, ``Symbol('s0', integer=True)``."""
+"""Parts of the text of a size: constructors of sympy and their arguments, ``Symbol('s0', integer=True)``."""
 _CONSTRUCTOR = re.compile(r"(?!.*__)[A-Z]\w*", re.ASCII)
 _NAME = re.compile(r"[\w.:]*", re.ASCII)
 _FORCED, _FORBIDDEN = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
@@ -32,7 +32,7 @@ def main() -> None:
     answer_reader(_prepare, _read)
 
 
-def _prepare() -> None:
+def _prepare(data: bytes) -> None:
     """Import PyTorch, and take the ways from it in which a file can give code."""
     from shardy_py.frontends.torch.load import import_torch
 

@@ -13,7 +13,7 @@ def main() -> None:
     answer_reader(_prepare, _read)
 
 
-def _prepare() -> None:
+def _prepare(data: bytes) -> None:
     import_module("shardy_py.frontends.xdsl.importer")
     import_module("shardy_py.frontends.xdsl.load")
 

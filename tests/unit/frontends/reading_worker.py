@@ -13,7 +13,7 @@ def main() -> None:
     answer_reader(_prepare, _read)
 
 
-def _prepare() -> None:
+def _prepare(data: bytes) -> None:
     import pickle
     import socket
     import subprocess  # noqa: F401
