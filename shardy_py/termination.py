@@ -63,3 +63,20 @@ def unwind_on_termination() -> Iterator[None]:
         if signal.getsignal(error.number) is signal.SIG_DFL:
             os.kill(os.getpid(), error.number)
         raise
+
+
+@contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """Raise the interrupt of a user after a block in place of within it, for libraries that do not survive one."""
+    held: list[int] = []
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if held:
+        raise KeyboardInterrupt
