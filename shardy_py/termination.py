@@ -10,11 +10,17 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+_LONGEST_IMPORT = 10.0
+"""The seconds that an interrupt waits for the end of an import."""
+_PAUSE = 0.02
+"""The seconds between two looks at whether an import has ended."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -65,18 +71,34 @@ def unwind_on_termination() -> Iterator[None]:
         raise
 
 
-@contextmanager
-def hold_interrupts() -> Iterator[None]:
-    """Raise the interrupt of a user after a block in place of within it, for libraries that do not survive one."""
-    held: list[int] = []
+def interrupt_between_imports() -> None:
+    """Let the interrupt of a user wait for the end of an import, for a process that runs a command.
+
+    Libraries in C++ do not survive an exception while they register their classes, and numpy hides one. An import that
+    takes longer than ten seconds is interrupted.
+    """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_default or threading.current_thread() is not threading.main_thread():
-        yield
+    if not is_default or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         return
-    signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if held:
+    first: list[float] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        first.append(time.monotonic())
+        if _is_importing(frame) and first[-1] - first[0] < _LONGEST_IMPORT:
+            signal.setitimer(signal.ITIMER_REAL, _PAUSE)
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        first.clear()
         raise KeyboardInterrupt
+
+    # Not a thread that sends the signal again: the interrupted code may hold the locks that its start needs.
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False

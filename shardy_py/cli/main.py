@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 from shardy_py.cli.exit_codes import INTERRUPTED
 from shardy_py.processes.safe_path import SAFE_PATH
+from shardy_py.termination import interrupt_between_imports
 
 _NEEDED = ("click", "rich")
 
@@ -39,6 +40,7 @@ def main() -> None:
 
 def begin_process() -> None:
     """Prepare a process that runs one command, and nothing else."""
+    interrupt_between_imports()
     # Of whatever library starts another Python: nothing of the current folder runs in it.
     os.environ[SAFE_PATH] = "1"
     # The process ends without looking for garbage in all that it has, a sixth of a short command. Triton, which comes
@@ -48,7 +50,7 @@ def begin_process() -> None:
 
 def end_process() -> None:
     """Let an interrupt end the process at once, now that the command is done: Python would print a traceback."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if callable(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

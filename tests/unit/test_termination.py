@@ -7,27 +7,62 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from shardy_py.termination import Terminated, hold_interrupts, raise_on_termination, unwind_on_termination
+from shardy_py import termination
+from shardy_py.termination import (
+    Terminated,
+    interrupt_between_imports,
+    raise_on_termination,
+    unwind_on_termination,
+)
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 
-def test_an_interrupt_waits_for_the_end_of_a_block() -> None:
-    """What a block has begun is complete, and the interrupt comes after it."""
-    steps: list[str] = []
+IMPORTING = """
+import signal, sys
+from shardy_py.termination import interrupt_between_imports
+interrupt_between_imports()
+try:
+    import slow_module
+    import time
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("interrupted", "slow_module" in sys.modules and slow_module.is_complete)
+"""
 
-    def work() -> None:
-        with hold_interrupts():
-            signal.raise_signal(signal.SIGINT)
-            steps.append("complete")
 
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    assert steps == ["complete"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+def test_an_interrupt_waits_for_the_end_of_an_import(tmp_path: Path) -> None:
+    """The module is complete when it comes, although it asks for nothing itself."""
+    (tmp_path / "slow_module.py").write_text(
+        "import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(0.2)\nis_complete = True\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING], env=environment, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.stdout, done.stderr) == ("interrupted True\n", "")
+
+
+def test_an_import_without_an_end_is_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It does not hold the user for ever."""
+    monkeypatch.setattr(termination, "_LONGEST_IMPORT", 0.1)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "endless_module.py").write_text(
+        "import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        termination.interrupt_between_imports()
+        with pytest.raises(KeyboardInterrupt):
+            import_module("endless_module")
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -66,7 +101,8 @@ def test_threads_change_no_handlers() -> None:
     handlers: list[object] = []
 
     def look() -> None:
-        with unwind_on_termination(), hold_interrupts():
+        with unwind_on_termination():
+            interrupt_between_imports()
             handlers.append((signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)))
 
     before = (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))

@@ -12,7 +12,6 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.bindings import import_bindings
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
 from shardy_py.ir.frontend import Frontend, PrintedName
-from shardy_py.termination import hold_interrupts
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -37,10 +36,7 @@ __all__ = [
 
 def _require_jaxlib() -> None:
     try:
-        # An exception while a library in C++ registers its classes ends the process.
-        with hold_interrupts():
-            import_bindings()
-            from shardy_py.frontends.mlir import context  # noqa: F401
+        import_bindings()
     except ImportError as error:
         raise UnsupportedError(
             Diagnostic(
