@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -43,17 +43,21 @@ def raise_on_termination() -> Iterator[None]:
     """
     replaced: list[int] = []
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(number: int) -> None:
         for other in replaced:
             signal.signal(other, signal.SIG_IGN)
         raise Terminated(number)
 
     if threading.current_thread() is threading.main_thread():
         replaced += [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    handler = _BetweenImports(stop)
     for number in replaced:
-        signal.signal(number, stop)
+        signal.signal(number, handler)
     try:
-        yield
+        try:
+            yield
+        finally:
+            handler.finish()
     finally:
         for number in replaced:
             signal.signal(number, signal.SIG_DFL)
@@ -72,28 +76,66 @@ def unwind_on_termination() -> Iterator[None]:
 
 
 def interrupt_between_imports() -> None:
-    """Let the interrupt of a user wait for the end of an import, for a process that runs a command.
+    """Let the interrupt of a user wait for the end of an import, for a process that runs a command."""
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_default and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _BetweenImports(_interrupt))
+
+
+def _interrupt(number: int) -> None:
+    raise KeyboardInterrupt
+
+
+class _BetweenImports:
+    """Handler of signals that waits for the end of an import before it acts.
 
     Libraries in C++ do not survive an exception while they register their classes, and numpy hides one. An import that
     takes longer than ten seconds is interrupted.
+
+    Args:
+        act: Takes the number of the signal.
     """
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_default or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        return
-    first: list[float] = []
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        first.append(time.monotonic())
-        if _is_importing(frame) and first[-1] - first[0] < _LONGEST_IMPORT:
-            signal.setitimer(signal.ITIMER_REAL, _PAUSE)
-            return
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        first.clear()
-        raise KeyboardInterrupt
+    def __init__(self, act: Callable[[int], None]) -> None:
+        self._act = act
+        self._waiting: tuple[int, float] | None = None
 
-    # Not a thread that sends the signal again: the interrupted code may hold the locks that its start needs.
-    signal.signal(signal.SIGALRM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Act on a signal, or wait; the alarm calls this again."""
+        number, begin = self._waiting or (number, time.monotonic())
+        is_early = time.monotonic() - begin < _LONGEST_IMPORT
+        if is_early and _is_importing(frame) and _set_alarm(self):
+            self._waiting = number, begin
+        else:
+            self._stop_waiting()
+            self._act(number)
+
+    def finish(self) -> None:
+        """Act on a signal that still waits, as nothing is imported any more."""
+        waiting = self._waiting
+        if waiting is not None:
+            self._stop_waiting()
+            self._act(waiting[0])
+
+    def _stop_waiting(self) -> None:
+        """Leave the alarm to others."""
+        if self._waiting is not None:
+            self._waiting = None
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def _set_alarm(handle: _BetweenImports) -> bool:
+    """Call a handler again soon, unless somebody else uses the alarm; return whether it will be."""
+    # Not by a thread that sends the signal again: the interrupted code may hold the locks that its start needs.
+    if not hasattr(signal, "setitimer"):
+        return False
+    known = signal.getsignal(signal.SIGALRM)
+    if known is not signal.SIG_DFL and not isinstance(known, _BetweenImports):
+        return False
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, _PAUSE)
+    return True
 
 
 def _is_importing(frame: FrameType | None) -> bool:

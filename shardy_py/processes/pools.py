@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from shardy_py.processes.safe_path import no_current_folder
 
 
 @contextmanager
-def joblib_pool(jobs: int | None) -> Iterator[Any]:
-    """Provide a ``joblib.Parallel`` that yields results as they are done, from processes without the current folder.
+def joblib_pool(jobs: int | None) -> Iterator[Callable[[Iterable[Any]], Iterator[Any]]]:
+    """Provide a function that runs tasks of joblib, and yields their results as they are done.
+
+    Its processes have no current folder on their path, and leave the interrupts of a terminal to this one.
 
     Args:
         jobs: How many processes; None for what ``joblib.parallel_config`` says.
@@ -22,8 +25,15 @@ def joblib_pool(jobs: int | None) -> Iterator[Any]:
     """
     from joblib import Parallel
 
+    run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+
+    def start(tasks: Iterable[Any]) -> Iterator[Any]:
+        with _blocked_interrupts():
+            results: Iterator[Any] = run(tasks)
+        return results
+
     with no_current_folder():
-        yield Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        yield start
 
 
 @contextmanager
@@ -31,7 +41,9 @@ def dask_client(address: str | None) -> Iterator[None]:
     """Connect joblib to a dask cluster; one on this machine where there is no address."""
     from dask.distributed import Client
 
-    with no_current_folder(), Client(address, set_as_default=True):
+    with no_current_folder(), ExitStack() as stack:
+        with _blocked_interrupts():
+            stack.enter_context(Client(address, set_as_default=True))
         yield
 
 
@@ -43,3 +55,16 @@ def spawned_pool(jobs: int) -> Iterator[Executor]:
 
     with no_current_folder(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         yield pool
+
+
+@contextmanager
+def _blocked_interrupts() -> Iterator[None]:
+    """Start processes and threads that get no interrupts; this thread gets one that came meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

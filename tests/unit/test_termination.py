@@ -23,6 +23,15 @@ from shardy_py.termination import (
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 
+TERMINATED = """
+import signal, sys
+from shardy_py.termination import Terminated, raise_on_termination
+try:
+    with raise_on_termination():
+        import slow_module
+except Terminated as error:
+    print("interrupted", "slow_module" in sys.modules and slow_module.is_complete)
+"""
 IMPORTING = """
 import signal, sys
 from shardy_py.termination import interrupt_between_imports
@@ -36,14 +45,15 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_waits_for_the_end_of_an_import(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "name"), [(IMPORTING, "SIGINT"), (TERMINATED, "SIGTERM")])
+def test_a_signal_waits_for_the_end_of_an_import(code: str, name: str, tmp_path: Path) -> None:
     """The module is complete when it comes, although it asks for nothing itself."""
     (tmp_path / "slow_module.py").write_text(
-        "import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(0.2)\nis_complete = True\n"
+        f"import signal, time\nsignal.raise_signal(signal.{name})\ntime.sleep(0.2)\nis_complete = True\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTING], env=environment, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=50, check=False
     )
     assert (done.stdout, done.stderr) == ("interrupted True\n", "")
 
