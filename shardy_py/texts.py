@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import tomllib
 
 _PLACE = r" \(at line (\d+), column (\d+)\)$"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""The characters for control but the tabulator and the end of a line."""
 _MANY_DIGITS = r"[0-9](?:_?[0-9]){4000}"
 
 
@@ -55,6 +57,15 @@ def require_text(text: object, what: str, *, code: str, error: type[ShardyError]
         raise error(Diagnostic(code, message, hint="give a str"))
     with refuse_bad_text(what, code=code, error=error):
         text.encode()
+
+
+def escape_controls(text: str) -> str:
+    r"""Return a text without the characters that a terminal obeys, such as those in the name of a file.
+
+    >>> print(escape_controls("a\x1b[31m.mlir: error"))
+    a\x1b[31m.mlir: error
+    """
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def parse_toml(text: str, *, code: str, source: str = "") -> dict[str, Any]:

@@ -19,8 +19,8 @@ def read(module: Any, *, untrusted: bool = False, registry: Registry | None = No
 
     Args:
         module: The module, in any form that `propagate` takes.
-        untrusted: Whether its origin is unknown. Then MLIR's own parser, which some files crash, runs in a process of
-            its own.
+        untrusted: Whether its origin is unknown. Then a file or a text is read in a process of its own, which it may
+            crash; a frontend that cannot do so refuses it.
         registry: The registry with the frontends of plugins; by default that of the installed ones.
 
     Raises:

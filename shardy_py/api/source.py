@@ -15,8 +15,8 @@ from shardy_py.plugins.installed import installed_registry
 def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None) -> Any:
     """Return a module of unknown origin in a form that can do no harm to this process when it is read.
 
-    Text and bytecode of MLIR are parsed in a process of their own. Nothing needs to be done to other forms: HLO text
-    always has such a process, xDSL is Python, and objects have been made in this process.
+    Files and texts are read in a process of its own, by the frontend that accepts them; one that cannot do so refuses
+    them. Objects have been made in this process.
 
     Args:
         module: The module, in any form that `propagate` takes.
@@ -24,6 +24,7 @@ def read_apart(module: Any, *, name: str = "-", registry: Registry | None = None
         registry: The registry with the frontends of plugins; by default that of the installed ones.
 
     Raises:
+        UnsupportedError: the frontend has no reader in a process of its own.
         ShardyError: the module is not valid, or ends the process that parses it.
     """
     return find_frontend(module, _known(registry)).isolate(module, name=name)

@@ -72,7 +72,7 @@ def _exported_program(native: Any) -> Any:
     if hasattr(native, "graph_signature"):
         return native
     message = "the program came without its parameters" if native is None else "the program is a graph module"
-    hint = "give the file of torch.export.save, or what torch.export.export returns"
+    hint = "give the file of torch.export.save, without --untrusted, or what torch.export.export returns"
     raise UnsupportedError(Diagnostic("no-exported-program", message, hint=hint))
 
 

@@ -8,6 +8,7 @@ from shardy_py.cli.child import answer_parent, ask_child
 from shardy_py.cli.progress import ShowProgress, Steps, show_nothing
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import ShardyError
+from shardy_py.exhaustion import as_error
 from shardy_py.targets.jax.figures.values import XlaFigures
 from shardy_py.values import frozen
 
@@ -69,6 +70,8 @@ def _answer(request: FiguresRequest, show: ShowProgress) -> FiguresAnswer:
         return FiguresAnswer(_figures(request, show))
     except ShardyError as error:
         return FiguresAnswer(error=error)
+    except (MemoryError, RecursionError, OverflowError) as error:
+        return FiguresAnswer(error=as_error(error, request.program.file))
 
 
 def _figures(request: FiguresRequest, show: ShowProgress) -> XlaFigures:
@@ -85,8 +88,6 @@ def _figures(request: FiguresRequest, show: ShowProgress) -> XlaFigures:
     return measure(compiled)
 
 
-if __name__ == "__main__":
-    # Requests name the classes of the module by its own name, not by "__main__".
-    from shardy_py.cli import against_xla
-
-    answer_parent(against_xla._answer)
+def main() -> None:
+    """Answer the request of the command, as its worker."""
+    answer_parent(_answer)

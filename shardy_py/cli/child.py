@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from shardy_py.cli.progress import ShowProgress, show_nothing
-from shardy_py.crashes import describe_crash
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.orphans import end_with_parent
-
-_REQUEST, _ANSWER, _STEPS = "request", "answer", "steps"
-_PAUSE = 0.1
-"""The seconds between two looks at the steps of the other process."""
+from shardy_py.processes.child import ChildDied, ChildTimeout, ask_once
+from shardy_py.processes.serve import serve
 
 
 def ask_child(worker: str, request: Any, *, timeout: float, show: ShowProgress = show_nothing) -> Any:
@@ -32,62 +22,25 @@ def ask_child(worker: str, request: Any, *, timeout: float, show: ShowProgress =
         show: Called with the steps that the process reports.
 
     Raises:
-        UnsupportedError: the process ended without an answer, or took too long.
+        UnsupportedError: the process cannot be started, ended without an answer, or took too long.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, _REQUEST)
-        path.write_bytes(pickle.dumps(request))
-        returncode, stderr = _run([sys.executable, "-m", worker, str(path)], timeout, path.with_name(_STEPS), show)
-        if returncode:
-            message = f"XLA ended without a result: {describe_crash(returncode, stderr)}"
-            hint = "compile the program without shardings to see whether XLA takes it at all"
-            raise UnsupportedError(Diagnostic("xla-ended", message, hint=hint))
-        return pickle.loads(Path(folder, _ANSWER).read_bytes())
-
-
-def _run(command: list[str], timeout: float, steps: Path, show: ShowProgress) -> tuple[int, str]:
-    """Run a process and show its steps; return its exit code, and what it wrote to standard error."""
-    end = time.monotonic() + timeout
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    ) as process:
-        try:
-            while True:
-                left = end - time.monotonic()
-                try:
-                    _, stderr = process.communicate(timeout=max(0.0, min(_PAUSE, left)))
-                    return process.returncode, stderr
-                except subprocess.TimeoutExpired:
-                    if left <= 0:
-                        message = f"the program did not end within {timeout:g} seconds"
-                        hint = "give --timeout more seconds"
-                        raise UnsupportedError(Diagnostic("timeout", message, hint=hint)) from None
-                _show_last(steps, show)
-        except BaseException:
-            process.kill()
-            raise
-
-
-def _show_last(steps: Path, show: ShowProgress) -> None:
-    """Show the last step in a file; its last line may not be whole yet."""
-    lines = steps.read_text(encoding="utf-8").split("\n")[:-1] if steps.exists() else []
-    if lines:
-        show(*json.loads(lines[-1]))
+    try:
+        return pickle.loads(ask_once(worker, pickle.dumps(request), seconds=timeout, show=show))
+    except ChildTimeout:
+        message = f"the program did not end within {timeout:g} seconds"
+        raise UnsupportedError(Diagnostic("timeout", message, hint="give --timeout more seconds")) from None
+    except ChildDied as error:
+        hint = "compile the program without shardings to see whether XLA takes it at all"
+        raise UnsupportedError(Diagnostic("xla-ended", f"XLA ended without a result: {error}", hint=hint)) from None
+    except OSError as error:
+        message = f"the process that runs the program cannot be started: {error.strerror or error}"
+        raise UnsupportedError(Diagnostic("no-process", message)) from None
 
 
 def answer_parent(answer: Callable[[Any, ShowProgress], Any]) -> None:
-    """Answer the request in the file that is named on the command line, in a file beside it.
+    """Answer the requests of the parent.
 
     Args:
-        answer: Takes the request and what shows progress, which the other process does.
+        answer: Takes a request and what shows progress, which the other process does.
     """
-    end_with_parent()
-    path = Path(sys.argv[1])
-    with path.with_name(_STEPS).open("w", encoding="utf-8") as steps:
-
-        def report(done: int, total: int | None, what: str = "") -> None:
-            steps.write(f"{json.dumps([done, total, what])}\n")
-            steps.flush()
-
-        done = answer(pickle.loads(path.read_bytes()), report)
-    path.with_name(_ANSWER).write_bytes(pickle.dumps(done))
+    serve(lambda request, show: pickle.dumps(answer(pickle.loads(request), show)))

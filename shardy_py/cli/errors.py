@@ -8,11 +8,26 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.exit_codes import INTERRUPTED
 from shardy_py.cli.lines import echo_diagnostic
+from shardy_py.cli.main import report_interrupt
 from shardy_py.errors import ShardyError
+from shardy_py.exhaustion import as_error
 
 _PACKAGE = Path(__file__).parents[1]
+
+
+class NamedInput(click.Command):
+    """A command whose errors of what an input asks too much of name its FILE."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (MemoryError, RecursionError, OverflowError) as error:
+            file = ctx.params.get("file")
+            # Without the frames of the error, which hold what uses up the memory.
+            problem = as_error(error, file if isinstance(file, str) else "")
+        raise problem
 
 
 class ErrorsAsMessages(click.Group):
@@ -27,6 +42,8 @@ class ErrorsAsMessages(click.Group):
         except OSError as error:
             _report_file(error)
             sys.exit(2)
+        except KeyboardInterrupt:
+            sys.exit(report_interrupt())
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
@@ -40,8 +57,9 @@ class ErrorsAsMessages(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            _report("stopped")
-            ctx.exit(INTERRUPTED)
+            ctx.exit(report_interrupt())
+        except UnicodeEncodeError as error:
+            _report(f"error: the output holds a character that UTF-8 cannot write: {error} [not-unicode]")
         except Exception as error:
             # A defect of this program: the user gets one line that can be reported, not a traceback.
             _report(f"error: internal error at {_place(error)}: {type(error).__name__}: {error} [internal]")

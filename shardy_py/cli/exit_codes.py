@@ -2,5 +2,13 @@
 
 INTERRUPTED = 130
 """By the user, with Ctrl-C."""
-TERMINATED = 143
-"""By a signal that asks it to end."""
+_SIGNALED = 128
+
+
+def exit_code_of(number: int) -> int:
+    """Return the exit code of a command that a signal stops.
+
+    >>> exit_code_of(15)
+    143
+    """
+    return _SIGNALED + number

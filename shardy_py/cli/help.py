@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from shardy_py.cli.errors import NamedInput
 from shardy_py.cli.needs import check_needs
 
 _HYPHEN = "\ue000"
@@ -36,7 +37,7 @@ class WholeWordsContext(click.Context):
     formatter_class = WholeWords
 
 
-class Command(click.Command):
+class Command(NamedInput):
     """A command whose help has whole words, and that refuses options without an effect."""
 
     context_class = WholeWordsContext

@@ -8,6 +8,7 @@ from typing import IO
 import click
 
 from shardy_py.report.styles import terminal_lines, terminal_message
+from shardy_py.texts import escape_controls
 
 
 def echo_report(text: str) -> None:
@@ -18,7 +19,7 @@ def echo_report(text: str) -> None:
 def echo_diagnostic(text: str) -> None:
     """Print the text of a diagnostic on stderr."""
     if sys.stderr is not None:
-        _echo(terminal_message(text, sys.stderr), sys.stderr)
+        _echo(terminal_message(escape_controls(text), sys.stderr), sys.stderr)
 
 
 def _echo(text: str, file: IO[str]) -> None:

@@ -129,9 +129,9 @@ def plugin_options(command: Command) -> Command:
 
 def module_options(command: Command) -> Command:
     """Add the options that say how a module is read."""
-    return click.option("--untrusted", is_flag=True, help="Parse FILE in a process of its own, which it may crash.")(
-        command
-    )
+    return click.option(
+        "--untrusted", is_flag=True, help="Read FILE in a process of its own without rights, which it may crash."
+    )(command)
 
 
 def mesh_options(command: Command) -> Command:

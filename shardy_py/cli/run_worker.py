@@ -1,4 +1,4 @@
-"""The process that runs a program for ``shardy run``: a request in a file, the answer in another one beside it."""
+"""The process that runs a program for ``shardy run``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from shardy_py.cli.child import answer_parent
 from shardy_py.cli.progress import ShowProgress, Steps
 from shardy_py.cli.run import RunAnswer, RunRequest
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.exhaustion import as_error
 
 
 def answer(request: RunRequest, show: ShowProgress) -> RunAnswer:
@@ -17,6 +18,8 @@ def answer(request: RunRequest, show: ShowProgress) -> RunAnswer:
         return _run(request, show)
     except ShardyError as error:
         return RunAnswer(error=error)
+    except (MemoryError, RecursionError, OverflowError) as error:
+        return RunAnswer(error=as_error(error, request.program.file))
 
 
 def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
@@ -57,9 +60,5 @@ def _check_simulated(request: RunRequest) -> None:
 
 
 def main() -> None:
-    """Answer the request in the file that is named on the command line."""
+    """Answer the request of the command."""
     answer_parent(answer)
-
-
-if __name__ == "__main__":
-    main()

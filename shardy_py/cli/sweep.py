@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
-from typing import NoReturn
 
 import click
 
 from shardy_py.analysis.sweep.sweep import Progress
 from shardy_py.analysis.sweep.workers import require_joblib
-from shardy_py.cli.exit_codes import INTERRUPTED, TERMINATED
+from shardy_py.cli.exit_codes import INTERRUPTED, exit_code_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.processes.pools import dask_client
+from shardy_py.termination import Terminated, raise_on_termination
 
 
 @contextmanager
@@ -41,9 +40,7 @@ def joblib_backend(name: str | None, dask_address: str | None) -> Iterator[None]
     with ExitStack() as stack:
         try:
             if name == "dask":
-                from dask.distributed import Client
-
-                stack.enter_context(Client(dask_address, set_as_default=True))
+                stack.enter_context(dask_client(dask_address))
             if name == "ray":
                 from ray.util.joblib import register_ray
 
@@ -80,30 +77,10 @@ def sweep_progress(label: str, *, total: int | None = None) -> Iterator[Progress
 def stoppable(store: str | None) -> Iterator[None]:
     """End a command that the user or the system stops with a message on what is left of it, and its processes too."""
     try:
-        with _terminable():
+        with raise_on_termination():
             yield
     except KeyboardInterrupt as error:
         rest = f"{store} has what is done, the same command goes on from there" if store else "nothing was saved"
-        click.echo(f"stopped; {rest}", err=True)
-        sys.exit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED)
-
-
-class _Terminated(KeyboardInterrupt):
-    """The process is asked to end, for example by a scheduler of jobs whose time is over."""
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Raise what an interrupt raises where the process is asked to end, so that others it has started end with it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(number: int, frame: object) -> NoReturn:
-    raise _Terminated
+        with suppress(OSError):  # the terminal may be gone
+            click.echo(f"stopped; {rest}", err=True)
+        sys.exit(exit_code_of(error.number) if isinstance(error, Terminated) else INTERRUPTED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache
@@ -33,6 +34,8 @@ _SCRIPTS = (
     "main",
 )
 """The scripts, each after those that it needs."""
+_PLACEHOLDER = re.compile(r"\{\{(title|style|script|data)\}\}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @frozen(eq=False)
@@ -53,24 +56,31 @@ class Page:
     def html(self) -> str:
         """The page as one HTML file; equal data give the same file."""
         text = json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
-        packed = b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+        packed = b64encode(gzip.compress(_valid(text).encode(), mtime=0)).decode()
         parts = {
-            "title": escape(self.data["title"]),
+            "title": self._title,
             "style": _asset("style.css"),
             # What ends a script must not stand inside of one.
             "script": "\n".join(_asset(f"{name}.js") for name in _SCRIPTS).replace("</", "<\\/"),
             "data": packed,
         }
-        page = _asset("page.html")
-        for name, part in parts.items():
-            page = page.replace("{{" + name + "}}", part)
-        return page
+        # In one pass: a part may hold what looks like the place of another one.
+        return _PLACEHOLDER.sub(lambda match: parts[match[1]], _asset("page.html"))
+
+    @property
+    def _title(self) -> str:
+        return escape(_valid(self.data["title"]))
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe title="{escape(self.data["title"])}" srcdoc="{escape(self.html)}" '
+            f'<iframe title="{self._title}" srcdoc="{escape(self.html)}" '
             'style="width: 100%; height: 720px; border: 1px solid #888"></iframe>'
         )
+
+
+def _valid(text: str) -> str:
+    """Return a text with a sign in the place of each character that is none, as in a file name that is no UTF-8."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 @cache

@@ -65,16 +65,25 @@ class Frontend(Protocol):
         return str(source) if isinstance(source, Path) else ""
 
     def isolate(self, source: Any, *, name: str = "-") -> Any:
-        """Return a source of unknown origin in a form that is safe to read in this process. Default: the source.
+        """Return a source of unknown origin in a form that is safe to read in this process.
+
+        By default a text, bytes or the path of a file are refused, as whatever reads them trusts them. An object has
+        been made in this process already, and stays as it is.
 
         Args:
             source: The source.
             name: The name of the source in locations; a path is called by its own name.
 
         Raises:
+            UnsupportedError: the frontend has no reader that runs in a process of its own.
             ShardyError: the source is not valid.
         """
-        return source
+        if not isinstance(source, (str, bytes, bytearray, Path)):
+            return source
+        message = f"the frontend {self.name!r} has no reader for files of unknown origin"
+        hint = "read the file as a trusted one, in a container; or write Frontend.isolate"
+        place = str(source) if isinstance(source, Path) else name
+        raise UnsupportedError(Diagnostic("no-isolated-reader", message, place, hint=hint))
 
     def write_back(self, program: Program) -> Any:
         """Update the native form of a program and return it; shardings are in the attributes of the ops."""

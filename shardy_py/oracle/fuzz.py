@@ -14,9 +14,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +24,7 @@ from shardy_py.oracle.compare import compare
 from shardy_py.oracle.generate import generate, parse_features
 from shardy_py.oracle.reference import Reference
 from shardy_py.oracle.shrink import shrink
+from shardy_py.processes.pools import spawned_pool
 from shardy_py.values import frozen
 
 DEFAULT_PIPELINES = (
@@ -132,7 +131,7 @@ def check_in_parallel(
         for chunk in chunks:
             yield from work(chunk)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with spawned_pool(jobs) as pool:
         for verdicts in pool.map(work, chunks):
             yield from verdicts
 

@@ -11,21 +11,13 @@ that. Only jaxlib is needed.
 from __future__ import annotations
 
 import json
-import os
 import re
-import select
-import struct
-import subprocess
 import sys
-import tempfile
-import time
 from collections import Counter
-from pathlib import Path
 from types import TracebackType
-from typing import IO, Literal, Self
+from typing import Literal, Self
 
-from shardy_py.crashes import describe_crash
-from shardy_py.oracle import reference_worker
+from shardy_py.processes.child import Child, ChildDied, ChildError, ChildTimeout
 from shardy_py.values import frozen
 
 FUNCTION_PASSES = frozenset(
@@ -48,7 +40,7 @@ FUNCTION_PASSES = frozenset(
 """Passes that run on functions, so they are nested in ``func.func(...)``."""
 
 _START_SECONDS = 120.0
-_LONGEST_WAIT = 1e9
+_WORKER = "shardy_py.oracle.reference_worker"
 
 Kind = Literal["ok", "error", "crash", "timeout"]
 
@@ -114,8 +106,7 @@ class Reference:
         self.recycle = recycle
         self.python = python
         self.counts: Counter[str] = Counter()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stderr: IO[bytes] | None = None
+        self._child: Child | None = None
         self._served = 0
 
     def __enter__(self) -> Self:
@@ -140,87 +131,32 @@ class Reference:
 
     def close(self) -> None:
         """End the worker."""
-        if self._process is None:
-            return
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout, self._stderr):
-            if pipe:
-                _close(pipe)
-        self._process = None
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
 
     def _request(self, request: dict[str, str], timeout: float) -> Outcome:
         if self._served >= self.recycle:
             self.close()
-        process = self._process or self._start()
-        data = json.dumps(request).encode("ascii")
+        child = self._child or self._start()
         try:
-            assert process.stdin is not None
-            process.stdin.write(struct.pack("<I", len(data)) + data)
-            process.stdin.flush()
-            answer = self._read_message(process, time.monotonic() + timeout)
-        except TimeoutError:
-            stderr = self._read_stderr()
-            self.close()
-            return Outcome("timeout", f"no answer within {timeout:g} seconds", stderr)
-        except (EOFError, BrokenPipeError):
-            process.wait()
-            stderr = self._read_stderr()
-            self.close()
-            return Outcome("crash", describe_crash(process.returncode, stderr), stderr)
+            answer = json.loads(child.ask(json.dumps(request).encode(), seconds=timeout))
+        except ChildTimeout as error:
+            self._child = None
+            return Outcome("timeout", str(error), error.stderr)
+        except ChildDied as error:
+            self._child = None
+            return Outcome("crash", str(error), error.stderr)
         self._served += 1
-        return Outcome(answer["kind"], answer["text"], self._read_stderr(), answer["stage"])  # type: ignore[arg-type]
+        return Outcome(answer["kind"], answer["text"], child.take_stderr(), answer["stage"])
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
-        self._process = subprocess.Popen(
-            [self.python, str(Path(reference_worker.__file__).resolve())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-        )
-        self._served = 0
+    def _start(self) -> Child:
+        python = "" if self.python == sys.executable else self.python
+        child = Child(_WORKER, python=python)
         try:
-            self._read_message(self._process, time.monotonic() + _START_SECONDS)
-        except (EOFError, TimeoutError):
-            stderr = self._read_stderr()
-            self.close()
-            raise RuntimeError(f"the reference does not start (is jaxlib installed?): {stderr[-2000:]}") from None
-        return self._process
-
-    def _read_message(self, process: subprocess.Popen[bytes], deadline: float) -> dict[str, str]:
-        size = struct.unpack("<I", _read(process, 4, deadline))[0]
-        message: dict[str, str] = json.loads(_read(process, size, deadline))
-        return message
-
-    def _read_stderr(self) -> str:
-        """Return what was written since the last call."""
-        assert self._stderr is not None
-        self._stderr.seek(0)
-        text = self._stderr.read().decode("utf-8", "replace")
-        if text:
-            self._stderr.seek(0)
-            self._stderr.truncate()
-        return text
-
-
-def _read(process: subprocess.Popen[bytes], size: int, deadline: float) -> bytes:
-    assert process.stdout is not None
-    descriptor, data = process.stdout.fileno(), bytearray()
-    while len(data) < size:
-        left = deadline - time.monotonic()
-        # Longer ones are no times of the platform.
-        if not left > 0 or not select.select([descriptor], [], [], min(left, _LONGEST_WAIT))[0]:
-            raise TimeoutError
-        part = os.read(descriptor, size - len(data))
-        if not part:
-            raise EOFError
-        data += part
-    return bytes(data)
-
-
-def _close(pipe: IO[bytes]) -> None:
-    try:
-        pipe.close()
-    except BrokenPipeError:  # a request that the dead worker never read
-        return
+            child.ask(b"", seconds=_START_SECONDS)
+        except ChildError as error:
+            raise RuntimeError(f"the reference does not start (is jaxlib installed?): {error}") from None
+        child.take_stderr()
+        self._child, self._served = child, 0
+        return child

@@ -1,15 +1,14 @@
-"""The child process of `shardy_py.oracle.reference`: runs C++ passes and answers over pipes.
+"""The child process of `shardy_py.oracle.reference`: runs C++ passes and answers in JSON.
 
-It imports nothing but jaxlib, so that it starts fast and an abort of the C++ code costs little. Messages are JSON with
-a four byte little-endian length before them.
+It imports little but jaxlib, so that it starts fast and an abort of the C++ code costs little.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import struct
-from typing import Any, BinaryIO
+from typing import Any
+
+from shardy_py.processes.serve import ShowStep, serve
 
 
 def make_context() -> Any:
@@ -49,28 +48,14 @@ def run_pipeline(text: str, pipeline: str) -> dict[str, str]:
         return {"kind": "error", "stage": stage, "text": str(error)}
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until the pipe closes."""
-    make_context()
-    send(answers, {"kind": "ready"})
-    while len(head := requests.read(4)) == 4:
-        request = json.loads(requests.read(struct.unpack("<I", head)[0]))
-        send(answers, run_pipeline(request["text"], request["pipeline"]))
-
-
-def send(pipe: BinaryIO, message: dict[str, str]) -> None:
-    """Write one message."""
-    data = json.dumps(message).encode("ascii")
-    pipe.write(struct.pack("<I", len(data)) + data)
-    pipe.flush()
-
-
 def main() -> None:
-    """Keep the answers on a private descriptor, since C++ code may print on standard output."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    serve(os.fdopen(os.dup(0), "rb"), answers)
+    """Answer requests; the first one is empty, and answered when the dialects are loaded."""
+    serve(_answer)
 
 
-if __name__ == "__main__":
-    main()
+def _answer(request: bytes, show: ShowStep) -> bytes:
+    if not request:
+        make_context()
+        return b""
+    asked = json.loads(request)
+    return json.dumps(run_pipeline(asked["text"], asked["pipeline"])).encode()

@@ -124,9 +124,13 @@ class PluginFile:
             return place / _INIT if place.is_dir() else place
         if place.is_dir() and PluginFile.read(place).files == self.files:
             return place / _INIT
+        import atexit
+        import shutil
         import tempfile
 
-        copy = Path(tempfile.mkdtemp(prefix="shardy-plugin-")) / self.stem
+        folder = tempfile.mkdtemp(prefix="shardy-plugin-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        copy = Path(folder) / self.stem
         for relative, data in ((_INIT, self.text), *self.files):
             (copy / relative).parent.mkdir(parents=True, exist_ok=True)
             (copy / relative).write_bytes(data if isinstance(data, bytes) else data.encode())

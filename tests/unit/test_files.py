@@ -109,3 +109,157 @@ def test_a_circle_of_links_is_an_error(tmp_path: Path) -> None:
         write_atomically(one, "new")
     assert one.is_symlink()
     assert other.is_symlink()
+
+
+@posix
+def test_all_names_of_a_file_show_the_new_content(tmp_path: Path) -> None:
+    """A hard link stays one, with a longer and with a shorter content, also behind a symbolic link."""
+    target, other, link = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "link"
+    target.write_text("old")
+    os.link(target, other)
+    link.symlink_to(other)
+    for place, content in ((target, "longer than before"), (other, "new"), (link, "newer")):
+        write_atomically(place, content)
+        assert target.read_text() == other.read_text() == content
+    assert target.stat().st_nlink == 2
+
+
+@posix
+def test_a_linked_file_is_as_it_was_where_space_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Space is asked for before the first byte is written."""
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    os.link(target, tmp_path / "b.txt")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(target, "longer than before")
+    assert target.read_text() == "old"
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444 | 0o200, 0o755, 0o2660])
+def test_no_file_has_another_mode_at_any_time(mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written has the mode of the old file before it has any content, and never a wider one."""
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    target.chmod(mode)
+    modes: list[int] = []
+    fdopen = os.fdopen
+
+    class Watched:
+        def __init__(self, stream: object) -> None:
+            self.stream = stream
+
+        def __enter__(self) -> Watched:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.stream.__exit__(*_)  # type: ignore[attr-defined]
+
+        def write(self, data: bytes) -> None:
+            modes.extend(path.stat().st_mode & 0o7777 for path in tmp_path.iterdir())
+            self.stream.write(data)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(os, "fdopen", lambda *given, **options: Watched(fdopen(*given, **options)))
+    write_atomically(target, "new")
+    assert modes == [mode, mode]
+    assert (target.read_text(), target.stat().st_mode & 0o7777) == ("new", mode)
+
+
+@posix
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_and_the_group_stay(tmp_path: Path) -> None:
+    """A file of somebody else stays theirs."""
+    target = tmp_path / "a.txt"
+    for owner, group in ((12345, 12346), (0, 12346)):
+        target.write_text("old")
+        os.chown(target, owner, group)
+        write_atomically(target, "new")
+        assert (target.read_text(), target.stat().st_uid, target.stat().st_gid) == ("new", owner, group)
+
+
+@posix
+def test_attributes_stay(tmp_path: Path) -> None:
+    """Extended attributes, among them the lists of who may do what, are those of the old file."""
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    try:
+        os.setxattr(target, "user.note", b"mine")
+    except (OSError, AttributeError):
+        pytest.skip("the file system has no attributes")
+    write_atomically(target, "new")
+    assert (target.read_text(), os.getxattr(target, "user.note")) == ("new", b"mine")
+
+
+@posix
+def test_a_folder_that_takes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that may be written is, although nothing can be put beside it; a new one is an error."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    target = folder / "a.txt"
+    target.write_text("old")
+    folder.chmod(0o555)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(folder) and access(path, mode))
+    try:
+        write_atomically(target, "new")
+        assert target.read_text() == "new"
+        assert os.listdir(folder) == ["a.txt"]
+    finally:
+        folder.chmod(0o755)
+
+
+@posix
+def test_names_of_any_length_and_of_any_bytes(tmp_path: Path) -> None:
+    """The name of the hidden file does not depend on that of the file."""
+    for name in ("é" * 127, "a\nb", os.fsdecode(b"no-utf8-\xff"), " "):
+        write_atomically(tmp_path / name, "new")
+        assert (tmp_path / name).read_text() == "new"
+
+
+@posix
+def test_open_files_of_other_processes_are_not_ours(tmp_path: Path) -> None:
+    """A path of another process's open file is that file, not ours of the same number."""
+    own = tmp_path / "own.txt"
+    with subprocess.Popen(["sleep", "60"], stdout=own.open("w")) as other:
+        if not Path(f"/proc/{other.pid}/fd/1").exists():
+            other.kill()
+            pytest.skip("the system does not show the files of processes")
+        write_atomically(f"/proc/{other.pid}/fd/1", "new")
+        other.kill()
+    assert own.read_text() == "new"
+
+
+STOPPED = """
+import os, signal, sys
+def stop(event, arguments):
+    if event == {event!r} and (event != "open" or "{folder}" in str(arguments[0])):
+        os.kill(os.getpid(), signal.{name})
+from shardy_py.files import write_atomically
+sys.addaudithook(stop)
+write_atomically({target!r}, "new")
+"""
+
+
+@posix
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("event", ["open", "os.rename"])
+@pytest.mark.parametrize("has_links", [False, True])
+def test_a_writer_that_is_stopped_leaves_no_other_file(name: str, event: str, has_links: bool, tmp_path: Path) -> None:
+    """Whichever signal asks it to end, and when, nothing is left beside the file; the process ends by the signal."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    target = folder / "a.txt"
+    target.write_text("old")
+    if has_links:
+        os.link(target, tmp_path / "b.txt")
+    code = STOPPED.format(event=event, folder=folder, name=name, target=str(target))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    is_reached = event == "open" or not has_links
+    assert done.returncode == (-getattr(signal, name) if is_reached else 0), done.stderr
+    assert os.listdir(folder) == ["a.txt"]
+    assert target.read_text() == ("old" if is_reached else "new")

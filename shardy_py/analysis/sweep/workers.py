@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pickle import PicklingError
 from threading import Lock
 from typing import Any, Protocol
@@ -20,7 +20,8 @@ from shardy_py.analysis.sweep.named_schedules import NamedSchedule
 from shardy_py.analysis.sweep.outcomes import Outcome
 from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
 from shardy_py.ir.error_texts import describe_error
-from shardy_py.orphans import end_with
+from shardy_py.processes.orphans import end_with
+from shardy_py.processes.pools import joblib_pool
 from shardy_py.values import frozen
 
 _ROUND = 32
@@ -79,14 +80,15 @@ def run_schedules(
         yield from ((number, evaluator(schedule)) for number, schedule in enumerate(schedules))
         return
     require_joblib()
-    from joblib import Parallel, effective_n_jobs
+    from joblib import effective_n_jobs
 
-    try:
-        run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    except ValueError:
-        message, hint = "the backend of joblib gives no results one by one", "use loky, threading, dask or ray"
-        raise OptionError(Diagnostic("backend", message, hint=hint)) from None
-    with _worker_errors():
+    with ExitStack() as stack:
+        try:
+            run = stack.enter_context(joblib_pool(jobs))
+        except ValueError:
+            message, hint = "the backend of joblib gives no results one by one", "use loky, threading, dask or ray"
+            raise OptionError(Diagnostic("backend", message, hint=hint)) from None
+        stack.enter_context(_worker_errors())
         yield from _run_in_rounds(schedules, source(), run, _ROUND * effective_n_jobs(jobs))
 
 

@@ -90,6 +90,16 @@ class HloFrontend(Frontend):
         _refuse_partitioned(module.text, name)
         return import_module(parse_module(module.stablehlo, name=name), name=name)
 
+    def isolate(self, source: Any, *, name: str = "-") -> Any:
+        """Return a text as XLA's process has converted it, and MLIR's process has read what that wrote."""
+        if isinstance(source, bytes):
+            source = source.decode(errors="replace")
+        if not isinstance(source, (str, Path)):
+            return super().isolate(source, name=name)
+        from shardy_py.frontends.hlo.load import load
+
+        return load(source, name, isolated=True)
+
     def write_back(self, program: Program) -> Any:
         """Return the StableHLO module."""
         return MLIR.write_back(program)

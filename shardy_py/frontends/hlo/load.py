@@ -20,6 +20,7 @@ from shardy_py.frontends.hlo import HloModule
 from shardy_py.frontends.hlo.parser_process import PARSER
 from shardy_py.frontends.hlo.tuples import flatten_tuples
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
+from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 from shardy_py.frontends.sources import source_text
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.parse import read_shape
@@ -33,12 +34,19 @@ _STRING_OR_SHAPE = re.compile(
 _PLACE = re.compile(r"was parsing (\d+):(\d+): error: ([^\n]*)")
 
 
-def load(source: str | Path, name: str) -> HloModule:
-    """Return the module in HLO text; see `import_hlo`."""
+def load(source: str | Path, name: str, *, isolated: bool = False) -> HloModule:
+    """Return the module in HLO text; see `import_hlo`.
+
+    Args:
+        source: The text, or the path of a file with it.
+        name: What locations call the text; a path is called by its own name.
+        isolated: Whether MLIR reads what XLA wrote in another process first.
+    """
     text, name = source_text(source, name)
     _check_shapes(text, name)
     answer = _convert(text, name)
-    code = _normal_form(base64.b64decode(answer["module"]), name)
+    code = base64.b64decode(answer["module"])
+    code = _normal_form(parse_isolated(code, name=name).content if isolated else code, name)
     parameters, result = _entry_layout(answer["layout"])
     return HloModule(
         answer["name"], code, import_module(parse_module(code, name=name)), parameters, result, answer["text"]

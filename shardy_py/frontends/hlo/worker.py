@@ -1,7 +1,7 @@
 """The process that runs XLA's HLO parser: some texts end it, so it runs apart from the caller.
 
-It reads requests from stdin, each the number of bytes in a line and then HLO text, and answers each with one line of
-JSON on stdout; only jaxlib is needed. It ends with its input, or when it is idle for long.
+A request is HLO text, an answer JSON; little but jaxlib is needed. The process ends with its parent, or when it is idle
+for long.
 """
 
 from __future__ import annotations
@@ -9,24 +9,25 @@ from __future__ import annotations
 import base64
 import json
 import re
-import signal
-import sys
 from typing import Any
 
+from shardy_py.processes.serve import ShowStep, bound_memory, serve
+
 IDLE_SECONDS = 60
+_LEAST_MEMORY = 16 * 1024**3
+_MEMORY_PER_BYTE = 64
 _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(\{.*?\})(?:, \w+=|\n|$)")
 
 
 def main() -> None:
-    """Convert the modules on stdin."""
+    """Convert the modules that the parent sends."""
     hlo = _bindings()  # First of all, so that a missing jaxlib is said before a request is read.
-    while True:
-        _set_alarm(IDLE_SECONDS)
-        head = sys.stdin.buffer.readline()
-        _set_alarm(0)
-        if not head:
-            return
-        print(json.dumps(_convert(hlo, sys.stdin.buffer.read(int(head)).decode())), flush=True)
+
+    def answer(request: bytes, show: ShowStep) -> bytes:
+        bound_memory(_LEAST_MEMORY, _MEMORY_PER_BYTE, len(request))
+        return json.dumps(_convert(hlo, request.decode())).encode()
+
+    serve(answer, idle_seconds=IDLE_SECONDS)
 
 
 def _bindings() -> Any:
@@ -36,12 +37,6 @@ def _bindings() -> Any:
     except ModuleNotFoundError:
         from jaxlib import _jax as hlo
     return hlo
-
-
-def _set_alarm(seconds: int) -> None:
-    """End this process after some seconds, where the system can do so; 0 takes that back."""
-    if hasattr(signal, "alarm"):
-        signal.alarm(seconds)
 
 
 def _convert(hlo: Any, text: str) -> dict[str, str]:
@@ -66,7 +61,3 @@ def _convert(hlo: Any, text: str) -> dict[str, str]:
         "name": module.name,
         "text": printed,
     }
-
-
-if __name__ == "__main__":
-    main()

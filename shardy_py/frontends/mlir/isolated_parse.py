@@ -7,24 +7,15 @@ what this process reads is what MLIR wrote and has read already.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attrs import field
 
-from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
 from shardy_py.frontends.sources import source_bytes
 from shardy_py.values import frozen
 
-if TYPE_CHECKING:
-    import subprocess
-
-SECONDS = 600
-_ERRORS: dict[str, type[ShardyError]] = {
-    item.__name__: item for item in (ParseError, UnsupportedError, VerificationError)
-}
-_START = "import sys; sys.path[:] = {path!r}; from shardy_py.frontends.mlir.isolated_parse_worker import main; main()"
+SECONDS = 600.0
+WORKER = "shardy_py.frontends.mlir.isolated_parse_worker"
 
 
 @frozen
@@ -52,40 +43,8 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
         UnsupportedError: jaxlib is missing.
     """
     # Not at the top: few programs are parsed in another process.
-    import json
-    import subprocess
+    from shardy_py.frontends.isolation import Reader, read_isolated
 
     data, name = source_bytes(source, name)
-    path = [str(item) for item in sys.path]
-    command = [sys.executable, "-c", _START.format(path=path), name]
-    try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        message = f"MLIR's parser did not end within {SECONDS} seconds"
-        raise ParseError(Diagnostic("parser-timeout", message, name)) from None
-    except OSError as error:
-        message = f"the process that parses cannot be started: {error.strerror or error}"
-        raise UnsupportedError(Diagnostic("no-process", message, name)) from None
-    head, line_end, code = done.stdout.partition(b"\n")
-    if done.returncode or not line_end:
-        raise ParseError(Diagnostic("parser-aborted", f"MLIR's parser aborts on this module{_reason(done)}", name))
-    problems = json.loads(head)
-    if problems:
-        class_ = _ERRORS.get(problems["class"], ParseError)
-        raise class_(*(Diagnostic(**item) for item in problems["diagnostics"]))
-    return ParsedModule(code, name)
-
-
-def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the reason why the process ended, with the last line that it wrote."""
-    lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    ended = f"exit code {done.returncode}"
-    if done.returncode < 0:
-        import signal
-
-        try:
-            ended = signal.Signals(-done.returncode).name
-        except ValueError:
-            ended = f"signal {-done.returncode}"
-    said = next((line.strip() for line in lines if "Assertion" in line or "LLVM ERROR" in line or "Error" in line), "")
-    return f" ({ended}{f': {said[:200]}' if said else ''})"
+    reader = Reader(WORKER, "MLIR's parser", "module", SECONDS)
+    return ParsedModule(read_isolated(reader, data, name), name)

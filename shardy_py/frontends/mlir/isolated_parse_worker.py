@@ -1,41 +1,26 @@
-"""The process that parses modules of unknown origin for `shardy_py.frontends.mlir.isolated_parse`.
-
-It reads a module from stdin, writes one line of JSON to stdout, which is null or what is wrong, and then the
-module as bytecode.
-"""
+"""The process that parses modules of unknown origin for `shardy_py.frontends.mlir.isolated_parse`."""
 
 from __future__ import annotations
 
 import io
-import json
-import os
-import sys
+from contextlib import suppress
+from importlib import import_module
 
-from attrs import asdict
-
-from shardy_py.errors import ShardyError
-
-_LEAST_MEMORY = 16 * 1024**3
-_MEMORY_PER_BYTE = 64
+from shardy_py.frontends.isolation import answer_reader
 
 
 def main() -> None:
-    """Parse the module on stdin; its name is the argument."""
-    answer = os.dup(1)
-    # What libraries print must not stand in the answer.
-    os.dup2(2, 1)
-    data = sys.stdin.buffer.read()
-    _limit(len(data))
-    try:
-        problems, code = None, _parse(data, sys.argv[1])
-    except ShardyError as error:
-        problems = {"class": type(error).__name__, "diagnostics": [asdict(item) for item in error.diagnostics]}
-        code = b""
-    with os.fdopen(answer, "wb") as stream:
-        stream.write(json.dumps(problems).encode() + b"\n" + code)
-        stream.flush()
-    # Whatever the module has done to this process, its end is no answer.
-    os._exit(0)
+    """Parse the module that the parent sends."""
+    answer_reader(_prepare, _parse)
+
+
+def _prepare(data: bytes) -> None:
+    import_module("shardy_py.frontends.mlir.importer")
+    load = import_module("shardy_py.frontends.mlir.load")
+    if load.is_serialized_export(data):
+        # Without JAX the error is that of reading.
+        with suppress(ImportError):
+            import_module("jax._src.export.serialization")
 
 
 def _parse(data: bytes, name: str) -> bytes:
@@ -57,15 +42,3 @@ def _parse(data: bytes, name: str) -> bytes:
     import_native(again, name=name)
     str(again)
     return code
-
-
-def _limit(size: int) -> None:
-    """Bound the memory of this process, and let it end without a dump."""
-    try:
-        import resource
-    except ImportError:  # There is no such module on Windows.
-        return
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    most = _LEAST_MEMORY + _MEMORY_PER_BYTE * size
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -18,6 +18,7 @@ from shardy_py.values import frozen
 __all__ = ["TORCH", "TorchFrontend"]
 
 _SUFFIX = ".pt2"
+_READER = "shardy_py.frontends.torch.isolated_worker"
 
 
 @frozen
@@ -57,6 +58,16 @@ class TorchFrontend(Frontend):
             return unpack(source, frontend=self)
         native = load(source) if isinstance(source, Path) else source
         return import_program(native, frontend=self)
+
+    def isolate(self, source: Any, *, name: str = "-") -> Any:
+        """Return the op graph of a file as another process has read it, without its tensors."""
+        if not isinstance(source, Path):
+            return super().isolate(source, name=name)
+        from shardy_py.frontends.isolation import Reader, read_isolated
+        from shardy_py.frontends.sources import source_bytes
+
+        data, name = source_bytes(source, name)
+        return PackedProgram(read_isolated(Reader(_READER, "PyTorch", "file"), data, name))
 
     def write_back(self, program: Program) -> Program:
         """Return the op graph; PyTorch has no place for shardings in its own."""

@@ -15,9 +15,12 @@ from xdsl.utils.exceptions import ParseError as NativeParseError
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
-from shardy_py.frontends.sources import source_text
+from shardy_py.frontends.isolation import Reader, read_isolated
+from shardy_py.frontends.sources import source_bytes, source_text
 from shardy_py.frontends.text_limits import check_text, refuse_open_strings
 from shardy_py.ir.error_texts import describe_error
+
+_READER = Reader("shardy_py.frontends.xdsl.isolated_worker", "xDSL's parser", "module")
 
 
 def make_context() -> Context:
@@ -43,6 +46,17 @@ def parse(source: str | Path, name: str, context: Any) -> ModuleOp:
         raise ParseError(Diagnostic("malformed-module", message, name)) from error
     _verify(module, name)
     return module
+
+
+def parse_isolated(source: Path) -> ModuleOp:
+    """Return the module in a file of unknown origin.
+
+    xDSL is Python, and cannot do more than use up time and memory. So another process reads the text first; where that
+    ends within its limits, this one reads the same text.
+    """
+    data, name = source_bytes(source, "-")
+    read_isolated(_READER, data, name)
+    return parse(data.decode(), name, None)
 
 
 def load(source: Any) -> ModuleOp:

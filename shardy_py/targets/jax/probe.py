@@ -1,13 +1,7 @@
-"""Compilation in a process of its own first, where XLA is known to end the process for some programs.
-
-Run as a module it reads bytecode from its input and compiles it for as many host devices as its argument says.
-"""
+"""Compilation in a process of its own first, where XLA is known to end the process for some programs."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -15,14 +9,17 @@ from shardy_py.ir.attributes import DenseElements
 from shardy_py.ir.graph import Op, Program
 from shardy_py.ir.op_index import ops_named
 from shardy_py.ir.op_names import CONSTRAINT
-from shardy_py.orphans import end_with_parent
+from shardy_py.processes.child import ChildDied, ChildTimeout, ask_once
+from shardy_py.processes.crashes import find_cause, name_exit
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.targets.jax.form.faulty_dims import ending_dims
 
 _CONVOLUTION = "stablehlo.convolution"
 _RISKY = (_CONVOLUTION, "stablehlo.pad", "stablehlo.reduce_window")
 """Ops for which XLA's partitioner fails a check of its own where they are sharded along some dimensions."""
-_FAILED = "Check failed"
+SECONDS = 3600.0
+"""The time that the compilation may take."""
+_WORKER = "shardy_py.targets.jax.probe_worker"
 
 
 def probe(program: Program, bytecode: bytes, count: int) -> None:
@@ -34,27 +31,30 @@ def probe(program: Program, bytecode: bytes, count: int) -> None:
         count: The number of devices.
 
     Raises:
-        UnsupportedError: that process ended by a signal; an error of XLA is left to the process that runs the program.
+        UnsupportedError: that process ended by a signal, or took too long; an error of XLA is left to the process that
+            runs the program.
     """
     risky = [op for op in ops_named(program, *_RISKY) if _may_end_xla(program, op)] if count > 1 else []
     if not risky:
         return
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}"
-    done = subprocess.run(
-        [sys.executable, "-m", __name__, str(count)],
-        input=bytecode,
-        capture_output=True,
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
-        check=False,
-    )
-    if done.returncode >= 0:
-        return
-    lines = done.stderr.decode(errors="replace").splitlines()
-    words = next((line for line in lines if _FAILED in line), f"it ended with {-done.returncode}")
-    message = f"XLA would end the process: {words.strip()}"
+    try:
+        ask_once(_WORKER, b"%d\n" % count + bytecode, seconds=SECONDS)
+    except ChildTimeout as error:
+        raise UnsupportedError(Diagnostic("timeout", f"XLA compiles the program for too long: {error}")) from None
+    except ChildDied as error:
+        if error.code < 0:
+            raise _refuse(error, risky) from None
+
+
+def _refuse(end: ChildDied, risky: Sequence[Op]) -> UnsupportedError:
+    """Return the error that says what ended the process, and which ops may have done so."""
+    cause = find_cause(end.stderr) or f"it ended with {name_exit(end.code)}"
     names = " or ".join(dict.fromkeys(op.name for op in risky))
     hint = f"replicate the operands of the {names} along the dimensions of its window or padding"
-    raise UnsupportedError(Diagnostic("ends-xla", message, risky[0].location, risky[0].name, hint))
+    first = risky[0]
+    return UnsupportedError(
+        Diagnostic("ends-xla", f"XLA would end the process: {cause}", first.location, first.name, hint)
+    )
 
 
 def _may_end_xla(program: Program, op: Op) -> bool:
@@ -88,19 +88,3 @@ def _is_sharded(program: Program, op: Op) -> bool:
     shardings = [item.attributes.get("sharding") for item in around if item is not None]
     arguments = [program.shardings.get(value.id) for value in op.operands]
     return any(not item.empty_axes for item in (*shardings, *arguments) if item is not None)
-
-
-def main() -> None:
-    """Compile the bytecode of the standard input."""
-    end_with_parent()
-    import jax
-
-    from shardy_py.targets.jax.executable import compile_bytecode
-    from shardy_py.targets.jax.kernels import register_kernels
-
-    register_kernels()
-    compile_bytecode(sys.stdin.buffer.read(), jax.devices()[: int(sys.argv[1])])
-
-
-if __name__ == "__main__":
-    main()

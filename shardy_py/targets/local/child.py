@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from shardy_py.crashes import describe_crash
 from shardy_py.errors import Diagnostic, WorkerError
+from shardy_py.processes.child import ChildDied, ChildError, ask_once
+from shardy_py.processes.crashes import find_cause
 from shardy_py.targets.jax.unsharded import without_shardings
 from shardy_py.targets.local.replicas import as_replicas
 
+SECONDS = 3600.0
+"""The time that XLA may take to compile and run a program."""
 _WORKER = "shardy_py.targets.local.run_worker"
 
 
@@ -27,20 +26,17 @@ def run_in_child(bytecode: bytes, count: int, shards: Sequence[Any]) -> list[Any
         shards: The arguments, stacked by device.
 
     Raises:
-        WorkerError: XLA refuses the program, or ends its process.
+        WorkerError: XLA refuses the program, ends its process, or takes too long.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        asked, answered = Path(folder, "request"), Path(folder, "answer")
-        asked.write_bytes(pickle.dumps((bytecode, count, shards)))
-        done = subprocess.run(
-            [sys.executable, "-m", _WORKER, str(asked), str(answered)], capture_output=True, text=True, check=False
-        )
-        if done.returncode or not answered.exists():
-            reason = done.stderr.strip().splitlines()[-1:] if done.returncode > 0 else []
-            message = reason[0] if reason else describe_crash(done.returncode, done.stderr)
-            raise WorkerError(Diagnostic("local-run-failed", f"the local program did not run: {message}"))
-        found: list[Any] = pickle.loads(answered.read_bytes())
-        return found
+    request = pickle.dumps((bytecode, count, shards))
+    try:
+        results: list[Any] = pickle.loads(ask_once(_WORKER, request, seconds=SECONDS))
+    except ChildError as error:
+        # An exit code says no more than the error that led to it.
+        has_error = isinstance(error, ChildDied) and error.code > 0
+        reason = (find_cause(error.stderr) if has_error else "") or str(error)
+        raise WorkerError(Diagnostic("local-run-failed", f"the local program did not run: {reason}")) from None
+    return results
 
 
 def run_whole(module: Any, arrays: Sequence[Any]) -> list[Any]:

@@ -1,14 +1,12 @@
-"""The process that runs a local program: a request in one file, the answer in another."""
+"""The process that runs a local program."""
 
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from shardy_py.orphans import end_with_parent
+from shardy_py.processes.serve import ShowStep, serve
 from shardy_py.targets.jax.host import use_devices
 from shardy_py.targets.jax.kernels import register_kernels
 
@@ -53,12 +51,11 @@ def _placed(array: Any, devices: Sequence[Any]) -> Any:
 
 
 def main() -> None:
-    """Answer the request in the file that is named first on the command line."""
-    end_with_parent()
-    bytecode, count, shards = pickle.loads(Path(sys.argv[1]).read_bytes())
+    """Run the program that the parent sends, on its shards."""
+    serve(_answer)
+
+
+def _answer(request: bytes, show: ShowStep) -> bytes:
+    bytecode, count, shards = pickle.loads(request)
     use_devices(count)
-    Path(sys.argv[2]).write_bytes(pickle.dumps(run(bytecode, count, shards)))
-
-
-if __name__ == "__main__":
-    main()
+    return pickle.dumps(run(bytecode, count, shards))

@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the command reads MLIR modules")
 
-from shardy_py.cli.opt import main, parse_arguments
+from shardy_py.cli.opt import main
+from shardy_py.cli.opt_passes import parse_arguments
 from shardy_py.errors import OptionError
 from shardy_py.transforms.propagate import AggressivePropagationPass, BasicPropagationPass
 

@@ -63,5 +63,5 @@ def test_failed_writes_leave_nothing(tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("old")
     with pytest.raises(UnicodeEncodeError):
-        write_atomically(str(target), "\udc80")
+        write_atomically(str(target), "\ud800")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]

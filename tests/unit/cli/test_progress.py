@@ -96,18 +96,11 @@ def test_own_steps_follow_those_of_a_propagation(monkeypatch: pytest.MonkeyPatch
     assert "Running" in screen.text
 
 
-def test_the_steps_of_another_process_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process of its own reports its steps in a file, of which the last whole line counts."""
-    body = (
-        "import pickle, sys, time, pathlib; path = pathlib.Path(sys.argv[-1]);"
-        'path.with_name("steps").write_text("[1, 4, \\"Compiling\\"]\\n[2, 4, \\"Running\\"]\\n[3, 4");'
-        'time.sleep(0.4); path.with_name("answer").write_bytes(pickle.dumps("done"))'
-    )
-    script = tmp_path / "python"
-    script.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{body}' \"$@\"\n")
-    script.chmod(0o755)
-    monkeypatch.setattr(child.sys, "executable", str(script))
+def test_the_steps_of_another_process_are_shown() -> None:
+    """A process of its own reports its steps before its answer."""
     shown: list[Any] = []
-    answer = child.ask_child("worker", None, timeout=60, show=lambda *step: shown.append(step))
-    assert answer == "done"
-    assert set(shown) == {(2, 4, "Running")}
+    answer = child.ask_child(
+        "tests.unit.cli.reporting_worker", "asked", timeout=60, show=lambda *step: shown.append(step)
+    )
+    assert answer == ["asked", "done"]
+    assert shown == [(1, 4, "Compiling"), (2, 4, "Running")]

@@ -76,7 +76,7 @@ def test_help_has_whole_words(name: str, width: int) -> None:
 
 def test_the_help_of_passes_fits(capsys: pytest.CaptureFixture[str]) -> None:
     """The usage and the names of all passes fit eighty columns."""
-    assert opt.run(opt.parse_arguments(["--help"])) == 0
+    assert opt.main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert any("sdy-propagation-pipeline," in line.split() for line in lines)

@@ -169,10 +169,10 @@ def test_the_bindings_of_older_versions(monkeypatch):
 def test_one_process_reads_all_texts(parser) -> None:
     """What is said of a text is the same from a new process and from one that has read others; errors do not end it."""
     first = parser.convert(TEXT, "-")
-    process = parser._process
+    process = parser._child.pid
     assert "error" in parser.convert("HloModule", "-")
     assert parser.convert(TEXT, "-") == first
-    assert parser._process is process
+    assert parser._child.pid == process
 
 
 def test_a_text_may_end_the_process(parser) -> None:
@@ -187,8 +187,8 @@ def test_a_text_may_end_the_process(parser) -> None:
 def test_a_process_that_has_ended_is_replaced(parser) -> None:
     """A process that ends between two texts, as an idle one does, is started anew."""
     first = parser.convert(TEXT, "-")
-    parser._process.send_signal(signal.SIGTERM)
-    parser._process.wait()
+    os.kill(parser._child.pid, signal.SIGTERM)
+    parser._child._process.wait()
     assert parser.convert(TEXT, "-") == first
 
 

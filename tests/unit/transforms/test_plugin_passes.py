@@ -10,7 +10,7 @@ from attrs import frozen
 
 import shardy_py as sdy
 from shardy_py.analysis.session import Session
-from shardy_py.cli.opt import parse_arguments, transform
+from shardy_py.cli.opt_passes import parse_arguments, transform
 from shardy_py.errors import PluginError
 from shardy_py.frontends.mlir import load, parse_module
 from shardy_py.ir.graph import Op

@@ -58,7 +58,7 @@ def test_errors_are_those_of_the_parser() -> None:
 def test_a_crash_of_the_parser_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the process ends before it answers, the error says what ended it."""
     pytest.importorskip("jaxlib")
-    monkeypatch.setattr(isolated_parse, "_START", "import os, sys; path = {path!r}; sys.stdin.read(); os.abort()")
+    monkeypatch.setattr(isolated_parse, "WORKER", "tests.unit.frontends.mlir.aborting_worker")
     with pytest.raises(ParseError, match=r"aborts on this module \(SIGABRT\)") as error:
         read(MODULE, untrusted=True)
     assert error.value.diagnostics[0].code == "parser-aborted"
@@ -67,7 +67,6 @@ def test_a_crash_of_the_parser_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_parser_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process has a time limit."""
     pytest.importorskip("jaxlib")
-    monkeypatch.setattr(isolated_parse, "_START", "import time; time.sleep(60); {path!r}")
     monkeypatch.setattr(isolated_parse, "SECONDS", 0.2)
     with pytest.raises(ParseError, match="did not end"):
         read(MODULE, untrusted=True)

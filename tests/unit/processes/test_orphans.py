@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from shardy_py import orphans
+from shardy_py.processes import orphans
 
-CHILD = "from shardy_py.orphans import end_with_parent; end_with_parent(); print('up', flush=True); {}"
+CHILD = "from shardy_py.processes.orphans import end_with_parent; end_with_parent(); print('up', flush=True); {}"
 PARENT = """
 import os, signal, subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {child!r}], stdout=subprocess.PIPE)
@@ -31,7 +31,7 @@ def test_a_child_ends_with_its_parent(end: str) -> None:
 
 def test_a_child_of_a_living_parent_goes_on() -> None:
     """It is looked at several times, and the child ends by itself."""
-    wait = "import shardy_py.orphans as orphans, time; time.sleep(2.5 * orphans._SECONDS); print('done')"
+    wait = "import shardy_py.processes.orphans as orphans, time; time.sleep(2.5 * orphans._SECONDS); print('done')"
     done = subprocess.run([sys.executable, "-c", CHILD.format(wait)], capture_output=True, text=True, check=True)
     assert done.stdout == "up\ndone\n"
 

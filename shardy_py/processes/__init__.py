@@ -1,0 +1,5 @@
+"""Processes that work for this one: the only room that starts any.
+
+`start` starts them, `child` asks one of them and bounds what it may take, `serve` is what runs in it, `pools` starts
+several that evaluate schedules. A test fails where another room starts a process.
+"""
