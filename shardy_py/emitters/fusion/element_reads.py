@@ -195,4 +195,3 @@ def _walk(item: Any) -> Iterator[Traced]:
             seen.add(id(part))
             yield part
             pending += part.parts
-

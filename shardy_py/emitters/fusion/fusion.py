@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from attrs import field
 
@@ -192,6 +193,11 @@ class Fusion:
     def root_op_ids(self) -> frozenset[int]:
         """The ids of the ops that make roots."""
         return frozenset(op.id for op in self._root_ops())
+
+    @cached_property
+    def facts(self) -> dict[Hashable, Any]:
+        """Facts of ops that are found once, by the name of what finds them and the id of the op."""
+        return {}
 
     @cached_property
     def _maps(self) -> dict[int, tuple[IndexingMap, ...]]:
