@@ -125,7 +125,10 @@ class _Walk:
             self._members.pop(_TUPLE, None)
         for first, members in self._members.items():
             roots = self._roots[first]
-            yield Subgraph(function_name(fusion, roots[0]), roots, tuple(reversed(members)))
+            # The first root has a function of its own where another root reads it.
+            is_taken = first == _TUPLE and _key(self._node(roots[0])) in self._members
+            name = function_name(fusion, roots[0], kind="tuple" if is_taken else "")
+            yield Subgraph(name, roots, tuple(reversed(members)))
 
     def _node(self, value: Value) -> Node:
         return self._fusion.producer(value) or value

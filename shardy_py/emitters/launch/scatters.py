@@ -73,12 +73,15 @@ def update_map(fusion: Fusion, launch: Launch, rows: SortedRows | None) -> Index
     return loop_map(launch, shape_of(updates), fusion.layout_of(updates))
 
 
-def window_map(map_: IndexingMap) -> IndexingMap:
-    """Return the map from threads and blocks alone to the number of the window, of which no thread has two parts."""
+def window_map(map_: IndexingMap, launch: Launch) -> IndexingMap:
+    """Return the map from threads and blocks alone to the number of the window, of which no thread has two parts.
+
+    It is for all threads of the grid, also for those behind the last window, which have nothing to do.
+    """
     at_first: dict[Variable, Expression] = {
         Variable(VariableKind.RANGE, number): Constant(0) for number in range(len(map_.ranges))
     }
-    first = without_variables(IndexingMap(map_.results[:1], map_.dims, map_.ranges), at_first, at_first)
+    first = without_variables(IndexingMap(map_.results[:1], grid_bounds(launch), map_.ranges), at_first, at_first)
     return simplify(first)
 
 
