@@ -233,7 +233,10 @@ class _Writer:
             pairs = enumerate(zip(x.shape, y.shape, strict=False))
             return len(y.shape) == len(x.shape) and all(one == other or n == dim for n, (one, other) in pairs)
 
-        parts = [x, *(self.random.choice([y for y in self.values if fits(y)]) for _ in range(self.random.randint(1, 4)))]
+        parts = [
+            x,
+            *(self.random.choice([y for y in self.values if fits(y)]) for _ in range(self.random.randint(1, 4))),
+        ]
         shape = list(x.shape)
         shape[dim] = sum(part.shape[dim] for part in parts)
         names, types = (", ".join(items) for items in zip(*((part.name, part.type) for part in parts), strict=True))
@@ -402,7 +405,8 @@ class _Writer:
         value = self.random.randrange(4) if x.dtype != "i1" else self.random.randrange(2)
         init = self.constant(value, x.dtype) if self.random.random() < 0.6 else self.parameter((), x.dtype, value)
         text = (
-            f'"stablehlo.reduce"({x.name}, {init.name}) <{{dimensions = array<i64: {", ".join(map(str, dims))}>}}> ({{\n'
+            f'"stablehlo.reduce"({x.name}, {init.name}) '
+            f"<{{dimensions = array<i64: {', '.join(map(str, dims))}>}}> ({{\n"
             f"    ^bb0(%a: {init.type}, %b: {init.type}):\n{combiner(body, init.type)}"
             f"  }}) : ({x.type}, {init.type}) -> {type_of(shape, x.dtype)}"
         )

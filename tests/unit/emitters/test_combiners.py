@@ -117,7 +117,13 @@ def test_threads_begin_with_what_counts_once(body: str, expected: tuple[int | No
 
 @pytest.mark.parametrize(
     ("body", "init", "dtype"),
-    [("sum", "0", "i32"), ("sum", "0.0", "bf16"), ("product", "1.0", "f32"), ("xor", "0", "ui8"), ("both", "-1", "i32")],
+    [
+        ("sum", "0", "i32"),
+        ("sum", "0.0", "bf16"),
+        ("product", "1.0", "f32"),
+        ("xor", "0", "ui8"),
+        ("both", "-1", "i32"),
+    ],
 )
 def test_constants_that_change_nothing_stay(body: str, init: str, dtype: str) -> None:
     """Combining such a constant with itself gives it again, so that all threads begin with it, as in XLA."""

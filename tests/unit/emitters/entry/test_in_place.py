@@ -118,11 +118,17 @@ GATHERED = """%g = "stablehlo.gather"(%x, %at) <{dimension_numbers = #stablehlo.
       start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 200>}>
       : (tensor<300xi32>, tensor<1x1xi32>) -> tensor<1x200xi32>
   %r = stablehlo.reshape %g : (tensor<1x200xi32>) -> tensor<200xi32>"""
-REGROUPED = SAME.replace("%r", "%g") + """
+REGROUPED = (
+    SAME.replace("%r", "%g")
+    + """
   %h = stablehlo.reshape %g : (tensor<200xi32>) -> tensor<10x20xi32>
   %r = stablehlo.reshape %h : (tensor<10x20xi32>) -> tensor<200xi32>"""
-TURNED = SAME.replace("%r", "%g") + """
+)
+TURNED = (
+    SAME.replace("%r", "%g")
+    + """
   %r = stablehlo.reverse %g, dims = [0] : tensor<200xi32>"""
+)
 
 
 def read_first(x: np.ndarray, read: str, i: int, j: int) -> np.ndarray:
