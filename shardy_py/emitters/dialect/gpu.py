@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import I1, I32, AnyFloat, IndexType, i1, i32
@@ -22,6 +21,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+from xdsl.utils.str_enum import StrEnum
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 
@@ -130,7 +130,8 @@ class ShuffleOp(IRDLOperation):
         operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
-        return cls(*parser.resolve_operands(operands, [type_, i32, i32], position), mode)
+        value, offset, width = parser.resolve_operands(operands, [type_, i32, i32], position)
+        return cls(value, offset, width, mode)
 
 
 def mode_of(op: ShuffleOp) -> ShuffleMode:

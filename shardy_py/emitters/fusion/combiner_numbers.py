@@ -94,7 +94,8 @@ def _order(name: str, operands: Sequence[Number], attributes: Mapping[str, Any])
         condition, then, otherwise = operands
         return then if condition else otherwise
     if name in ("arith.cmpi", "arith.cmpf"):
-        return _compare(*operands, attributes["predicate"])
+        left, right = operands
+        return _compare(left, right, attributes["predicate"])
     if name in _CHOICES:
         return _CHOICES[name](*operands)
     # Booleans are bytes and conditions are bits; of other integers bits are no matter of order.

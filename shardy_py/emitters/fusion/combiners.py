@@ -49,7 +49,7 @@ def starts_of(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
     key = (starts_of.__name__, reduction.id)
     if key not in fusion.facts:
         fusion.facts[key] = _starts(fusion, reduction)
-    return fusion.facts[key]  # type: ignore[no-any-return]
+    return fusion.facts[key]
 
 
 def _starts(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:

@@ -161,7 +161,7 @@ class ElementReads:
         if isinstance(part, tuple):
             return tuple(self._key(op, item, index) for item in part)
         if not isinstance(part, Traced):
-            return part  # type: ignore[no-any-return]
+            return part
         if part.kind == "operand":
             at = self.simplified(self._read_index(op, part, index))
             return ("element", self._numbers[op.operands[part.parts[0]].id], at)
