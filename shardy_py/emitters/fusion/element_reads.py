@@ -99,8 +99,13 @@ class ElementReads:
         map_ = IndexingMap.of_shape(self._shape, index, runtimes=(_ANY,) * len(self._variables))
         return simplify(map_).results
 
-    def written_by(self, update: Op) -> Index | None:
-        """Return which element of its operand a dynamic update writes for an element of its update; None if unknown."""
+    def written_by(self, update: Op, parameter: Value) -> Index | None:
+        """Return which element of a parameter a dynamic update writes for an element of its update; None if unknown.
+
+        Args:
+            update: The dynamic update.
+            parameter: The parameter that has the memory of its operand, maybe under another shape or layout.
+        """
         rank = len(self._shape)
         reads = [item for item in _walk(self._body(update)[0]) if item.kind == "operand" and item.parts[0] == 1]
         if len(reads) != 1 or reads[0].parts[1] is None:
@@ -112,7 +117,9 @@ class ElementReads:
         if any(_has_dim(offset) for offset in moved):
             return None
         pairs = zip(self.start, moved, strict=True)
-        return self.simplified(tuple(canonicalize(index - offset) for index, offset in pairs))
+        place = tuple(canonicalize(index - offset) for index, offset in pairs)
+        in_memory = self._fusion.same_place(update.operands[0], parameter)
+        return self.simplified(tuple(_applied(in_memory, result, place, ()) for result in in_memory.results))
 
     def _body(self, op: Op) -> Sequence[Traced]:
         body = self._fusion.traced_body(op)

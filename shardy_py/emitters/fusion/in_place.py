@@ -57,7 +57,7 @@ def _reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: int) -> bo
     """
     reads = ElementReads(fusion, shape_of(update.operands[1]))
     try:
-        written = reads.written_by(update)
+        written = reads.written_by(update, updated_parameter(fusion, update))
         found = list(_parameter_reads(reads, update))
     except UnknownReadsError:
         return False

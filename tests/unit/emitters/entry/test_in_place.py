@@ -9,7 +9,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
-from shardy_py.emitters import emit
+from shardy_py.emitters import emit, read_fusion
 from shardy_py.emitters.fusion.aliases import slices_of
 from tests.unit.emitters.fusions import fusion_of
 
@@ -229,3 +229,24 @@ def test_an_update_of_an_update_is_not_in_place() -> None:
     x, u = np.zeros((20, 30), np.float32), np.arange(1, 31, dtype=np.float32).reshape(5, 6)
     (found,) = kernel.run(x, u, np.int32(3), np.int32(4))
     np.testing.assert_array_equal(found, updated(updated(x, u, 3, 4), u, 4, 3))
+
+
+TURNED_LAYOUT = """HloModule turned
+ENTRY main {
+  x = f32[20,20]{1,0} parameter(0)
+  i = s32[] parameter(1)
+  y = f32[20,20]{0,1} bitcast(x)
+  u = f32[5,6]{1,0} dynamic-slice(x, i, i), dynamic_slice_sizes={5,6}
+  v = f32[5,6]{1,0} add(u, u)
+  ROOT r = f32[20,20]{0,1} dynamic-update-slice(y, v, i, i)
+}
+"""
+
+
+def test_equal_indices_under_another_layout_are_other_elements() -> None:
+    """Element (1, 2) of a transposed view of the parameter is element (2, 1): an update by what it reads is a loop."""
+    kernel = emit(read_fusion(TURNED_LAYOUT))
+    assert kernel.choice.kind.value == "loop"
+    x = np.arange(400, dtype=np.float32).reshape(20, 20)
+    (found,) = kernel.run(x, np.int32(3))
+    np.testing.assert_array_equal(found, updated(x.T, 2 * x[3:8, 3:9], 3, 3))
