@@ -13,6 +13,7 @@ import numpy as np
 from shardy_py.emitters import emit
 from shardy_py.emitters.fusion.combiners import is_associative, starts_of
 from shardy_py.emitters.fusion.fusion import Fusion
+from shardy_py.errors import UnsupportedError
 from tests.unit.emitters.fusions import fusion_of
 
 REDUCE = """
@@ -191,3 +192,19 @@ def test_results_that_share_nothing_begin_apart() -> None:
     total, most = kernel.run(x, np.int32(100))
     np.testing.assert_array_equal(total, x.sum(0) + 100)
     np.testing.assert_array_equal(most, np.full(64, 100))
+
+
+def test_a_region_uses_its_own_arguments_only() -> None:
+    """A parameter of the function inside the region is refused with the op that uses it."""
+    pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+    text = REDUCE.format(
+        shape="4x9",
+        result="4x",
+        dims="1",
+        body="%r = stablehlo.add %a, %i : tensor<i32>\nstablehlo.return %r : tensor<i32>",
+        dtype="i32",
+        init="3",
+        operand="%c",
+    )
+    with pytest.raises(UnsupportedError, match=r"'stablehlo.add' op: a region .* uses an argument from outside of it"):
+        assert emit(fusion_of(text)).stages
