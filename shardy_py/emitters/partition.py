@@ -22,7 +22,7 @@ Node = Op | Value
 """An op, or a parameter."""
 
 Read = tuple[IndexingMap, tuple[int, ...]]
-"""Where a function reads a node: the map, and the ops that make its run-time variables, by their first results."""
+"""Index at which a function reads a node: the map, and the ops of its run-time variables, by their first results."""
 
 
 @frozen(eq=False)

@@ -13,6 +13,7 @@ from typing import Any, final
 from shardy_py.emitters.fusion.bodies import Traced
 from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.fusion.value_numbers import number_values
+from shardy_py.identity import identity
 from shardy_py.indexing import (
     Binary,
     Bound,
@@ -198,7 +199,7 @@ def _walk(item: Any) -> Iterator[Traced]:
         part = pending.pop()
         if isinstance(part, tuple):
             pending += part
-        elif isinstance(part, Traced) and id(part) not in seen:
-            seen.add(id(part))
+        elif isinstance(part, Traced) and identity(part) not in seen:
+            seen.add(identity(part))
             yield part
             pending += part.parts
