@@ -294,7 +294,8 @@ def emit(
 
     Raises:
         OptionError: there is no such device.
-        UnsupportedError: a result has no elements, or none that a kernel computes.
+        UnsupportedError: a result has no elements, or none that a kernel computes, or a scatter cannot update the
+            memory of its operand.
     """
     if problems := tuple(problems_of_values(fusion.roots, ())):
         raise UnsupportedError(*problems)

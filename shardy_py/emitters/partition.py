@@ -10,6 +10,7 @@ from attrs import field
 
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.fusion.fusion import Fusion, shape_of
+from shardy_py.emitters.fusion.value_numbers import number_values
 from shardy_py.indexing import IndexingMap, compose, op_maps
 from shardy_py.indexing.composition import without_unused_symbols
 from shardy_py.ir.graph import Op, Value
@@ -19,6 +20,9 @@ MAX_OPS = 2000
 
 Node = Op | Value
 """An op, or a parameter."""
+
+Read = tuple[IndexingMap, tuple[int, ...]]
+"""Index at which a function reads a node: the map, and the ops of its run-time variables, by their first results."""
 
 
 @frozen(eq=False)
@@ -98,7 +102,7 @@ class _Walk:
         self._forced = {_key(hero) for hero in heroes}
         self._forced |= {_key(self._node(value)) for hero in heroes for value in hero.operands}
         # Per node the functions that read it, by the key of their first node, and where.
-        self._reads: dict[int, dict[tuple[int, IndexingMap], None]] = {}
+        self._reads: dict[int, dict[tuple[int, Read], None]] = {}
         self._members: dict[int, list[Node]] = {}
         self._roots: dict[int, tuple[Value, ...]] = {}
 
@@ -111,12 +115,12 @@ class _Walk:
                 # Emitters with heroes drop the tuple; there roots may have any number of elements.
                 shape = shape_of(root)
                 index = op_maps.identity(shape) if self._forced else fusion.same_place(fusion.roots[0], root)
-                self._reads.setdefault(_key(self._node(root)), {})[_TUPLE, index] = None
+                self._reads.setdefault(_key(self._node(root)), {})[_TUPLE, (index, ())] = None
         for op in reversed(fusion.ops):
-            own, index = self._place(op, op.results)
+            own, at = self._place(op, op.results)
             for number, operand in enumerate(op.operands):
-                read = (own, self._read(op, number, index))
-                self._reads.setdefault(_key(self._node(operand)), {})[read] = None
+                read = self._read(op, number, *at)
+                self._reads.setdefault(_key(self._node(operand)), {})[own, read] = None
         for parameter in fusion.parameters:
             if _key(parameter) in self._reads or parameter.id in fusion.root_ids:
                 self._place(parameter, (parameter,))
@@ -125,33 +129,47 @@ class _Walk:
             self._members.pop(_TUPLE, None)
         for first, members in self._members.items():
             roots = self._roots[first]
-            yield Subgraph(function_name(fusion, roots[0]), roots, tuple(reversed(members)))
+            # The first root has a function of its own where another root reads it.
+            is_taken = first == _TUPLE and _key(self._node(roots[0])) in self._members
+            name = function_name(fusion, roots[0], kind="tuple" if is_taken else "")
+            yield Subgraph(name, roots, tuple(reversed(members)))
 
     def _node(self, value: Value) -> Node:
         return self._fusion.producer(value) or value
 
-    def _place(self, node: Node, values: Sequence[Value]) -> tuple[int, IndexingMap]:
+    @cached_property
+    def _numbers(self) -> Mapping[int, int]:
+        return number_values(self._fusion)
+
+    def _place(self, node: Node, values: Sequence[Value]) -> tuple[int, Read]:
         """Put a node into a function; return that and where it is read in it."""
         key = _key(node)
         reads = self._reads.get(key, {})
         functions = {function for function, _ in reads}
-        maps = [map_ for _, map_ in reads if not (map_.is_undefined or map_.is_known_empty)]
-        joins = key not in self._forced and len(functions) == 1 and len(set(maps)) <= 1
+        known = [read for _, read in reads if not (read[0].is_undefined or read[0].is_known_empty)]
+        joins = key not in self._forced and len(functions) == 1 and len(set(known)) <= 1
         if joins:
             (own,) = functions
             if len(self._members[own]) < MAX_OPS:
                 self._members[own].append(node)
-                return own, maps[0] if maps else IndexingMap.undefined()
+                return own, known[0] if known else (IndexingMap.undefined(), ())
         self._members[key], self._roots[key] = [node], tuple(values)
-        return key, op_maps.identity(shape_of(values[0]))
+        return key, (op_maps.identity(shape_of(values[0])), ())
 
-    def _read(self, op: Op, number: int, index: IndexingMap) -> IndexingMap:
-        """Return where an operand is read, from the index of the function."""
+    def _read(self, op: Op, number: int, index: IndexingMap, starts: tuple[int, ...]) -> Read:
+        """Return where an operand is read, from where the function reads the op.
+
+        Slices at starts of their own have equal maps, as a map does not say which values its run-time variables are.
+        """
         if self._fusion.is_scatter(op):
-            return op_maps.identity(shape_of(op.operands[number]))
+            return op_maps.identity(shape_of(op.operands[number])), ()
         if index.is_undefined:
-            return index
-        return without_unused_symbols(compose(index, self._fusion.maps(op)[number]))
+            return index, ()
+        map_ = self._fusion.maps(op)[number]
+        read = without_unused_symbols(compose(index, map_))
+        if map_.runtimes:
+            starts = (*starts, self._numbers[op.results[0].id])
+        return read, starts if read.runtimes else ()
 
 
 def function_name(fusion: Fusion, root: Value, *, kind: str = "") -> str:

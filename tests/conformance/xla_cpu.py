@@ -58,11 +58,11 @@ def compiled_on_xla(text: str, arrays: Sequence[Any]) -> Callable[[], None]:
     return run
 
 
-def run_on_xla(text: str, arrays: Sequence[Any]) -> list[Any]:
-    """The results of a module's main function."""
+def run_on_xla(text: str, arrays: Sequence[Any], **options: Any) -> list[Any]:
+    """The results of a module's main function, with more options of XLA."""
     device = jax.devices("cpu")[0]
     with jax.enable_x64(True):
-        program = _program(text, dict(OPTIONS))
+        program = _program(text, OPTIONS | options)
         results = program.execute_sharded([jax.device_put(array, device) for array in arrays])
         return [np.asarray(parts[0]) for parts in results.disassemble_into_single_device_arrays()]
 

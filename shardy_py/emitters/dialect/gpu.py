@@ -6,11 +6,24 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import I1, I32, AnyFloat, IndexType, i1, i32
 from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
-from xdsl.ir import Attribute, Dialect, SSAValue
-from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    attr_def,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
+from xdsl.utils.str_enum import StrEnum
+
+from shardy_py.errors import Diagnostic, UnsupportedError
 
 INDEX = IndexType()
 DIMENSIONS = ("x", "y", "z")
@@ -64,9 +77,25 @@ class BarrierOp(IRDLOperation):
     assembly_format: ClassVar[str] = "attr-dict"
 
 
+class ShuffleMode(StrEnum):
+    """The lane from which a lane takes a value: the one with this number, or some places up or down, or by ``xor``."""
+
+    XOR = "xor"
+    UP = "up"
+    DOWN = "down"
+    IDX = "idx"
+
+
+@irdl_attr_definition
+class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
+    """The mode of an exchange: ``#gpu<shuffle_mode down>``."""
+
+    name = "gpu.shuffle_mode"
+
+
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """The value of the lane some places further down, and whether there is one."""
+    """The value of another lane, and whether there is one; kernels take that of a lane some places further down."""
 
     name = "gpu.shuffle"
 
@@ -75,13 +104,20 @@ class ShuffleOp(IRDLOperation):
     width = operand_def(I32)
     result = result_def()
     valid = result_def(I1)
+    mode = prop_def(ShuffleModeAttr)
 
-    def __init__(self, value: SSAValue, offset: SSAValue, width: SSAValue) -> None:
-        super().__init__(operands=[value, offset, width], result_types=[value.type, i1])
+    def __init__(
+        self, value: SSAValue, offset: SSAValue, width: SSAValue, mode: ShuffleMode = ShuffleMode.DOWN
+    ) -> None:
+        super().__init__(
+            operands=[value, offset, width],
+            result_types=[value.type, i1],
+            properties={"mode": ShuffleModeAttr(mode)},
+        )
 
     def print(self, printer: Printer) -> None:
         """Write ``down %value, %offset, %width : type``."""
-        printer.print_string(" down ")
+        printer.print_string(f" {mode_of(self).value} ")
         printer.print_list(self.operands, printer.print_ssa_value)
         printer.print_string(" : ")
         printer.print_attribute(self.value.type)
@@ -89,12 +125,41 @@ class ShuffleOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> ShuffleOp:
         """Read ``down %value, %offset, %width : type``."""
-        parser.parse_keyword("down")
+        mode = parser.parse_str_enum(ShuffleMode)
         position = parser.pos
         operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
-        return cls(*parser.resolve_operands(operands, [type_, i32, i32], position))
+        value, offset, width = parser.resolve_operands(operands, [type_, i32, i32], position)
+        return cls(value, offset, width, mode)
 
 
-GPU = Dialect("gpu", [ThreadIdOp, BlockIdOp, BarrierOp, ShuffleOp], [DimensionAttr])
+def mode_of(op: ShuffleOp) -> ShuffleMode:
+    """Return the mode of an exchange.
+
+    Raises:
+        UnsupportedError: the op has none; MLIR does not know a default.
+    """
+    mode = op.properties.get("mode")
+    if not isinstance(mode, ShuffleModeAttr):
+        raise _mode_problem(op, "no mode")
+    return mode.data
+
+
+def check_takes_from_below(op: ShuffleOp) -> None:
+    """Check that lanes take values from lanes further down, as in all kernels that are emitted.
+
+    Raises:
+        UnsupportedError: the op has another mode, or none.
+    """
+    if mode_of(op) is not ShuffleMode.DOWN:
+        raise _mode_problem(op, f"mode {mode_of(op).value}")
+
+
+def _mode_problem(op: ShuffleOp, mode: str) -> UnsupportedError:
+    hint = "write the op with mode = #gpu<shuffle_mode down>"
+    message = f"kernels exchange values with lanes further down, in mode down; the op has {mode}"
+    return UnsupportedError(Diagnostic("shuffle-mode", message, op=op.name, hint=hint))
+
+
+GPU = Dialect("gpu", [ThreadIdOp, BlockIdOp, BarrierOp, ShuffleOp], [DimensionAttr, ShuffleModeAttr])

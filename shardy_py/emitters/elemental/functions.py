@@ -237,8 +237,16 @@ class _RegionBody:
         self._arguments = arguments
 
     def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
-        """Return the argument that a value is, or None."""
-        return self._arguments.get(value.id)
+        """Return the argument that a value is, or None.
+
+        Raises:
+            UnsupportedError: it is an argument of something around the region.
+        """
+        found = self._arguments.get(value.id)
+        if found is None and value.defining_op is None:
+            message = "a region that combines elements uses an argument from outside of it"
+            raise UnsupportedError(Diagnostic("combiner", message, hint="let the region use its own arguments only"))
+        return found
 
     def region_function(self, op: Op) -> str:
         """Refuse regions inside regions."""

@@ -22,13 +22,16 @@ from shardy_py.emitters.dialect.memory_ops import (
     SyncThreadsOp,
 )
 from shardy_py.emitters.dialect.ops import LoopOp, PureCallOp, YieldOp
+from shardy_py.emitters.dialect.types import element_dtype
 from shardy_py.emitters.elemental.builder import Indices, Scope
 from shardy_py.emitters.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.emitters.elemental.functions import FunctionEmitter, read_element
+from shardy_py.emitters.elemental.scalars import make_constant
 from shardy_py.emitters.entry.arguments import Entry
 from shardy_py.emitters.entry.scopes import called_element, entry_scope
 from shardy_py.emitters.entry.thread_loops import loop_over_symbols
 from shardy_py.emitters.fusion.choose import Choice, real_reduction
+from shardy_py.emitters.fusion.combiners import starts_of
 from shardy_py.emitters.launch.grid import BL_Z, TH_X, Launch
 from shardy_py.emitters.launch.reduction_maps import ReductionMaps, SharedTile, reduction_maps
 from shardy_py.emitters.launch.reductions import ReductionPlan, root_groups
@@ -129,7 +132,7 @@ class _GroupEmitter:
 
     def emit(self, scope: Scope) -> list[SSAValue]:
         """Return the results after the group's roots were written."""
-        inits = {op: self._neutral(scope, op) for op in self._group.reductions}
+        inits = {op: self._start(scope, op) for op in self._group.reductions}
         outputs, values = self._per_thread(scope, inits)
         if self._combines_lanes_first:
             values = self._over_lanes(scope, values)
@@ -137,9 +140,22 @@ class _GroupEmitter:
             return self._written(scope, values, outputs, ())
         return self._through_shared_memory(scope, self._maps.tile, values, outputs, inits)
 
-    def _neutral(self, scope: Scope, op: Op) -> list[SSAValue]:
-        """Return the values with which a reduction begins."""
-        return [self._element(scope, value, ()) for value in op.operands[len(op.results) :]]
+    def _start(self, scope: Scope, op: Op) -> list[SSAValue]:
+        """Return the values with which each thread begins: neutral ones where initial values have to count once."""
+        values = op.operands[len(op.results) :]
+        return [
+            self._element(scope, value, ()) if start is None else scope.add(make_constant(start, element_dtype(value)))
+            for start, value in zip(starts_of(self._fusion, op) or (), values, strict=True)
+        ]
+
+    def _completed(self, scope: Scope, op: Op, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Return what a reduction gives: combined with the initial values, where threads began with neutral ones."""
+        if all(start is None for start in starts_of(self._fusion, op) or ()):
+            return values
+        inits = [self._element(scope, value, ()) for value in op.operands[len(op.results) :]]
+        combined = PureCallOp(self._combiner(op), [*inits, *values], [value.type for value in values])
+        scope.builder.insert(combined)
+        return combined.results
 
     def _element(self, scope: Scope, value: Value, indices: Indices) -> SSAValue:
         parameters = self._entry.parameters
@@ -251,7 +267,7 @@ class _GroupEmitter:
         heroes = [(op, result) for op in self._group.reductions for result in op.results]
         epilogue = Epilogue(tuple(result for _, result in heroes), maps)
         name = emit_epilogue(self._functions, epilogue)
-        given = [value for op in self._group.reductions for value in values[op]]
+        given = [value for op in self._group.reductions for value in self._completed(scope, op, values[op])]
         elements = call_epilogue(scope, name, epilogue, self._entry.parameters, arguments, given)
         has_result = scope.inside(next(iter(maps.values())), self._entry.ids, symbols)
         results = list(outputs)

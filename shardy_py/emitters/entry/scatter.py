@@ -142,7 +142,7 @@ def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Lau
     scattering = Scattering(functions, entry.parameters)
     scope = entry_scope(functions, entry.block)
     (target,) = entry.outputs
-    (number,) = scope.apply(window_map(map_), entry.ids)
+    (number,) = scope.apply(window_map(map_, launch), entry.ids)
     count = scope.index(shape_of(scattering.op.operands[1])[0])
     is_window = scope.add(arith.CmpiOp(number, count, "ult"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from shardy_py.emitters.fusion.combiners import starts_of
 from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.fusion.heroes import hero_of
 from shardy_py.emitters.fusion.in_place import in_place_updates
@@ -87,11 +88,14 @@ def choose(fusion: Fusion) -> Choice:
 
 
 def real_reduction(fusion: Fusion, root: Op | None, hero: Op | None) -> CanonicalReduction | None:
-    """Return the canonical form of a hero that the reduction emitter takes, or None."""
+    """Return the canonical form of a hero that the reduction emitter takes, or None.
+
+    Its threads share the elements of a result, so that these may be combined in groups and in any order.
+    """
     if hero is None:
         return None
     form = canonical_of(fusion, hero)
-    if form is None or not form.is_real:
+    if form is None or not form.is_real or starts_of(fusion, hero) is None:
         return None
     return form if root is hero or form.is_race_free else None
 

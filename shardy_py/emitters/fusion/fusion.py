@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from attrs import field
 
@@ -194,6 +195,11 @@ class Fusion:
         return frozenset(op.id for op in self._root_ops())
 
     @cached_property
+    def facts(self) -> dict[Hashable, Any]:
+        """Facts of ops that are found once, by the name of what finds them and the id of the op."""
+        return {}
+
+    @cached_property
     def _maps(self) -> dict[int, tuple[IndexingMap, ...]]:
         return {}
 
@@ -218,7 +224,7 @@ class Fusion:
     def _bodies(self) -> dict[int, tuple[Traced, ...]]:
         return {}
 
-    def _body(self, op: Op) -> tuple[Traced, ...]:
+    def traced_body(self, op: Op) -> tuple[Traced, ...]:
         """Return what the scalar body of an op makes; nothing where that is not known."""
         found = self._bodies.get(op.id)
         if found is None:
@@ -229,7 +235,7 @@ class Fusion:
 
     def keeps_elements(self, op: Op) -> bool:
         """Return whether an op computes nothing: an element of its result is the one that its map says."""
-        return keeps_element(op, self._body(op))
+        return keeps_element(op, self.traced_body(op))
 
     def is_bitcast(self, op: Op) -> bool:
         """Return whether an op gives its operand another shape and leaves the memory as it is."""
@@ -245,12 +251,12 @@ class Fusion:
         if not is_regular or not self.registry.has_trait(op, Reduction):
             return False
         inits = op.operands[len(op.results) :]
-        return not any(map(shape_of, inits)) and reduces_by_region(op, self._body(op), self.maps(op))
+        return not any(map(shape_of, inits)) and reduces_by_region(op, self.traced_body(op), self.maps(op))
 
     def is_concatenation(self, op: Op) -> bool:
         """Return whether an op joins its operands along a dimension, in their order, and computes nothing."""
         is_one = self.registry.has_trait(op, Concatenation) and joins_in_order(op, self.maps(op))
-        return is_one and picks_elements(self._body(op))
+        return is_one and picks_elements(self.traced_body(op))
 
     def is_contraction(self, op: Op) -> bool:
         """Return whether an op sums products."""
@@ -263,7 +269,7 @@ class Fusion:
     def is_dynamic_update(self, op: Op) -> bool:
         """Return whether an op writes a part of its operand that begins at a place known at run time."""
         has_starts = len(op.operands) == 2 + len(shape_of(op.operands[0])) if op.operands else False
-        return has_starts and self.registry.has_trait(op, DynamicUpdate) and picks_elements(self._body(op))
+        return has_starts and self.registry.has_trait(op, DynamicUpdate) and picks_elements(self.traced_body(op))
 
     def moves_only(self, op: Op) -> bool:
         """Return whether an op makes its elements of nothing, or takes each from one place of its only operand."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardy_py.emitters.fusion.element_reads import ElementReads, Read, UnknownReadsError
 from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.indexing import IndexingMap, compose, op_maps
 from shardy_py.ir.graph import Op, Value
 
 
@@ -22,7 +22,7 @@ def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
     if len(set(sources)) < len(sources):
         return ()
     others = ((op, source) for op in updates for source in sources if source != updated_parameter(fusion, op).id)
-    return () if any(True for op, source in others for _ in _reads(fusion, op, source)) else updates
+    return () if any(_may_read(fusion, op, source) for op, source in others) else updates
 
 
 def updated_parameter(fusion: Fusion, update: Op) -> Value:
@@ -36,7 +36,7 @@ def updated_parameter(fusion: Fusion, update: Op) -> Value:
 def _in_place_update(fusion: Fusion, root: Value) -> Op | None:
     """Return the dynamic update that a root is, if it can write into the buffer of its operand; otherwise None.
 
-    The operand has to be a parameter that nothing else reads at other indices.
+    The operand has to be a parameter of which each thread reads at most the element that it writes itself.
     """
     op = fusion.producer(root)
     while op is not None and fusion.is_bitcast(op):
@@ -50,25 +50,31 @@ def _in_place_update(fusion: Fusion, root: Value) -> Op | None:
 
 
 def _reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: int) -> bool:
-    """Return whether the update and its starts read of a parameter at most the element that they overwrite."""
-    written = op_maps.dynamic_slice(shape_of(update.operands[1]), shape_of(update.operands[0]))
-    return all(read == written for read in _reads(fusion, update, parameter))
+    """Return whether it is proven that what a thread reads of a parameter is the element that it overwrites.
+
+    Of the start of a slice known at run time it counts which value it is: ``x[i:i+5]`` may be updated by what is
+    computed from ``x[i:i+5]``, but not from ``x[j:j+5]``.
+    """
+    reads = ElementReads(fusion, shape_of(update.operands[1]))
+    try:
+        written = reads.written_by(update, updated_parameter(fusion, update))
+        found = list(_parameter_reads(reads, update))
+    except UnknownReadsError:
+        return False
+    return written is not None and all(read.index == written for read in found if read.parameter == parameter)
 
 
-def _reads(fusion: Fusion, update: Op, parameter: int) -> Iterator[IndexingMap]:
-    """Yield where the update and its starts read a parameter, from the index of the update."""
-    shape = shape_of(update.operands[1])
-    pending = [(update.operands[1], op_maps.identity(shape))]
-    pending += [(start, op_maps.scalar(shape)) for start in update.operands[2:]]
-    seen: set[tuple[int, IndexingMap]] = set()
-    while pending:
-        value, read = pending.pop()
-        if value.id == parameter:
-            yield read
-            continue
-        producer = fusion.producer(value)
-        if producer is None or (value.id, read) in seen:
-            continue
-        seen.add((value.id, read))
-        maps = fusion.maps(producer)
-        pending += [(operand, compose(read, map_)) for operand, map_ in zip(producer.operands, maps, strict=True)]
+def _may_read(fusion: Fusion, update: Op, parameter: int) -> bool:
+    """Return whether the work for an element of an update may read a parameter."""
+    reads = ElementReads(fusion, shape_of(update.operands[1]))
+    try:
+        return any(read.parameter == parameter for read in _parameter_reads(reads, update))
+    except UnknownReadsError:
+        return True
+
+
+def _parameter_reads(reads: ElementReads, update: Op) -> Iterator[Read]:
+    """Yield what an element of an update, and where it goes, read of parameters."""
+    yield from reads.of(update.operands[1], reads.start)
+    for start in update.operands[2:]:
+        yield from reads.of(start, ())

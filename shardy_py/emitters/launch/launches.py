@@ -9,6 +9,7 @@ from attrs import evolve
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.choose import Choice, EmitterKind
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
+from shardy_py.emitters.fusion.scatters import scatter_of
 from shardy_py.emitters.launch.grid import THREADS, Launch, loop_unroll, spread
 from shardy_py.emitters.launch.in_place import in_place_launch
 from shardy_py.emitters.launch.joined import joined_launch
@@ -70,12 +71,11 @@ def _concatenate(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
 
 
 def _scatter(fusion: Fusion, device: DeviceSpec) -> Launch:
-    root = fusion.producer(fusion.roots[0])
-    assert root is not None
+    root = scatter_of(fusion)
     updates = shape_of(root.operands[2])
     unroll = loop_unroll(prod(updates), device, bits=bits_of(element_type_of(root.results[0])))
     unroll = gcd(prod(updates[1:]), unroll)
-    per_warp = indices_per_warp(root, device)
+    per_warp = indices_per_warp(fusion, root, device)
     if per_warp is None:
         launch = spread(-(-prod(updates) // unroll), device, unroll=unroll)
         threads = -(-launch.threads[0] // device.threads_per_warp) * device.threads_per_warp

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import gcd, prod
 
 from shardy_py.emitters.device import DeviceSpec
+from shardy_py.emitters.fusion.combiners import is_associative
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
 from shardy_py.emitters.fusion.scatters import scatter_of
 from shardy_py.emitters.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds, loop_map
@@ -72,19 +73,23 @@ def update_map(fusion: Fusion, launch: Launch, rows: SortedRows | None) -> Index
     return loop_map(launch, shape_of(updates), fusion.layout_of(updates))
 
 
-def window_map(map_: IndexingMap) -> IndexingMap:
-    """Return the map from threads and blocks alone to the number of the window, of which no thread has two parts."""
+def window_map(map_: IndexingMap, launch: Launch) -> IndexingMap:
+    """Return the map from threads and blocks alone to the number of the window, of which no thread has two parts.
+
+    It is for all threads of the grid, also for those behind the last window, which have nothing to do.
+    """
     at_first: dict[Variable, Expression] = {
         Variable(VariableKind.RANGE, number): Constant(0) for number in range(len(map_.ranges))
     }
-    first = without_variables(IndexingMap(map_.results[:1], map_.dims, map_.ranges), at_first, at_first)
+    first = without_variables(IndexingMap(map_.results[:1], grid_bounds(launch), map_.ranges), at_first, at_first)
     return simplify(first)
 
 
-def indices_per_warp(scatter: Op, device: DeviceSpec) -> int | None:
+def indices_per_warp(fusion: Fusion, scatter: Op, device: DeviceSpec) -> int | None:
     """Return how many indices in a row each warp of a sorted scatter takes; None where threads take single updates.
 
-    Indices of one component are read as vectors of up to 128 bits, so that the number is a multiple of their length.
+    Indices of one component are read as vectors of up to 128 bits, so that the number is a multiple of their length. A
+    warp combines updates with each other first, so that the region has to be associative.
     """
     output, indices, updates = (shape_of(value) for value in (scatter.results[0], *scatter.operands[1:3]))
     warps = (THREADS // device.threads_per_warp) * device.cores
@@ -92,6 +97,8 @@ def indices_per_warp(scatter: Op, device: DeviceSpec) -> int | None:
     # A lane adds up in a vector, and there are none of complex numbers.
     is_complex = element_type_of(scatter.results[0]).startswith("complex")
     if not is_sorted or is_complex or scatter.attributes.get("unique_indices") or indices[0] <= warps:
+        return None
+    if not is_associative(fusion, scatter):
         return None
     pairs = zip(output, updates[1:], strict=True)
     possible = prod(max(1, size - width + 1) for size, width in list(pairs)[: indices[1]])
@@ -109,7 +116,7 @@ def _indices_at_once(scatter: Op, count: int) -> int:
 def sorted_rows(fusion: Fusion, device: DeviceSpec) -> SortedRows | None:
     """Return how warps share the indices of a sorted scatter; None where threads take single updates."""
     scatter = scatter_of(fusion)
-    per_warp = indices_per_warp(scatter, device)
+    per_warp = indices_per_warp(fusion, scatter, device)
     if per_warp is None:
         return None
     updates = scatter.operands[2]

@@ -9,7 +9,7 @@ from itertools import count
 from xdsl.dialects import builtin, func, llvm, vector
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp
+from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.lower.live_threads import live_threads, strips_of
 from shardy_py.emitters.lower.llvm import function_arguments, write_op
@@ -306,6 +306,7 @@ class _PhaseWriter:
     def _take(self, op: ShuffleOp) -> None:
         """Read the word of the lane some places further down; the own one where there is none."""
         writer = self._writer
+        check_takes_from_below(op)
         distance, width = (constant_value(value) for value in (op.offset, op.width))
         if width != _WARP or distance is None or not 0 <= distance < _WARP:
             message = "lanes exchange values in whole warps, by distances that are constant"

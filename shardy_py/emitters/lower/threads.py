@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp
+from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
 from shardy_py.emitters.lower.writer import FunctionWriter, Handler
 from shardy_py.emitters.passes.base import constant_value
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -23,8 +23,10 @@ def shuffle(writer: FunctionWriter, op: ShuffleOp) -> None:
     """Return the value of a lane further down; the own one where there is none.
 
     Raises:
-        UnsupportedError: lanes exchange in groups that are no whole warps.
+        UnsupportedError: lanes exchange in groups that are not whole warps, or take values of other lanes than those
+            further down.
     """
+    check_takes_from_below(op)
     if constant_value(op.width) != _LANES:
         message = "lanes exchange values in whole warps only"
         raise UnsupportedError(Diagnostic("llvm-shuffle-width", message, op=op.name))

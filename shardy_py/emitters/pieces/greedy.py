@@ -5,7 +5,8 @@ piece, so that nothing is computed twice; otherwise it is the root of a piece of
 returns, or that an op outside of all pieces uses, is a root. An op that combines elements joins a piece only where the
 piece reads each of its results once, and a piece has one such op. Constants, and what is made of one constant alone,
 are in every piece that uses them. Ops that no kernel can have inside, contractions among them, are in no piece; nor
-are scatters that are not simplified, or whose operand a kernel may compute.
+are scatters that are not simplified, or whose operand a kernel may compute. What reads the operand of a scatter, which
+is updated in its own memory, does not join its piece.
 """
 
 from __future__ import annotations
@@ -186,6 +187,8 @@ class _Walk:
         if len(found) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
             return None
         (piece,) = found.values()
+        if is_scatter(piece.root, self._registry) and piece.root.operands[0].id in (value.id for value in op.operands):
+            return None
         is_at_root = all(user in piece.at_root and self._keeps_places(users[user]) for user in users)
         if self._combines(op) and (piece.has_reduction or not is_at_root):
             return None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp
+from shardy_py.emitters.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
 from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp, ShuffleReduceOp, SyncThreadsOp
 from shardy_py.emitters.run.atomics import run_atomics
 from shardy_py.emitters.run.frame import Frame, Handler
@@ -98,6 +98,7 @@ def _from_lanes(value: Array, positions: Any, rank: int) -> Array:
 
 def shuffle(frame: Frame, op: ShuffleOp) -> list[Value]:
     """Return the value of a lane further down; the own one where there is none."""
+    check_takes_from_below(op)
     value, distance, width = frame.gets(op.operands)
     positions, exists = _lanes_down(frame, op, distance, width)
     return [_from_lanes(value, positions, rank_of(op.value.type)), exists]

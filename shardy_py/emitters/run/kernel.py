@@ -67,7 +67,7 @@ def run_kernel(
     buffers = _buffers(entry, launch, inputs, outputs, slices, stage)
     size = block_size(launch)
     step = max(1, (chunk or _threads_at_once(module)) // size)
-    arguments = [buffers[number] for number in _argument_slices(entry, slices)]
+    arguments = _arguments(entry, buffers, slices)
     for first, last in _spans(launch, step) if blocks is None else [(block, block + 1) for block in blocks]:
         _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last))
     if blocks is None:
@@ -103,7 +103,7 @@ def trace_block(
     kernel = evolve(_kernel(module, ""), accesses=found)
     entry = _entry(kernel.functions, "")
     buffers = _buffers(entry, launch, inputs, outputs, slices, "")
-    arguments = [buffers[number] for number in _argument_slices(entry, slices)]
+    arguments = _arguments(entry, buffers, slices)
     _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, block, block + 1))
     return found
 
@@ -173,6 +173,16 @@ def _argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
     merged = list(dict.fromkeys(slices))
     found = [_argument_slice(entry, number) for number in range(count)]
     return [merged[number] if slice_ is None else slice_ for number, slice_ in enumerate(found)]
+
+
+def _arguments(entry: func.FuncOp, buffers: Mapping[int, Buffer], slices: Sequence[int]) -> list[Buffer]:
+    """Return the buffer of every argument, under its own shape: that of a result may be another one than an input's."""
+    found = [buffers[number] for number in _argument_slices(entry, slices)]
+    pairs = zip(found, entry.body.blocks[0].args, strict=True)
+    return [
+        buffer.viewed(argument.type) if isinstance(argument.type, builtin.TensorType) else buffer
+        for buffer, argument in pairs
+    ]
 
 
 def _buffers(

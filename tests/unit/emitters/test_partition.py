@@ -52,3 +52,18 @@ def test_names_are_identifiers_and_functions_are_found() -> None:
     for function in found.functions:
         assert function.name.isidentifier()
         assert all(found.function_of(node) is function for node in function.nodes)
+
+
+def test_slices_at_starts_of_their_own_read_at_two_places() -> None:
+    """What two slices read at different run-time starts is a function of its own; at one start it is not."""
+    chain = """
+func.func @main(%x: tensor<9xf32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<5xf32> {
+  %0 = stablehlo.negate %x : tensor<9xf32>
+  %1 = stablehlo.dynamic_slice %0, %i, sizes = [5] : (tensor<9xf32>, tensor<i32>) -> tensor<5xf32>
+  %2 = stablehlo.dynamic_slice %0, OTHER, sizes = [5] : (tensor<9xf32>, tensor<i32>) -> tensor<5xf32>
+  %3 = stablehlo.add %1, %2 : tensor<5xf32>
+  return %3 : tensor<5xf32>
+}"""
+    same, other = functions(chain.replace("OTHER", "%i")), functions(chain.replace("OTHER", "%j"))
+    assert ["arg0", "negate"] in other
+    assert not any("negate" in function and len(function) < 5 for function in same)

@@ -170,3 +170,51 @@ def test_pieces_end_with_scatters_that_kernels_take() -> None:
     )
     assert [emit(piece).choice.kind.value for piece in read_fusions(given)][-1] == "scatter"
     assert "scatter" not in [emit(piece).choice.kind.value for piece in read_fusions(computed)]
+
+
+READS_OPERAND = """
+func.func @main(%x: tensor<30x4xi32>, %at: tensor<20x1xi32>) -> tensor<30x4xi32> {
+  %s = stablehlo.slice %x [0:20, 0:4] : (tensor<30x4xi32>) -> tensor<20x4xi32>
+  %u = stablehlo.reshape %s : (tensor<20x4xi32>) -> tensor<20x1x4xi32>
+  %c = stablehlo.slice %x [0:20, 0:1] : (tensor<30x4xi32>) -> tensor<20x1xi32>
+  %0 = "stablehlo.scatter"(%x, INDICES, UPDATES) <{scatter_dimension_numbers = #stablehlo.scatter<
+      update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %n = stablehlo.add %a, %b : tensor<i32>
+      stablehlo.return %n : tensor<i32>
+    }) : (tensor<30x4xi32>, tensor<20x1xi32>, tensor<20x1x4xi32>) -> tensor<30x4xi32>
+  return %0 : tensor<30x4xi32>
+}"""
+
+
+@pytest.mark.parametrize(("indices", "updates"), [("%at", "%u"), ("%c", "%u"), ("%c", "%w")])
+def test_updates_that_read_the_operand_are_refused(indices: str, updates: str) -> None:
+    """Elements of the operand may be updated before they are read, so that what reads them is a kernel of its own."""
+    text = READS_OPERAND.replace("INDICES", indices).replace("UPDATES", updates)
+    if updates == "%w":
+        text = text.replace("%at: tensor<20x1xi32>", "%w: tensor<20x1x4xi32>")
+    with pytest.raises(UnsupportedError, match="scatter-reads-operand"):
+        emit(fusion_of(text))
+    *others, last = [emit(piece) for piece in read_fusions(text)]
+    assert others
+    assert last.choice.kind.value == "scatter"
+    assert last.stages
+
+
+@pytest.mark.parametrize("op", ["add", "subtract"])
+def test_windows_are_added_up_first_only_by_regions_that_allow_it(op: str) -> None:
+    """Differences of sorted places are taken one by one: ``x - (u - v)`` is not ``x - u - v``."""
+    kernel = kernel_of(700, 22, 5, sorted="true", op=op, type="i32")
+    assert ("vector<" in kernel.stages["initial"]) is (op == "add")
+    x, at, u = arrays(700, 22, 5, np.int32)
+    order = np.argsort(at[:, 0], kind="stable")
+    (found,) = kernel.run(x, at[order], u[order])
+    np.testing.assert_array_equal(found, scattered(x, at, u if op == "add" else -u))
+
+
+def test_threads_behind_the_last_window_read_nothing() -> None:
+    """A block has whole warps: 26 of 32 threads have no window, and the guard that keeps them apart is not folded."""
+    for stage in (None, "initial"):
+        x, at, u = arrays(3, 4, 2)
+        (found,) = kernel_of(3, 4, 2).run(x, at, u, stage=stage)
+        np.testing.assert_array_equal(found, scattered(x, at, u))
