@@ -16,6 +16,7 @@ from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.api.keywords import keywords
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -67,14 +68,14 @@ def run_advise(
             found = advise(**keywords(given))
     if inputs:
         if as_json:
-            click.echo(advice_json(layouts))
+            click.echo(advice_json(layouts, origin_of(program)))
         else:
             print_layouts(layouts, file=sys.stdout)
         return
     if output is not None:
         write_atomically(output, write_advised(program.input, found.shardings, program.options))
     if as_json:
-        click.echo(advice_json(found))
+        click.echo(advice_json(found, origin_of(program)))
     else:
         print_advice(found, file=sys.stdout)
 

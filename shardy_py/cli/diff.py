@@ -10,6 +10,7 @@ from shardy_py.analysis.diff import diff_schedules
 from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.lines import echo_report
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -33,6 +34,6 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
         diff = diff_schedules(session, first, second)
     print_warnings(session.unknown_op_names(*chosen))
     if as_json:
-        click.echo(diff_json(diff))
+        click.echo(diff_json(diff, origin_of(program, without=("limit",))))
     else:
         echo_report(format_diff(diff, limit=limit))

@@ -12,6 +12,7 @@ from shardy_py.api.memory import report_memory
 from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
@@ -54,12 +55,12 @@ def run_local_command(
     print_warnings((*result.warnings, *local.warnings))
     if as_run:
         source = given.input.module if compare else None
-        sys.exit(_run(result, local, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
+        sys.exit(_run(result, local, given, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
     text = local.text if device is None else str(local.per_device(device))
     if output is not None:
         write_atomically(output, text)
     if as_json:
-        click.echo(local_json(local))
+        click.echo(local_json(local, origin_of(given)))
     elif output is None:
         click.echo(text, nl=not text.endswith("\n"))
     if not quiet and not as_json:
@@ -72,6 +73,7 @@ def run_local_command(
 def _run(
     result: Result,
     local: LocalProgram,
+    program: GivenProgram,
     source: Any,
     inputs: str,
     seed: int,
@@ -90,4 +92,4 @@ def _run(
         report = run_local(result, local, source, inputs=path, seed=seed, tolerance=tolerance, on_step=steps.start)
     if outputs is not None:
         write_atomically(outputs, outputs_file(report.arrays))
-    return show_report(report, as_json=as_json)
+    return show_report(report, program, as_json=as_json)

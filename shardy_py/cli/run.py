@@ -98,7 +98,7 @@ def run_run(
     print_warnings(answer.warnings)
     if outputs is not None:
         write_atomically(outputs, answer.outputs)
-    sys.exit(show_report(report, as_json=as_json))
+    sys.exit(show_report(report, request.program, as_json=as_json))
 
 
 def run_in_child(request: RunRequest, *, timeout: float, show: ShowProgress = show_nothing) -> RunAnswer:

@@ -9,6 +9,8 @@ import click
 
 from shardy_py.api.run_report import RunReport
 from shardy_py.cli.options import RANDOM_INPUTS
+from shardy_py.cli.origin import origin_of
+from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.report.running import print_run, run_json
 
@@ -28,10 +30,10 @@ def inputs_path(inputs: str) -> Path | None:
     return path
 
 
-def show_report(report: RunReport, *, as_json: bool) -> int:
+def show_report(report: RunReport, program: GivenProgram, *, as_json: bool) -> int:
     """Print the report of a run to stdout, and return the exit code: 1 where a comparison fails."""
     if as_json:
-        click.echo(run_json(report))
+        click.echo(run_json(report, origin_of(program)))
     else:
         print_run(report, file=sys.stdout)
     return 0 if report.is_within else 1

@@ -29,10 +29,12 @@ class GivenProgram:
     Args:
         input: The program: the path, the bytes of stdin, or a module that another process has parsed.
         options: The options of its propagation.
+        file: The name of its file as it was given, a dash for stdin.
     """
 
     input: ProgramInput
     options: SessionOptions
+    file: str = ""
 
     @classmethod
     def of(
@@ -60,7 +62,7 @@ class GivenProgram:
             in_shardings=parse_in_shardings(in_shardings) or None,
             out_shardings=parse_out_shardings(out_shardings) or None,
         )
-        return cls(given, found)
+        return cls(given, found, file)
 
     def propagate(self, **options: Any) -> Result:
         """Return the propagated program.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import IO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
 
 from shardy_py.amounts import format_bytes, format_count
 from shardy_py.analysis.against_xla import Comparison, XlaComparison
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 
 _WORDS = ("what", "kind")
@@ -41,9 +41,9 @@ def print_against_xla(found: XlaComparison, *, file: IO[str] | None = None) -> N
         print_lines(console, [note], NOTE)
 
 
-def against_xla_json(found: XlaComparison, *, transfers: bool = False) -> str:
-    """Return a comparison as JSON text; see `XlaComparison.to_json`."""
-    return json.dumps(found.to_json(transfers=transfers), indent=2, ensure_ascii=False)
+def against_xla_json(found: XlaComparison, *, transfers: bool = False, origin: Mapping[str, Any] | None = None) -> str:
+    """Return a comparison as JSON text, with its origin; see `XlaComparison.to_json`."""
+    return record_json(found.to_json(transfers=transfers), origin)
 
 
 def _rows(found: XlaComparison) -> Iterable[Sequence[str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shardy_py.analysis.diff import Decision, Divergence, ScheduleDiff
 from shardy_py.explain.answer.places import at_place
+from shardy_py.report.json_text import record_json
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -41,9 +41,9 @@ def diff_data(diff: ScheduleDiff) -> dict[str, Any]:
     }
 
 
-def diff_json(diff: ScheduleDiff) -> str:
-    """Return `diff_data` as JSON text."""
-    return json.dumps(diff_data(diff), indent=2, ensure_ascii=False)
+def diff_json(diff: ScheduleDiff, origin: Mapping[str, Any] | None = None) -> str:
+    """Return `diff_data` as JSON text, with its origin."""
+    return record_json(diff_data(diff), origin)
 
 
 def _lines(diff: ScheduleDiff, limit: int) -> Iterator[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import open_console, print_lines, print_table
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def local_data(local: LocalProgram) -> dict[str, Any]:
     }
 
 
-def local_json(local: LocalProgram) -> str:
-    """Return `local_data` as JSON text."""
-    return json.dumps(local_data(local), indent=2, ensure_ascii=False)
+def local_json(local: LocalProgram, origin: Mapping[str, Any] | None = None) -> str:
+    """Return `local_data` as JSON text, with its origin."""
+    return record_json(local_data(local), origin)
 
 
 def _rows(word: str, ports: Sequence[Port]) -> list[Sequence[str]]:

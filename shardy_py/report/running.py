@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from attrs import asdict
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from shardy_py.api.run_report import ResultLine, RunReport
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import BAD, GOOD, NOTE, make_tables, open_console, print_lines
 
 _HEADINGS = ("result", "type", "sharding", "largest", "not finite")
@@ -48,8 +48,8 @@ def _tables(console: Console, report: RunReport) -> list[Table]:
     ]
 
 
-def run_json(report: RunReport) -> str:
-    """Return a run as JSON text; what is infinite is a string."""
+def run_json(report: RunReport, origin: Mapping[str, Any] | None = None) -> str:
+    """Return a run as JSON text, with its origin; what is infinite is a string."""
     results = [_plain(asdict(line)) for line in report.results]
     for line, data in zip(report.results, results, strict=True):
         if line.difference is not None:
@@ -63,7 +63,7 @@ def run_json(report: RunReport) -> str:
         "notes": list(report.notes),
         "results": results,
     }
-    return json.dumps(data, indent=2, ensure_ascii=False)
+    return record_json(data, origin)
 
 
 def _title(report: RunReport) -> str:
