@@ -107,19 +107,20 @@ def _exchange_of(reach: Reach) -> Exchange:
     begin, end = -max(lefts), part + max(rights)
     if reaches_all or begin >= end:
         return gathered
-    return Exchange((*_one_side(left, part, end), *_one_side(right, part, part - begin)))
+    return Exchange((*_one_side(left, part, end, count - 1), *_one_side(right, part, part - begin, count - 1)))
 
 
-def _one_side(halo: int, part: int, end: int) -> list[int]:
+def _one_side(halo: int, part: int, end: int, others: int) -> list[int]:
     """Return the elements that come from each of the shards at one side, the farthest first.
 
     Args:
-        halo: The most elements that a shard reads at that side.
+        halo: The most elements that a shard reads at that side; what is beyond all shards is padding.
         part: The elements of a shard.
         end: The elements between the bound of the shard and the last one that is read, seen from that side.
+        others: The number of shards that there can be at one side.
     """
     found = []
-    for distance in reversed(range(-(-halo // part))):
+    for distance in reversed(range(min(-(-halo // part), others))):
         if -(distance + 1) * part < end:
             found.append(min(halo - part * distance, part) - max(-distance * part - end, 0))
     return found
