@@ -89,6 +89,7 @@ class Converter:
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
     _waiting: dict[int, Op] = field(factory=dict, init=False)
     _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
+    _sources: dict[int, frozenset[tuple[int, int]]] = field(factory=dict, init=False)
     _arguments: dict[str, dict[int, TensorSharding | None]] = field(factory=dict, init=False)
     _results: dict[str, list[TensorSharding | None]] = field(factory=dict, init=False)
 
@@ -258,9 +259,13 @@ class Converter:
         flow = self.semantics.get_data_flow(flow_op)
         if flow is None:
             return self._branch_sharding(op, flow_op, number, default)
-        source = OpOperand(op, number)
-        owner = flow.get_edge_owner_from_source(flow_op, source)
-        if owner is None or source not in flow.get_edge_sources(flow_op, owner):
+        owner = flow.get_edge_owner_from_source(flow_op, OpOperand(op, number))
+        if owner is None:
+            return default
+        if owner.id not in self._sources:
+            sources = flow.get_edge_sources(flow_op, owner)
+            self._sources[owner.id] = frozenset((source.op.id, source.number) for source in sources)
+        if (op.id, number) not in self._sources[owner.id]:
             return default
         return self._sharding(owner)
 
