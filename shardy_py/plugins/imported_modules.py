@@ -93,7 +93,7 @@ def find_imported_modules(
     if own.partition(".")[0] in _OWN or (file and is_installed(file)):
         return imported
     imported.files.update(known)
-    pending = [(name, file, None) for name, file in known.items()]
+    pending: list[tuple[str, str, str | bytes | None]] = [(name, file, None) for name, file in known.items()]
     if source is not None or file:
         pending.append((own, str(module.__file__), source))
     while pending:

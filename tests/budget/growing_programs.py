@@ -200,7 +200,7 @@ def elements(n: int) -> str:
 def dimensions(n: int) -> str:
     """Return tensors of many dimensions that are transposed and added."""
     type_ = f"tensor<{'x'.join(['2'] * n)}xf32>"
-    order = ", ".join(map(str, [*range(1, n), 0]))
+    order = ", ".join(map(str, reversed(range(n))))
     body = (
         f"%0 = stablehlo.negate %a : {type_}\n%1 = stablehlo.transpose %0, dims = [{order}] : ({type_}) -> {type_}\n"
         f"%2 = stablehlo.add %1, %a : {type_}"

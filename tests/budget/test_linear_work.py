@@ -27,9 +27,9 @@ QUICK = [
 ]
 QUICK_NUMBERS = [("cost", name) for name in NUMBERS]
 NOT_LINEAR = {
-    ("local", "branches"): "each branch asks for the sources of the result, which are one per branch",
     ("local", "dimensions"): "the factors of a rule are compared with each other, and there are as many as dimensions",
-    ("diff", "dimensions"): "the factors of a rule are compared with each other, and there are as many as dimensions",
+    ("explain", "dimensions"): "every dimension is explained, by a search through all that it is tied to",
+    ("explore", "dimensions"): "every dimension is explained, by a search through all that it is tied to",
 }
 """What is known to grow faster, with the reason."""
 
@@ -84,7 +84,7 @@ def test_costs_do_not_depend_on_numbers(command: str, growth: str) -> None:
     program = NUMBERS[growth]
     COMMANDS[command](program(64))
     small, large = (lines_of(lambda number=number: COMMANDS[command](program(number))) for number in (72, 2**57))
-    assert large <= 1.2 * small
+    assert large <= 2 * small
 
 
 @pytest.mark.slow
