@@ -29,6 +29,7 @@ QUICK_NUMBERS = [("cost", name) for name in NUMBERS]
 NOT_LINEAR = {
     ("local", "dimensions"): "the factors of a rule are compared with each other, and there are as many as dimensions",
     ("explain", "dimensions"): "every dimension is explained, by a search through all that it is tied to",
+    ("advise", "dimensions"): "constraints are proposed for every dimension, and each names all of them",
     ("explore", "dimensions"): "every dimension is explained, by a search through all that it is tied to",
 }
 """What is known to grow faster, with the reason."""
