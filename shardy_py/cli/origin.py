@@ -13,7 +13,17 @@ import click
 from shardy_py.cli.session import GivenProgram
 
 _VERSIONS = ("shardy_py", "jaxlib")
-_WITHOUT_EFFECT = ("as_json", "backend", "dask_address", "file", "json_file", "out", "output", "outputs", "plot")
+_WITHOUT_EFFECT: tuple[str, ...] = (
+    "as_json",
+    "backend",
+    "dask_address",
+    "file",
+    "json_file",
+    "out",
+    "output",
+    "outputs",
+    "plot",
+)
 _WITHOUT_EFFECT += ("quiet", "save", "store", "timeout", "top")
 """The options of commands that change no figure: what is written where, and who computes it."""
 

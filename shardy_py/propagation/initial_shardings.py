@@ -72,7 +72,7 @@ def sibling_results(slots: Slots) -> dict[int, tuple[tuple[int, int], ...]]:
 
     The results of an op share one tuple: their number may be large.
     """
-    found = {}
+    found: dict[int, tuple[tuple[int, int], ...]] = {}
     for op in slots.with_several_results:
         siblings = tuple(_siblings_of(slots, op))
         found.update((slot, siblings) for slot, _ in siblings)
