@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from shardy_py.analysis.session import Session
 from shardy_py.api.summary import RESHARDS, sharding_of
@@ -16,6 +17,9 @@ from shardy_py.sharding.reduction_ops import parse_reduction_op
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
 from shardy_py.values import frozen
+
+Uses = tuple[tuple[int, int], ...]
+"""Uses of a value, each as the id of an op and the number of its operand."""
 
 
 @frozen(eq=False)
@@ -70,26 +74,49 @@ def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
     return dict(sorted(Counter(one.kind for one in communications).items()))
 
 
-def moved_slot(problem: Problem, value: Value) -> int:
-    """Return the slot of a value before all communication; -1 where propagation did not see it."""
-    while value.id not in problem.slot_of and value.defining_op is not None and value.defining_op.name in RESHARDS:
+def moved_slot(problem: Problem, value: Value, known: dict[int, int]) -> int:
+    """Return the slot of a value before all communication; -1 where propagation did not see it.
+
+    Args:
+        problem: The problem.
+        value: The value.
+        known: Those of other values, by value id; more are added, as communication may be a long chain.
+    """
+    passed = [value.id]
+    while value.id not in known and value.id not in problem.slot_of:
+        if value.defining_op is None or value.defining_op.name not in RESHARDS:
+            break
         value = value.defining_op.operands[0]
-    slot = problem.slot_of.get(value.id, -1)
-    if slot >= 0 or value.defining_op is None:
-        return slot
-    # What is a call again was a named computation while shardings propagated.
-    return problem.slot_of.get(value.defining_op.program.originals.get(value.id, -1), -1)
+        passed.append(value.id)
+    slot = known.get(value.id)
+    if slot is None:
+        slot = problem.slot_of.get(value.id, -1)
+        if slot < 0 and value.defining_op is not None:
+            # What is a call again was a named computation while shardings propagated.
+            slot = problem.slot_of.get(value.defining_op.program.originals.get(value.id, -1), -1)
+    known.update(dict.fromkeys(passed, slot))
+    return slot
 
 
-def final_uses(value: Value) -> tuple[tuple[int, int], ...]:
-    """Return the uses of a value behind all communication, each as the id of an op and the number of its operand."""
-    found: list[tuple[int, int]] = []
-    for user, operand in value.uses:
-        if user.name in RESHARDS and user.results:
-            found.extend(final_uses(user.results[0]))
+def final_uses(value: Value, known: dict[int, Uses]) -> Uses:
+    """Return the uses of a value behind all communication, each as the id of an op and the number of its operand.
+
+    Args:
+        value: The value.
+        known: Those of other values, by value id; more are added, as communication may be a long chain.
+    """
+    pending = [value]
+    while pending:
+        one = pending[-1]
+        moved = {user.id: user.results[0] for user, _ in one.uses if user.name in RESHARDS and user.results}
+        waiting = [result for result in moved.values() if result.id not in known]
+        if one.id in known or not waiting:
+            pending.pop()
+            parts = [known[moved[user.id].id] if user.id in moved else ((user.id, at),) for user, at in one.uses]
+            known.setdefault(one.id, tuple(chain.from_iterable(parts)))
         else:
-            found.append((user.id, operand))
-    return tuple(found)
+            pending += waiting
+    return known[value.id]
 
 
 class _Lister:
@@ -98,6 +125,8 @@ class _Lister:
         self._table = solution.problem.table.values
         self._steps: Mapping[int, int] = {op.id: step for step, op in enumerate(session.problem.step_ops)}
         self._constraints = _constrained(session)
+        self._slots: dict[int, int] = {}
+        self._uses: dict[int, Uses] = {}
 
     def run(self) -> Iterator[Communication]:
         number = 0
@@ -119,11 +148,11 @@ class _Lister:
             tuple((user.id, operand) for user, operand in result.uses),
             *self._where(op, slot, after),
             combiner=_combiner(op),
-            final_uses=final_uses(result),
+            final_uses=final_uses(result, self._uses),
         )
 
     def _slot(self, value: Value) -> int:
-        return moved_slot(self._session.problem, value)
+        return moved_slot(self._session.problem, value, self._slots)
 
     def _where(self, op: Op, slot: int, after: TensorSharding | None) -> tuple[str, str]:
         """Return the purpose of a communication, and the place of the op that it is for."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from shardy_py.analysis.communications import Communication, final_uses, list_communications, moved_slot
+from shardy_py.analysis.communications import Communication, Uses, final_uses, list_communications, moved_slot
 from shardy_py.analysis.cost import Cost, Transfer
 from shardy_py.analysis.session import Evaluation, Session
 from shardy_py.analysis.session_labels import session_labels
@@ -29,15 +29,21 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
     """
     labels = session_labels(session)
     communications = list_communications(session, found.solution, labels)
-    by_slot: dict[int, list[Communication]] = {}
+    by_use: dict[tuple[int, tuple[int, int]], list[Communication]] = {}
     for one in communications:
-        by_slot.setdefault(one.slot, []).append(one)
+        for use in one.final_uses:
+            by_use.setdefault((one.slot, use), []).append(one)
     ops = {op.id: op for op in found.program.walk()}
+    slots: dict[int, int] = {}
+    known_uses: dict[int, Uses] = {}
     transfers = []
     for transfer in found.cost.transfers:
-        source = _communication(ops[transfer.op_id], transfer.kind, by_slot, session)
+        op = ops[transfer.op_id]
+        slot = moved_slot(session.problem, op.operands[0], slots) if op.operands else -1
+        uses = final_uses(op.results[0], known_uses) if op.operands and op.results else ()
+        source = _communication(transfer.kind, [by_use.get((slot, use), ()) for use in uses], set(uses))
         if source is None:
-            transfers.append(_without_number(transfer, ops[transfer.op_id], session, labels))
+            transfers.append(_without_number(transfer, op, slot, labels))
             continue
         value = labels.value(source.slot)
         transfers.append(
@@ -46,25 +52,22 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
     return evolve(found.cost, transfers=tuple(transfers))
 
 
-def _without_number(transfer: Transfer, op: Op, session: Session, labels: Labels) -> Transfer:
+def _without_number(transfer: Transfer, op: Op, slot: int, labels: Labels) -> Transfer:
     """Return a transfer that no reshard of Shardy stands for with the name of its tensor, and the place of its op."""
-    slot = moved_slot(session.problem, op.operands[0]) if op.operands else -1
     users = [user for value in op.results for user in value.users]
     location = next((item.location for item in (op, *users) if item.location), "")
     return evolve(transfer, value=labels.value(slot) if slot >= 0 else "", location=location)
 
 
 def _communication(
-    op: Op, kind: str, by_slot: Mapping[int, Sequence[Communication]], session: Session
+    kind: str, candidates: Iterable[Sequence[Communication]], uses: set[tuple[int, int]]
 ) -> Communication | None:
     """Return the communication that a transfer comes from: of the same tensor, for the same uses.
 
     Of a chain of reshards the earlier ones serve the uses of the later ones, too: the most alike uses count.
     """
-    if not op.operands or not op.results:
-        return None
-    slot, uses = moved_slot(session.problem, op.operands[0]), set(final_uses(op.results[0]))
-    found = [one for one in by_slot.get(slot, ()) if uses.intersection(one.final_uses)]
+    by_number = {one.number: one for same in candidates for one in same}
+    found = [by_number[number] for number in sorted(by_number)]
     is_reducing = kind in _REDUCING
     alike = [one for one in found if one.kind.removeprefix("sdy.").startswith("all_reduce") == is_reducing]
     return min(alike or found, key=lambda one: len(uses.symmetric_difference(one.final_uses)), default=None)

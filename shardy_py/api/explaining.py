@@ -74,8 +74,9 @@ class Explainer:
         living = {value.id: value for function in self.program.functions.values() for value in _all_values(function)}
         slots: dict[str, int] = {}
         others: set[str] = set()
+        known: dict[int, int | None] = {}
         for value_id, name in names.items():
-            slot = _slot(self.program, self.trace, living[value_id])
+            slot = _slot(self.program, self.trace, living[value_id], known)
             if slot is None:
                 others.add(name)
             else:
@@ -87,7 +88,7 @@ class Explainer:
         if isinstance(key, (int, str)):
             return None
         value = self.find_value(key)
-        slot = _slot(self.program, self.trace, value)
+        slot = _slot(self.program, self.trace, value, {})
         if slot is None:
             raise OptionError(Diagnostic("unknown-value", f"propagation did not see {value!r}"))
         return Subject(slot, labels.value(slot), value, sharding_of(self.program, value, self.registry))
@@ -112,21 +113,29 @@ def _all_values(function: Any) -> list[Value]:
     return [*all_values(function), *function.function_results]
 
 
-def _slot(program: Program, trace: Trace, value: Value) -> int | None:
-    """Return the slot of a value of a result; of what a reshard or a call gives, that of what goes in or comes out."""
+def _slot(program: Program, trace: Trace, value: Value, known: dict[int, int | None]) -> int | None:
+    """Return the slot of a value of a result; of what a reshard or a call gives, that of what goes in or comes out.
+
+    Args:
+        program: The result.
+        trace: The trace.
+        value: The value.
+        known: The slots of other values, by value id; more are added, as reshards may be a long chain.
+    """
     slot_of = trace.problem.slot_of
-    for _ in range(64):
-        if value.id in slot_of:
-            return slot_of[value.id]
-        op = value.defining_op
-        if op is not None and op.name in RESHARDS and op.operands:
-            value = op.operands[0]
-            continue
-        returned = _returned(program, value)
-        if returned is None:
-            return None
-        value = returned
-    return None
+    passed: list[int] = []
+    source: Value | None = value
+    while source is not None and source.id not in known:
+        passed.append(source.id)
+        known[source.id] = slot_of.get(source.id)
+        if source.id in slot_of:
+            break
+        op = source.defining_op
+        is_reshard = op is not None and op.name in RESHARDS and op.operands
+        source = op.operands[0] if op is not None and is_reshard else _returned(program, source)
+    slot = None if source is None else known[source.id]
+    known.update(dict.fromkeys(passed, slot))
+    return slot
 
 
 def _returned(program: Program, value: Value) -> Value | None:

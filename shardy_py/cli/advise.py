@@ -17,6 +17,7 @@ from shardy_py.api.keywords import keywords, narrow
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -69,14 +70,14 @@ def run_advise(
     print_warnings(layouts.warnings if inputs else found.warnings)
     if inputs:
         if as_json:
-            click.echo(advice_json(layouts))
+            click.echo(advice_json(layouts, origin=origin_of(program)))
         else:
             print_layouts(layouts, file=sys.stdout)
         return
     if output is not None:
         write_atomically(output, write_advised(program.input, found.shardings, program.options))
     if as_json:
-        click.echo(advice_json(found))
+        click.echo(advice_json(found, origin=origin_of(program)))
     else:
         print_advice(found, file=sys.stdout)
 

@@ -14,6 +14,7 @@ from shardy_py.api.keywords import keywords
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import default_jobs, joblib_backend, stoppable, sweep_progress
@@ -71,7 +72,8 @@ def run_compare(
             store=store,
             progress=progress,
         )
-    write_comparison(comparison, json_file=json_file, plot=plot)
+    origin = origin_of(program, without=("jobs", "limit"))
+    write_comparison(comparison, origin, json_file=json_file, plot=plot)
     if save is not None:
         write_atomically(save, comparison.best.schedule)
     if json_file != STDOUT:
@@ -89,12 +91,14 @@ def check_plot(plot: str | None) -> None:
         require_matplotlib()
 
 
-def write_comparison(comparison: Comparison, *, json_file: str | None, plot: str | None) -> None:
-    """Write a comparison to the files that were asked for, and its warnings to stderr."""
+def write_comparison(
+    comparison: Comparison, origin: dict[str, Any], *, json_file: str | None, plot: str | None
+) -> None:
+    """Write a comparison with its origin to the files that were asked for, and its warnings to stderr."""
     print_warnings(comparison.warnings)
     if plot is not None:
         write_atomically(plot, draw_comparison(comparison, plot_format(plot)))
     if json_file == STDOUT:
-        click.echo(comparison_json(comparison))
+        click.echo(comparison_json(comparison, origin))
     elif json_file is not None:
-        write_atomically(json_file, f"{comparison_json(comparison)}\n")
+        write_atomically(json_file, f"{comparison_json(comparison, origin)}\n")

@@ -15,6 +15,7 @@ from shardy_py.analysis.machine.toml import get_machine, machine_names
 from shardy_py.analysis.named_transfers import name_transfers
 from shardy_py.cli.against_xla import xla_figures
 from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -63,11 +64,12 @@ def run_cost(
             figures = xla_figures(program, chosen, timeout=timeout, show=show)
         compared = XlaComparison(cost, figures)
         if as_json:
-            click.echo(against_xla_json(compared, transfers=transfers, warnings=warnings))
+            text = against_xla_json(compared, transfers=transfers, origin=origin_of(program), warnings=warnings)
+            click.echo(text)
         else:
             print_against_xla(compared, file=sys.stdout)
     elif as_json:
-        click.echo(cost_json(cost, transfers=transfers, ops=ops, warnings=warnings))
+        click.echo(cost_json(cost, transfers=transfers, ops=ops, origin=origin_of(program), warnings=warnings))
     else:
         print_cost(cost, top=top, file=sys.stdout)
 

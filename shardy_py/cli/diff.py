@@ -10,6 +10,7 @@ from shardy_py.analysis.diff import diff_schedules
 from shardy_py.analysis.sweep.random_schedules import choose_schedules
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.lines import echo_report
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -34,6 +35,6 @@ def run_diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session
     warnings = (*session.warnings, *session.unknown_op_names(*chosen))
     print_warnings(warnings)
     if as_json:
-        click.echo(diff_json(diff, warnings=warnings))
+        click.echo(diff_json(diff, origin=origin_of(program, without=("limit",)), warnings=warnings))
     else:
         echo_report(format_diff(diff, limit=limit))

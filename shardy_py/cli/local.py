@@ -12,6 +12,7 @@ from shardy_py.api.memory import report_memory
 from shardy_py.api.result import Result
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
@@ -55,7 +56,7 @@ def run_local_command(
     print_warnings(warnings)
     if as_run:
         source = given.input.module if compare else None
-        sys.exit(_run(result, local, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
+        sys.exit(_run(result, local, given, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
     memory = (
         None if layout is None else report_memory(local.shard_program, local.shard_program.functions["main"], layout)
     )
@@ -63,7 +64,7 @@ def run_local_command(
     if output is not None:
         write_atomically(output, text)
     if as_json:
-        click.echo(local_json(local, warnings=warnings, memory=memory))
+        click.echo(local_json(local, origin=origin_of(given), warnings=warnings, memory=memory))
     elif output is None:
         click.echo(text, nl=not text.endswith("\n"))
     if not quiet and not as_json:
@@ -75,6 +76,7 @@ def run_local_command(
 def _run(
     result: Result,
     local: LocalProgram,
+    program: GivenProgram,
     source: Any,
     inputs: str,
     seed: int,
@@ -93,4 +95,5 @@ def _run(
         report = run_local(result, local, source, inputs=path, seed=seed, tolerance=tolerance, on_step=steps.start)
     if outputs is not None:
         write_atomically(outputs, outputs_file(report.arrays))
-    return show_report(report, warnings=(*result.warnings, *local.warnings), as_json=as_json)
+    warnings = (*result.warnings, *local.warnings)
+    return show_report(report, origin=origin_of(program), warnings=warnings, as_json=as_json)

@@ -55,7 +55,7 @@ def run_propagate(
         print_warnings(not_planned)
     if graph is not None:
         write_atomically(graph, graph_text(result.to_networkx(), graph))
-    _write(result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
+    _write(program, result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
         _print_reports(result, text, memory)
 
@@ -73,15 +73,23 @@ def _print_reports(result: Result, text: str, memory: MemoryReport | None) -> No
 
 
 def _write(
-    result: Result, text: str, *, output: str | None, stubs: str | None, as_json: bool, memory: MemoryReport | None
+    program: GivenProgram,
+    result: Result,
+    text: str,
+    *,
+    output: str | None,
+    stubs: str | None,
+    as_json: bool,
+    memory: MemoryReport | None,
 ) -> None:
     if stubs:
         write_atomically(stubs, result.coverage.stubs)
     if output:
         write_atomically(output, text)
     if as_json:
+        from shardy_py.cli.origin import origin_of
         from shardy_py.report.data import report_json
 
-        click.echo(report_json(result, text=text, memory=memory))
+        click.echo(report_json(result, text=text, memory=memory, origin=origin_of(program)))
     elif not output:
         click.echo(text, nl=not text.endswith("\n"))

@@ -10,6 +10,7 @@ from shardy_py.api.run_report import RunReport
 from shardy_py.cli.child import ask_child
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import ShowProgress, progress_bar, show_nothing
 from shardy_py.cli.run_report import inputs_path, show_report
 from shardy_py.cli.schedule import schedule_argument
@@ -98,7 +99,7 @@ def run_run(
     print_warnings(answer.warnings)
     if outputs is not None:
         write_atomically(outputs, answer.outputs)
-    sys.exit(show_report(report, warnings=answer.warnings, as_json=as_json))
+    sys.exit(show_report(report, origin=origin_of(request.program), warnings=answer.warnings, as_json=as_json))
 
 
 def run_in_child(request: RunRequest, *, timeout: float, show: ShowProgress = show_nothing) -> RunAnswer:

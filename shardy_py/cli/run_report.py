@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,10 +30,12 @@ def inputs_path(inputs: str) -> Path | None:
     return path
 
 
-def show_report(report: RunReport, *, warnings: Iterable[Diagnostic] = (), as_json: bool) -> int:
+def show_report(
+    report: RunReport, *, origin: Mapping[str, Any], warnings: Iterable[Diagnostic] = (), as_json: bool
+) -> int:
     """Print the report of a run to stdout, and return the exit code: 1 where a comparison fails."""
     if as_json:
-        click.echo(run_json(report, warnings=warnings))
+        click.echo(run_json(report, origin=origin, warnings=warnings))
     else:
         print_run(report, file=sys.stdout)
     return 0 if report.is_within else 1

@@ -13,6 +13,7 @@ from shardy_py.api.keywords import keywords
 from shardy_py.cli.compare import STDOUT, check_plot, write_comparison
 from shardy_py.cli.cost import parse_axis_links
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.origin import origin_of
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import joblib_backend, stoppable, sweep_progress
 from shardy_py.report.comparison import print_comparison
@@ -61,7 +62,7 @@ def run_search(
             store=store,
             progress=progress,
         )
-    write_comparison(result.comparison, json_file=json_file, plot=None)
+    write_comparison(result.comparison, origin_of(program, without=("limit",)), json_file=json_file, plot=None)
     if plot is not None:
         write_atomically(plot, draw_search(result, plot_format(plot)))
     if out is not None:

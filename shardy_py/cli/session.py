@@ -29,7 +29,7 @@ class GivenProgram:
     Args:
         input: The program: the path, the bytes of stdin, or a module that another process has parsed.
         options: The options of its propagation.
-        file: What the command line calls it.
+        file: The name of its file as it was given, a dash for stdin.
     """
 
     input: ProgramInput

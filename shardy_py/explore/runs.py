@@ -7,8 +7,9 @@ from operator import attrgetter
 from typing import Any
 
 import attrs
+from attrs import field
 
-from shardy_py.analysis.communications import final_uses
+from shardy_py.analysis.communications import Uses, final_uses
 from shardy_py.analysis.cost import Cost, OpCost
 from shardy_py.analysis.session import Evaluation
 from shardy_py.api.summary import sharding_of
@@ -32,6 +33,7 @@ class RunRows:
         main: The main function of that program.
         cost: Its cost, whose transfers have numbers and names.
         registry: The definitions of ops.
+        uses: The uses behind all communication of the values that were asked for.
     """
 
     rows: ProgramRows
@@ -39,6 +41,7 @@ class RunRows:
     main: Op
     cost: Cost
     registry: Registry
+    uses: dict[int, Uses] = field(factory=dict, init=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as plain lists and dictionaries."""
@@ -98,7 +101,7 @@ class RunRows:
 
     def _users(self, op: Op) -> list[int]:
         """Return the rows of the ops that take what an op moves."""
-        uses = [user for value in op.results for user, _ in final_uses(value)]
+        uses = [user for value in op.results for user, _ in final_uses(value, self.uses)]
         return sorted({self.rows.row_of[user] for user in uses if user in self.rows.row_of})
 
 

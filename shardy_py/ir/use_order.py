@@ -21,10 +21,10 @@ def order_uses(program: Program) -> None:
     def place(use: tuple[Op, int]) -> tuple[int, int]:
         return position[use[0]], use[1]
 
-    for op in multiple:
-        for value in op.operands:
-            if len(value.uses) > 1:
-                value.uses.sort(key=place)
+    # Each value once: an op may use one as often as it has operands.
+    for value in {value.id: value for op in multiple for value in op.operands}.values():
+        if len(value.uses) > 1:
+            value.uses.sort(key=place)
 
 
 def enter_uses_anew(op: Op) -> None:

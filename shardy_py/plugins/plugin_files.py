@@ -16,12 +16,17 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
 from shardy_py.ir.error_texts import describe_error
 from shardy_py.ir.plugin_places import place_in_trace
+from shardy_py.plugins.imported_modules import digest_file, find_imported_modules, loaded_modules
 from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
 from shardy_py.values import frozen
 
 _INIT = "__init__.py"
 _NAME = "__shardy_name__"
 _CONTENT = "__shardy_content__"
+_DIGESTS = "__shardy_digests__"
+"""The attribute of a plugin module with the files that it has imported and their digests, by module name."""
+_BEFORE = "__shardy_before__"
+"""The attribute of a plugin module with the names of the modules that were there before it."""
 _RUNNING = RLock()
 """Held while a file runs: the search path, the directory and the output are those of the whole process."""
 
@@ -30,7 +35,7 @@ def load_plugin_file(path: str | Path) -> ModuleType:
     """Run a Python file, or the package in a directory, as a plugin module.
 
     The module is named after the file and is in `sys.modules`, its directory is on `sys.path`. A file that has not
-    changed runs once in a process. What it prints goes to stderr.
+    changed, nor a module that it imports, runs once in a process. What it prints goes to stderr.
 
     Args:
         path: A file that ends in ``.py``, or a directory with an ``__init__.py``.
@@ -84,20 +89,49 @@ class PluginFile:
         return Path(self.name).resolve().stem
 
     def load(self) -> ModuleType:
-        """Run it; one that ran already, and has not changed, is not run again.
+        """Run it; one that ran already is not run again unless it has changed, or a module that it has imported.
 
         Raises:
             PluginError: it fails.
         """
+        with _RUNNING:
+            known = self._loaded()
+            return self._run() if known is None or _has_changed_imports(known) else known
+
+    def imported_modules(self) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+        """Return digests of the modules that the plugin imports, and the versions of installed packages among them.
+
+        The digests are those of the files when they were loaded.
+
+        Raises:
+            PluginError: it fails.
+        """
+        with _RUNNING:
+            module = self._loaded() or self.load()
+            folder, loaded = _home(Path(str(module.__file__))), vars(module)[_DIGESTS]
+            # A function of the plugin may have imported more since the plugin was loaded.
+            late = loaded_modules({*vars(module)[_BEFORE], module.__name__})
+            known = {name: file for name, file in late.items() if Path(file).is_relative_to(folder)}
+            known.update((name, file) for name, (file, _) in loaded.items())
+            imported = find_imported_modules(module, source=self.text, known=known, folder=str(folder))
+            for name, file in imported.files.items():
+                if name not in loaded:
+                    loaded[name] = file, digest_file(file)
+            return {name: digest for name, (_, digest) in sorted(loaded.items())}, imported.versions
+
+    @property
+    def _content(self) -> str:
         import hashlib
 
-        content = hashlib.sha256(repr((str(Path(self.name).resolve()), self.text, self.files)).encode()).hexdigest()
-        with _RUNNING:
-            known = next((item for item in list(sys.modules.values()) if vars(item).get(_CONTENT) == content), None)
-            return known if known is not None else self._run(content)
+        return hashlib.sha256(repr((str(Path(self.name).resolve()), self.text, self.files)).encode()).hexdigest()
 
-    def _run(self, content: str) -> ModuleType:
-        file = self._file()
+    def _loaded(self) -> ModuleType | None:
+        """Return the module of the plugin where this process has run it."""
+        content = self._content
+        return next((item for item in list(sys.modules.values()) if vars(item).get(_CONTENT) == content), None)
+
+    def _run(self) -> ModuleType:
+        content, file = self._content, self._file()
         name = _free_name(self.stem, file, content)
         search = [str(file.parent)] if file.name == _INIT else None
         spec = spec_from_file_location(name, file, submodule_search_locations=search)
@@ -105,7 +139,10 @@ class PluginFile:
             raise PluginError(Diagnostic("plugin-import", f"{self.name} is not a Python file"))
         module = module_from_spec(spec)
         setattr(module, _NAME, self.stem)
-        home = file.parent.parent if search else file.parent
+        home = _home(file)
+        if _DIGESTS in vars(sys.modules.get(name, module)):
+            _forget_changed_imports(sys.modules[name])
+        before = frozenset(sys.modules)
         sys.modules[name] = module
         try:
             with self._blame(), _siblings(home), redirect_stdout(sys.stderr):
@@ -115,6 +152,9 @@ class PluginFile:
             del sys.modules[name]
             raise
         setattr(module, _CONTENT, content)
+        setattr(module, _BEFORE, before)
+        imported = loaded_modules({*before, name})
+        setattr(module, _DIGESTS, {name: (file, digest_file(file)) for name, file in imported.items()})
         return module
 
     def _file(self) -> Path:
@@ -193,6 +233,28 @@ def _free_name(stem: str, file: Path, content: str) -> str:
     except (ImportError, ValueError):
         spec = None
     return stem if spec is None or _is_at(spec.origin, file) else f"{stem}_{content[:8]}"
+
+
+def _home(file: Path) -> Path:
+    """Return the folder that the modules beside a plugin are in."""
+    return file.parent.parent if file.name == _INIT else file.parent
+
+
+def _has_changed_imports(module: ModuleType) -> bool:
+    """Return whether a file that a plugin has imported has changed since."""
+    return any(digest_file(file) != digest for file, digest in vars(module)[_DIGESTS].values())
+
+
+def _forget_changed_imports(module: ModuleType) -> None:
+    """Take what a plugin has imported out of `sys.modules` if any of it has changed since."""
+    if not _has_changed_imports(module):
+        return
+    for name, (file, _) in vars(module)[_DIGESTS].items():
+        if name in sys.modules and _is_at(getattr(sys.modules[name], "__file__", None), Path(file)):
+            del sys.modules[name]
+            # The package has it as an attribute, which an import would take.
+            package, _, attribute = name.rpartition(".")
+            vars(sys.modules.get(package, module)).pop(attribute, None)
 
 
 def _is_at(origin: str | None, file: Path) -> bool:

@@ -40,9 +40,12 @@ def _open_siblings(problem: Problem, initial: list[int]) -> None:
 
     Mirrors utils.cc::getOpenShardingsWithShardingAtIndex.
     """
+    opened: set[int] = set()
     for slot, siblings in problem.siblings.items():
-        if initial[slot] == NO_SHARDING:
+        # The first result that has a sharding opens all others of its op.
+        if initial[slot] == NO_SHARDING or siblings[0][0] in opened:
             continue
+        opened.add(siblings[0][0])
         for other, rank in siblings:
             if initial[other] == NO_SHARDING:
                 initial[other] = problem.table.fully_open_like(initial[slot], rank)
@@ -65,21 +68,22 @@ def _check_rank(problem: Problem, value: Value, sharding: TensorSharding) -> Non
 
 
 def sibling_results(slots: Slots) -> dict[int, tuple[tuple[int, int], ...]]:
-    """Return, for each result of an op with several, the slots and ranks of the others, by slot in order."""
-    found = {}
+    """Return, for each result of an op with several, the slots and ranks of all of them, by slot in order.
+
+    The results of an op share one tuple: their number may be large.
+    """
+    found: dict[int, tuple[tuple[int, int], ...]] = {}
     for op in slots.with_several_results:
-        for value in op.results:
-            slot = slots.get(value)
-            if slot != NO_SLOT and slots.values[slot] is value:
-                found[slot] = tuple(_siblings_of(slots, op, value))
+        siblings = tuple(_siblings_of(slots, op))
+        found.update((slot, siblings) for slot, _ in siblings)
     return dict(sorted(found.items()))
 
 
-def _siblings_of(slots: Slots, op: Op, value: Value) -> Iterator[tuple[int, int]]:
-    for other in op.results:
-        slot = slots.get(other)
-        if other is not value and slot != NO_SLOT and slots.values[slot] is other:
-            yield slot, _rank_of(other)
+def _siblings_of(slots: Slots, op: Op) -> Iterator[tuple[int, int]]:
+    for value in op.results:
+        slot = slots.get(value)
+        if slot != NO_SLOT and slots.values[slot] is value:
+            yield slot, _rank_of(value)
 
 
 def _rank_of(value: Value) -> int:

@@ -58,7 +58,7 @@ class Problem:
         outcomes: Classes of rules, interned shardings, memoised outcomes.
         slot_values: Slot to the value that stands for it.
         initial: Slot to the id of the sharding it starts with; one more entry, always 0, for values without slot.
-        siblings: Slot of one of several results of an op to the (slot, rank) of the others.
+        siblings: Slot of one of several results of an op to the (slot, rank) of all of them.
         step_ops: Step to op.
         step_slots: Step to the slots of its operands and results; -1 for a value without slot.
         step_rules: Step to its rule, or None where it has none.

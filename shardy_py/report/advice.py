@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import IO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -13,7 +12,7 @@ from shardy_py.amounts import format_bytes, format_seconds
 from shardy_py.analysis.advice.constraints import Advice, AdvisedConstraint
 from shardy_py.analysis.advice.judge import Figures
 from shardy_py.analysis.advice.layouts import InputAdvice
-from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import HEADING, open_console, print_lines, print_table
 
 _HEADINGS = ("program", "bytes sent", "time", "peak memory")
@@ -61,10 +60,9 @@ def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
         _print(console, f"{number}. {one.name}{note}", specs)
 
 
-def advice_json(advice: Advice | InputAdvice) -> str:
-    """Return advice as JSON text, see `Advice.to_json`, with warnings."""
-    data = {**advice.to_json(), "warnings": diagnostics_data(advice.warnings)}
-    return json.dumps(data, indent=2, ensure_ascii=False)
+def advice_json(advice: Advice | InputAdvice, *, origin: Mapping[str, Any] | None = None) -> str:
+    """Return advice as JSON text, with its origin and warnings; see `Advice.to_json`."""
+    return record_json(advice.to_json(), origin, warnings=advice.warnings)
 
 
 def _place(one: AdvisedConstraint) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import IO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
 
 from shardy_py.amounts import format_bytes, format_count
 from shardy_py.analysis.against_xla import Comparison, XlaComparison
 from shardy_py.errors import Diagnostic
-from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 
 _WORDS = ("what", "kind")
@@ -43,10 +42,15 @@ def print_against_xla(found: XlaComparison, *, file: IO[str] | None = None) -> N
         print_lines(console, [note], NOTE)
 
 
-def against_xla_json(found: XlaComparison, *, transfers: bool = False, warnings: Iterable[Diagnostic] = ()) -> str:
-    """Return a comparison as JSON text, see `XlaComparison.to_json`, with warnings."""
-    data = {**found.to_json(transfers=transfers), "warnings": diagnostics_data(warnings)}
-    return json.dumps(data, indent=2, ensure_ascii=False)
+def against_xla_json(
+    found: XlaComparison,
+    *,
+    transfers: bool = False,
+    origin: Mapping[str, Any] | None = None,
+    warnings: Iterable[Diagnostic] = (),
+) -> str:
+    """Return a comparison as JSON text, with its origin and warnings; see `XlaComparison.to_json`."""
+    return record_json(found.to_json(transfers=transfers), origin, warnings=warnings)
 
 
 def _rows(found: XlaComparison) -> Iterable[Sequence[str]]:

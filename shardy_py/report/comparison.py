@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from attrs import evolve
@@ -14,6 +13,7 @@ from shardy_py.amounts import format_bytes, format_seconds
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.analysis.sweep.outcomes import Row, outcome_data
 from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import BAD, make_tables, open_console, print_lines
 
 _HEADINGS = ("schedule", "time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
@@ -58,9 +58,9 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def comparison_json(comparison: Comparison) -> str:
-    """Return `comparison_data` as JSON text."""
-    return json.dumps(comparison_data(comparison), indent=2, ensure_ascii=False)
+def comparison_json(comparison: Comparison, origin: Mapping[str, Any] | None = None) -> str:
+    """Return `comparison_data` as JSON text, with its origin."""
+    return record_json(comparison_data(comparison), origin)
 
 
 def group_alike(comparison: Comparison) -> list[list[Row]]:

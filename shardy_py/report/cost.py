@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import IO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
 
 from shardy_py.amounts import format_bytes, format_count, format_seconds
 from shardy_py.analysis.cost import Cost, LineCost, Quantity, Transfer
 from shardy_py.errors import Diagnostic
 from shardy_py.explain.answer.places import at_place
-from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 
 _WORDS = ("what", "kind", "tensor", "axes", "how", "line")
@@ -59,10 +58,16 @@ def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> Non
         print_lines(console, [f"note: {note}"], NOTE)
 
 
-def cost_json(cost: Cost, *, transfers: bool = False, ops: bool = False, warnings: Iterable[Diagnostic] = ()) -> str:
-    """Return a cost as JSON text, see `Cost.to_json`, with warnings."""
-    data = {**cost.to_json(transfers=transfers, ops=ops), "warnings": diagnostics_data(warnings)}
-    return json.dumps(data, indent=2, ensure_ascii=False)
+def cost_json(
+    cost: Cost,
+    *,
+    transfers: bool = False,
+    ops: bool = False,
+    origin: Mapping[str, Any] | None = None,
+    warnings: Iterable[Diagnostic] = (),
+) -> str:
+    """Return a cost as JSON text, with its origin and warnings; see `Cost.to_json`."""
+    return record_json(cost.to_json(transfers=transfers, ops=ops), origin, warnings=warnings)
 
 
 def format_quantity(quantity: Quantity) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import asdict
@@ -17,6 +17,7 @@ from shardy_py.ir.graph import Value
 from shardy_py.plugins import Registry
 from shardy_py.report.copies import copies_data
 from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.report.memory import memory_data
 
 
@@ -56,9 +57,16 @@ def report_data(result: Result, text: str | None = None) -> dict[str, Any]:
     }
 
 
-def report_json(result: Result, *, text: str | None = None, memory: MemoryReport | None = None) -> str:
-    """Return `report_data` as JSON text, with what tensors take on a device where that was asked for."""
-    return _dump(report_data(result, text) | ({} if memory is None else {"memory": memory_data(memory)}))
+def report_json(
+    result: Result,
+    *,
+    text: str | None = None,
+    memory: MemoryReport | None = None,
+    origin: Mapping[str, Any] | None = None,
+) -> str:
+    """Return `report_data` as JSON text, with its origin, and what tensors take on a device where that is given."""
+    sizes = {} if memory is None else {"memory": memory_data(memory)}
+    return record_json(report_data(result, text) | sizes, origin)
 
 
 def rules_json(rules: Iterable[OpRule]) -> str:

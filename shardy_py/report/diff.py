@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from shardy_py.analysis.diff import Decision, Divergence, ScheduleDiff
 from shardy_py.errors import Diagnostic
 from shardy_py.explain.answer.places import at_place
-from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -43,10 +42,11 @@ def diff_data(diff: ScheduleDiff) -> dict[str, Any]:
     }
 
 
-def diff_json(diff: ScheduleDiff, *, warnings: Iterable[Diagnostic] = ()) -> str:
-    """Return `diff_data` as JSON text, with warnings."""
-    data = {**diff_data(diff), "warnings": diagnostics_data(warnings)}
-    return json.dumps(data, indent=2, ensure_ascii=False)
+def diff_json(
+    diff: ScheduleDiff, *, origin: Mapping[str, Any] | None = None, warnings: Iterable[Diagnostic] = ()
+) -> str:
+    """Return `diff_data` as JSON text, with its origin and warnings."""
+    return record_json(diff_data(diff), origin, warnings=warnings)
 
 
 def _lines(diff: ScheduleDiff, limit: int) -> Iterator[str]:

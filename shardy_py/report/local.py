@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic
-from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.report.memory import memory_data
 from shardy_py.report.terminal import open_console, print_lines, print_table
 
@@ -50,11 +49,16 @@ def local_data(local: LocalProgram) -> dict[str, Any]:
     }
 
 
-def local_json(local: LocalProgram, *, warnings: Iterable[Diagnostic] = (), memory: MemoryReport | None = None) -> str:
-    """Return `local_data` as JSON text, with warnings, and what shards take where that was asked for."""
+def local_json(
+    local: LocalProgram,
+    *,
+    origin: Mapping[str, Any] | None = None,
+    warnings: Iterable[Diagnostic] = (),
+    memory: MemoryReport | None = None,
+) -> str:
+    """Return `local_data` as JSON text, with its origin and warnings, and what shards take where that is given."""
     sizes = {} if memory is None else {"memory": memory_data(memory)}
-    data = {**local_data(local), "warnings": diagnostics_data(warnings), **sizes}
-    return json.dumps(data, indent=2, ensure_ascii=False)
+    return record_json(local_data(local) | sizes, origin, warnings=warnings)
 
 
 def _rows(word: str, ports: Sequence[Port]) -> list[Sequence[str]]:

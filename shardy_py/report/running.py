@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
 from attrs import asdict
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from shardy_py.api.run_report import ResultLine, RunReport
 from shardy_py.errors import Diagnostic
-from shardy_py.report.diagnostics import diagnostics_data
+from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import BAD, GOOD, NOTE, make_tables, open_console, print_lines
 
 _HEADINGS = ("result", "type", "sharding", "largest", "not finite")
@@ -50,8 +49,8 @@ def _tables(console: Console, report: RunReport) -> list[Table]:
     ]
 
 
-def run_json(report: RunReport, *, warnings: Iterable[Diagnostic] = ()) -> str:
-    """Return a run as JSON text; what is infinite is a string."""
+def run_json(report: RunReport, *, origin: Mapping[str, Any] | None = None, warnings: Iterable[Diagnostic] = ()) -> str:
+    """Return a run as JSON text, with its origin and warnings; what is infinite is a string."""
     results = [_plain(asdict(line)) for line in report.results]
     for line, data in zip(report.results, results, strict=True):
         if line.difference is not None:
@@ -64,9 +63,8 @@ def run_json(report: RunReport, *, warnings: Iterable[Diagnostic] = ()) -> str:
         "is_within": report.is_within,
         "notes": list(report.notes),
         "results": results,
-        "warnings": diagnostics_data(warnings),
     }
-    return json.dumps(data, indent=2, ensure_ascii=False)
+    return record_json(data, origin, warnings=warnings)
 
 
 def _title(report: RunReport) -> str:

@@ -155,10 +155,11 @@ class _Search:
         evaluation = self.judge.evaluate(shardings)
         problem = self.judge.session.problem
         sent: dict[int, float] = {}
+        slots: dict[int, int] = {}
         ops = {op.id: op for op in evaluation.program.walk()}
         for item in evaluation.cost.transfers:
             op = ops[item.op_id]
-            slot = moved_slot(problem, op.operands[0]) if op.operands else -1
+            slot = moved_slot(problem, op.operands[0], slots) if op.operands else -1
             sent[slot] = sent.get(slot, 0.0) + item.runs * item.bytes
         weights: dict[Constraint, float] = {}
         for wish in find_wishes(problem, evaluation.solution):

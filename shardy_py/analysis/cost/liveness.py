@@ -143,10 +143,12 @@ class Liveness:
         """Return the bytes of a region besides the values that it gets."""
         owned, given = [], {identity(tensor) for tensor in section.parameters}
         copies = []
+        numbers = {identity(tensor): number for number, tensor in enumerate(section.parameters)}
         for item in node.carried:
             if item.is_unchanged:
                 continue
-            here = [one for one in section.parameters if any(one is parameter for parameter in item.parameters)]
+            places = {numbers[identity(one)] for one in item.parameters if identity(one) in numbers}
+            here = [section.parameters[number] for number in sorted(places)]
             owned += here
             given -= {identity(tensor) for tensor in here}
             copied = self.traffic.carried_copies(section, item)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
-from attrs import Factory
+from attrs import Factory, field
 
 from shardy_py.analysis.cost.flops import Work
 from shardy_py.analysis.cost.fusion import Fusion, Kernel
@@ -47,6 +47,7 @@ class Traffic:
     profile: Profile
     halos: Mapping[int, int] = Factory(dict)
     rule_of: RuleOf = _no_rule
+    _numbers: dict[int, tuple[Section, dict[int, int], dict[int, int]]] = field(factory=dict, init=False, eq=False)
 
     def _has_copies(self, node: Node) -> bool:
         """Return whether a node may move more than its operands and results."""
@@ -256,11 +257,11 @@ class Traffic:
         That is the old value where something may read it once the next one is there, and, where the next one is the
         old one of something else, that.
         """
-        here = next((one for one in section.parameters if any(one is other for other in item.parameters)), None)
-        made = next((one for one in section.results if any(one is other for other in item.yielded)), None)
+        given, yielded = self._numbers_of(section)
+        here = _first(section.parameters, given, item.parameters)
+        made = _first(section.results, yielded, item.yielded)
         if here is None or made is None or not self.profile.copies_carried:
             return []
-        given = {identity(one) for one in section.parameters}
         maker = made.maker
         if maker is None or maker.section is not section:
             is_other = identity(made) in given and made is not here
@@ -268,7 +269,17 @@ class Traffic:
         return [here] if self._is_handed_on(section, here) or self._is_read_late(section, here, maker) else []
 
     def _is_handed_on(self, section: Section, tensor: Tensor) -> bool:
-        return any(tensor is other for other in section.results)
+        return identity(tensor) in self._numbers_of(section)[1]
+
+    def _numbers_of(self, section: Section) -> tuple[dict[int, int], dict[int, int]]:
+        """Return the numbers of the parameters and of the results of a section, by identity."""
+        if identity(section) not in self._numbers:
+            given, results = (
+                {identity(one): number for number, one in reversed(list(enumerate(tensors)))}
+                for tensors in (section.parameters, section.results)
+            )
+            self._numbers[identity(section)] = section, given, results
+        return self._numbers[identity(section)][1:]
 
     def _is_read_late(self, section: Section, tensor: Tensor, maker: Node) -> bool:
         """Return whether a kernel may read a value when the kernel that makes its next one has begun to write.
@@ -401,3 +412,9 @@ def _dimension_kind(rule: OpShardingRule, factors: tuple[int, ...]) -> str:
 def _is_bfloat16(tensor: Tensor) -> bool:
     type_ = tensor.value.type
     return isinstance(type_, TensorType) and type_.element_type == "bf16"
+
+
+def _first(tensors: Sequence[Tensor], numbers: Mapping[int, int], wanted: Iterable[Tensor]) -> Tensor | None:
+    """Return the first of some tensors that is wanted."""
+    found = [numbers[identity(one)] for one in wanted if identity(one) in numbers]
+    return tensors[min(found)] if found else None

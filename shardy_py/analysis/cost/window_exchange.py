@@ -6,7 +6,7 @@ that is far away, and everything is gathered where they read nearly all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
 from shardy_py.ir.costs import Window
@@ -55,19 +55,37 @@ class Reach:
         window = self.window
         return -(-((self.out_part - 1) * window.stride + window.size) // window.dilation)
 
-    @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """The first element that each shard reads; below zero in padding."""
-        window = self.window
-        step = self.out_part * window.stride
-        return tuple(-(-(shard * step - window.low) // window.dilation) for shard in range(self.count))
+    @property
+    def _shards(self) -> Iterable[int]:
+        """The shards among which the one is that reads most to either side, whatever the number of all shards.
+
+        As dilations repeat, each so many shards what a shard reads beyond its own elements grows, or shrinks, evenly.
+        """
+        ends = self.window.dilation + 1
+        return range(self.count) if 2 * ends >= self.count else (*range(ends), *range(self.count - ends, self.count))
 
     @cached_property
-    def ends(self) -> tuple[int, ...]:
-        """The number behind the last element that each shard reads."""
+    def beyond(self) -> tuple[int, int, int, int]:
+        """The most elements that a shard reads to the left and right of its own, then what one with neighbours reads.
+
+        What is negative is missing from the shard's own elements.
+        """
+        lefts = {shard: shard * self.part - self.start(shard) for shard in self._shards}
+        rights = {shard: self.end(shard) - (shard + 1) * self.part for shard in self._shards}
+        left = max(lefts[shard] for shard in lefts if shard)
+        right = max(rights[shard] for shard in rights if shard != self.count - 1)
+        return max(lefts.values()), max(rights.values()), left, right
+
+    def start(self, shard: int) -> int:
+        """Return the first element that a shard reads; below zero in padding."""
+        window = self.window
+        return -(-(shard * self.out_part * window.stride - window.low) // window.dilation)
+
+    def end(self, shard: int) -> int:
+        """Return the number behind the last element that a shard reads."""
         window = self.window
         step, last = self.out_part * window.stride, window.size - 1 - window.low - window.stride
-        return tuple(((shard + 1) * step + last) // window.dilation + 1 for shard in range(self.count))
+        return ((shard + 1) * step + last) // window.dilation + 1
 
     @property
     def exchange(self) -> Exchange:
@@ -97,29 +115,28 @@ class Reach:
 def _exchange_of(reach: Reach) -> Exchange:
     """Return the transfers between shards, which prices and operations both follow from, for every schedule."""
     part, count = reach.part, reach.count
-    lefts = [shard * part - start for shard, start in enumerate(reach.starts)]
-    rights = [end - (shard + 1) * part for shard, end in enumerate(reach.ends)]
+    most_left, most_right, left, right = reach.beyond
     gathered = Exchange(((count - 1) * part,), is_gathered=True)
-    if max(*lefts, *rights) > 2 * reach.span:
+    if max(most_left, most_right) > 2 * reach.span:
         return gathered if 2 * reach.span >= count * part else _compact(reach)
-    left, right = max(lefts[1:]), max(rights[:-1])
     reaches_all = left + right + part >= part * count and max(left, right) > part
-    begin, end = -max(lefts), part + max(rights)
+    begin, end = -most_left, part + most_right
     if reaches_all or begin >= end:
         return gathered
-    return Exchange((*_one_side(left, part, end), *_one_side(right, part, part - begin)))
+    return Exchange((*_one_side(left, part, end, count - 1), *_one_side(right, part, part - begin, count - 1)))
 
 
-def _one_side(halo: int, part: int, end: int) -> list[int]:
+def _one_side(halo: int, part: int, end: int, others: int) -> list[int]:
     """Return the elements that come from each of the shards at one side, the farthest first.
 
     Args:
-        halo: The most elements that a shard reads at that side.
+        halo: The most elements that a shard reads at that side; what is beyond all shards is padding.
         part: The elements of a shard.
         end: The elements between the bound of the shard and the last one that is read, seen from that side.
+        others: The number of shards that there can be at one side.
     """
     found = []
-    for distance in reversed(range(-(-halo // part))):
+    for distance in reversed(range(min(-(-halo // part), others))):
         if -(distance + 1) * part < end:
             found.append(min(halo - part * distance, part) - max(-distance * part - end, 0))
     return found
@@ -166,7 +183,7 @@ def _compact(reach: Reach) -> Exchange:
 def _pieces(reach: Reach, shard: int) -> list[_Piece]:
     """Return what a shard reads, in order, divided at the bounds of shards."""
     found: list[_Piece] = []
-    start, end, part = reach.starts[shard], reach.ends[shard], reach.part
+    start, end, part = reach.start(shard), reach.end(shard), reach.part
     at = start
     while at < end:
         if 0 <= at < reach.size:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
+from sys import float_info
 from typing import Any
 
 from attrs import asdict, field, fields
@@ -123,11 +124,29 @@ def _check_types(data: Mapping[str, Any], class_: type) -> None:
     for item in fields(class_):
         check = _CHECKS[str(item.type)]
         if not check(data[item.name]):
-            raise ValueError(f"its {item.name} is {str(data[item.name])[:60]!r}")
+            raise ValueError(f"its {item.name} is {repr(data[item.name])[:60]}")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    # An int is compared and not converted: it may be beyond floats.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= float_info.max
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_MANY
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that can be written in any file and on any terminal."""
+    return isinstance(value, str) and _UNWRITABLE.search(value) is None
+
+
+def _are_collectives(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and all(map(_is_collective, value))
+        and len({item["kind"] for item in value}) == len(value)
+    )
 
 
 def _is_collective(value: Any) -> bool:
@@ -138,12 +157,15 @@ def _is_collective(value: Any) -> bool:
     )
 
 
+_TOO_MANY = 2**63
+_UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters and halves of characters."""
 _CHECKS: dict[str, Callable[[Any], bool]] = {
-    "str": lambda value: isinstance(value, str),
-    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "str": _is_text,
+    "int": _is_count,
     "float": _is_number,
     "float | None": lambda value: value is None or _is_number(value),
-    "tuple[str, ...]": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
-    "tuple[Collectives, ...]": lambda value: isinstance(value, list) and all(map(_is_collective, value)),
+    "tuple[str, ...]": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "tuple[Collectives, ...]": _are_collectives,
 }
 """The types of fields to what says whether a value of JSON is of it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from attrs import astuple, evolve, field
@@ -16,8 +18,9 @@ from shardy_py.frontends.select import find_frontend, frontend_of, named_fronten
 from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins.imported_modules import digest_file, find_imported_modules
 from shardy_py.plugins.plugin_files import PluginFile
-from shardy_py.values import frozen, show_in_full
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.analysis.session import Session
@@ -111,20 +114,57 @@ class ProgramSource:
 
     @property
     def key(self) -> str:
-        """A text that is equal for equal sources, in all processes."""
-        import hashlib
+        """A text that is equal for sources whose sessions do the same, in all processes."""
+        return _digest((self.program_key, self.plugins_key))
 
-        options = evolve(self.options, plugins=())
-        # A plugin object is known by its name only; that of an installed one by its distribution and version.
-        plugins = [getattr(item, "__name__", type(item).__qualname__) for item in self.options.plugins]
-        installed = [(info.name, info.origin, info.status) for info in self.options.load_registry().plugins]
-        parts = (zlib.decompress(self.module), self.frontend, options, plugins, installed)
-        return hashlib.sha256(show_in_full(parts).encode()).hexdigest()
+    @property
+    def program_key(self) -> str:
+        """A text that is equal for the same program, options and names of given plugins."""
+        options = evolve(self.options, plugins=(), plugin_files=())
+        plugins = [*map(_name_of, self.options.plugins), *(item.stem for item in self.options.plugin_files)]
+        return _digest((zlib.decompress(self.module), self.frontend, options, plugins))
+
+    @property
+    def plugins_key(self) -> str:
+        """A text that is equal for plugins of the same code: their files, all that they import, and their versions."""
+        given = self.options.plugin_files
+        files = [(item.stem, item.text, item.files, item.imported_modules()) for item in given]
+        # A plugin object is known by its name, and the module of its class or function.
+        objects = [(_name_of(item), _code_of(_module_of(item))) for item in self.options.plugins]
+        infos = self.options.load_registry().plugins
+        sources = {getattr(item, "__file__", None): item for item in list(sys.modules.values())}
+        installed = [
+            (info.name, info.origin, info.status, _code_of(sources.get(info.source))) for info in infos if info.origin
+        ]
+        return _digest((files, objects, installed))
 
     def open(self) -> Session:
         """Return the session of the program."""
         frontend = named_frontend(self.frontend, self.options.load_registry())
         return self.options.open(ProgramInput(frontend.from_bytes(zlib.decompress(self.module))))
+
+
+def _digest(parts: object) -> str:
+    import hashlib
+
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _name_of(plugin: object) -> str:
+    return str(getattr(plugin, "__name__", type(plugin).__qualname__))
+
+
+def _module_of(plugin: object) -> ModuleType | None:
+    """Return the module of a plugin object, itself where it is one."""
+    return plugin if isinstance(plugin, ModuleType) else sys.modules.get(str(getattr(plugin, "__module__", "")))
+
+
+def _code_of(module: ModuleType | None) -> object:
+    """Return digests of a module and of all that it imports from outside of installed packages, and their versions."""
+    if module is None:
+        return None
+    imported = find_imported_modules(module)
+    return {name: digest_file(file) for name, file in sorted(imported.files.items())}, imported.versions
 
 
 def _with_shardings(given: ProgramInput, registry: Registry) -> Program:

@@ -66,13 +66,14 @@ class Sweep:
             OptionError: see `SweepStore`.
         """
         setting = self.setting
+        program = self.source.program
         header = {
-            "program": self.source.program.key,
+            "program": program.program_key,
             "machine": _digest(show_in_full((setting.machine, setting.axes, setting.layout))),
             "first": _digest(setting.first.text),
             "shardy_py": version("shardy_py"),
         }
-        return SweepStore(path, header)
+        return SweepStore(path, header, plugins=program.plugins_key)
 
     def run(
         self,

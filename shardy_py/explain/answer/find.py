@@ -31,13 +31,14 @@ def find_slot(labels: Labels, key: int | str) -> int:
     if number is None and not isinstance(key, str):
         raise _unknown(shown(key), "value", labels.slots)
     text = f"arg{shown(number)}" if number is not None else str(key).strip()
-    unseen = {one for one in labels.unseen if not any(name.startswith(f"{one} for ") for name in labels.slots)}
+    copied = {name[: match.start()] for name in labels.slots for match in re.finditer(" for ", name)}
     function, colon, name = text.rpartition(":") if text.startswith("@") else ("", "", text)
     for candidate in (name, f"%{name.removeprefix('%')}"):
         found = labels.slots.get(f"{function}{colon}{candidate}", labels.aliases.get(candidate))
         if found is not None:
             return found
-        if f"{function}{colon}{candidate}" in unseen:
+        written = f"{function}{colon}{candidate}"
+        if written in labels.unseen and written not in copied:
             raise _unseen(key)
     copies = [one for one in labels.slots if one.startswith((f"{text} for ", f"%{text} for "))]
     if len(copies) > 1:

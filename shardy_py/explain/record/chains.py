@@ -119,8 +119,8 @@ class _Finder:
         explanation = trace.visits.explain(visit)
         assert explanation is not None, "a visit that changed something has a mesh"
         factors = explanation.rule.mappings[moment.position][dimension]
-        for accepted in explanation.accepted:
-            if accepted.target != moment.position or accepted.factor not in factors:
+        for accepted in explanation.accepted_by(moment.position):
+            if accepted.factor not in factors:
                 continue
             source = (slots[accepted.source], dimension_of(explanation, accepted.source, accepted.factor))
             direction = direction_of(explanation, accepted.source, accepted.target)

@@ -31,6 +31,7 @@ class FinalVisits:
         self._erased = erased
         self._known: dict[int, Visit | None] = {}
         self._changed: dict[int, tuple[int, ...]] = {}
+        self._as_left: dict[int, bool] = {}
         # What the target of such an edge looks like from its sources depends on its op, which later passes change.
         for step in self._problem.transforms:
             self.changed_positions(step)
@@ -49,8 +50,11 @@ class FinalVisits:
 
     def is_as_left(self, step: int) -> bool:
         """Return whether a step sees at the end what it saw in its last visit, which changed nothing."""
-        visit, last = self.visit(step), self._visits.last(step)
-        return visit is None or last is None or (not last.outcome and last.seen == visit.seen)
+        if step not in self._as_left:
+            visit, last = self.visit(step), self._visits.last(step)
+            is_same = visit is None or last is None or (not last.outcome and last.seen == visit.seen)
+            self._as_left[step] = is_same
+        return self._as_left[step]
 
     def changed_positions(self, step: int) -> tuple[int, ...]:
         """Return the positions, among operands, then results, of the tensors that a step would change."""

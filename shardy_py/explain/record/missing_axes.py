@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
@@ -47,6 +47,7 @@ class RefusalSearch:
         self.problem = trace.problem
         self.last = trace.history.last
         self.unreachable = UnreachableSources(trace)
+        self._by_source: dict[tuple[int, int, int], dict[int, list[StepRefusal]]] = {}
 
     def refusals(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis: by the tensor itself first, then of candidates, the closest first."""
@@ -81,6 +82,7 @@ class RefusalSearch:
         """Yield the refusals at the closest corresponding dimensions that have not got the axis."""
         seen, queue = {slot_dim}, deque([(slot_dim, 0)])
         found_at: int | None = None
+        passed: set[tuple[int, int]] = set()
         while queue:
             current, distance = queue.popleft()
             if found_at is not None and distance > found_at:
@@ -88,7 +90,7 @@ class RefusalSearch:
             for one in self._at(current, axis, distance):
                 found_at = distance
                 yield one
-            for neighbour in self._neighbours(current):
+            for neighbour in self._neighbours(current, passed):
                 if neighbour not in seen:
                     seen.add(neighbour)
                     queue.append((neighbour, distance + 1))
@@ -127,20 +129,23 @@ class RefusalSearch:
     ) -> Iterator[tuple[int | None, StepRefusal]]:
         """Yield the refusals of an axis at a dimension of a step at the end, with the visit that decided."""
         _, mappings = self.trace.slots_and_mappings(step)
-        for number, refusal in self.trace.final_refusals(step):
-            is_here = refusal.target == position and refusal.factor in mappings[position][dimension]
-            if is_here and refusal.axis.overlaps(axis):
+        if not mappings:
+            return
+        for number, refusal in self.trace.final_refusals(step, position, mappings[position][dimension]):
+            if refusal.axis.overlaps(axis):
                 yield number, refusal
 
-    def _refusals(self, number: int, position: int, dimension: int) -> Iterator[StepRefusal]:
-        visit = self.trace.log.visits[number]
-        explanation = self.trace.visits.explain(visit)
-        if explanation is None:
-            return
-        factors = explanation.rule.mappings[position][dimension]
-        for refusal in self.trace.visits.refusals(visit):
-            if refusal.target == position and refusal.factor in factors:
-                yield refusal
+    def _refusals(self, number: int, position: int, dimension: int, source: int) -> Sequence[StepRefusal]:
+        """Return the refusals of the axes of a tensor at a dimension of another one in a visit."""
+        key = number, position, dimension
+        if key not in self._by_source:
+            by_source = self._by_source[key] = {}
+            visit = self.trace.log.visits[number]
+            explanation = self.trace.visits.explain(visit)
+            factors = () if explanation is None else explanation.rule.mappings[position][dimension]
+            for refusal in self.trace.visits.refusals(visit, position, factors):
+                by_source.setdefault(refusal.source, []).append(refusal)
+        return self._by_source[key].get(source, ())
 
     def _decisive(
         self, slot_dim: SlotDim, step: int, position: int, number: int | None, refusal: StepRefusal
@@ -151,8 +156,8 @@ class RefusalSearch:
         for one in self.trace.visits.numbers_of[step]:
             if refusal.reason is Reason.NOT_REVISITED or one == end:
                 break
-            for before in self._refusals(one, position, slot_dim[1]):
-                if before.source != refusal.source or not before.axis.overlaps(refusal.axis):
+            for before in self._refusals(one, position, slot_dim[1], refusal.source):
+                if not before.axis.overlaps(refusal.axis):
                     continue
                 if before.reason is Reason.LOST:
                     number, refusal = one, before
@@ -203,12 +208,20 @@ class RefusalSearch:
         assert sharding is not None, "a tensor with an axis has a sharding"
         return self.problem.table.mesh_of(sharding)
 
-    def _neighbours(self, slot_dim: SlotDim) -> Iterator[SlotDim]:
-        """Yield the dimensions that share a factor with a dimension in some step."""
+    def _neighbours(self, slot_dim: SlotDim, passed: set[tuple[int, int]]) -> Iterator[SlotDim]:
+        """Yield the dimensions that share a factor with a dimension in some step.
+
+        Args:
+            slot_dim: The dimension.
+            passed: Steps with their factors whose dimensions are known already; those of this dimension are added.
+        """
         slot, dimension = slot_dim
         for step, position in self.trace.steps_at.get(slot, ()):
             slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
             for factor in mappings[position][dimension] if mappings else ():
+                if (step, factor) in passed:
+                    continue
+                passed.add((step, factor))
                 yield from slot_dims_with(slots, mappings, factor)
         for member, _ in self.problem.tied.get(slot, ()):
             yield member, dimension

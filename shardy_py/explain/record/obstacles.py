@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from shardy_py.explain.record.reasons import Reason
 from shardy_py.propagation.steps.factors import Direction, Projection, StepContext
 from shardy_py.sharding.axes import AxisRef, prefix_without_overlap
@@ -101,7 +103,7 @@ def obstacle_to_merging(
         return Obstacle(Reason.DIRECTION, detail=f"only {str(Direction(direction).name).lower()} at this level")
     own = projection.tensors[source].factors[factor].axes
     tensors = projection.tensors
-    for other in (target, *range(len(tensors))):
+    for other in chain((target,), range(len(tensors))):
         entry = tensors[other].factors.get(factor)
         if other != source and entry is not None and _conflict(own, entry.axes):
             return Obstacle(Reason.CONFLICT, other, factor, entry.axes)

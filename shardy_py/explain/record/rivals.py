@@ -48,7 +48,7 @@ def find_rivals(trace: Trace, visit: Visit, refusal: StepRefusal) -> Iterator[Sl
 
 def _still_lost(explanation: StepExplanation, refusal: StepRefusal) -> StepRefusal | None:
     """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
-    for one in explanation.refused:
+    for one in explanation.refused_by(refusal.target):
         is_same = (one.target, one.source, one.factor) == (refusal.target, refusal.source, refusal.factor)
         if is_same and one.reason is Reason.LOST and one.axis.overlaps(refusal.axis):
             return one

@@ -5,10 +5,11 @@ The engine propagates once more along the factors of the step and reports its de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
+from functools import cached_property
 
-from attrs import evolve
+from attrs import evolve, field
 
 from shardy_py.explain.record.decisions import Decisions
 from shardy_py.explain.record.obstacles import Obstacle, obstacle_to_merging
@@ -24,25 +25,50 @@ from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.values import frozen
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class StepExplanation:
     """Shardings before and after a visit, and the axes that it accepted and refused.
+
+    All pairs of tensors may refuse axes of each other, so those of one tensor are found when they are asked for.
 
     Args:
         rule: The rule.
         old: The factor shardings before.
         new: Those after.
         shardings: The shardings of operands, then results, after.
-        accepted: The axes that came.
-        refused: The axes that did not come, with reasons.
+        reporter: The reporter of what each tensor accepted and refused.
     """
 
     rule: OpShardingRule
     old: Projection
     new: Projection
     shardings: tuple[TensorSharding | None, ...]
-    accepted: tuple[StepMove, ...]
-    refused: tuple[StepRefusal, ...]
+    reporter: _Reporter = field(repr=False)
+
+    @cached_property
+    def accepted(self) -> tuple[StepMove, ...]:
+        """The axes that came, tensor by tensor."""
+        return tuple([move for target in range(len(self.shardings)) for move in self.accepted_by(target)])
+
+    @cached_property
+    def refused(self) -> tuple[StepRefusal, ...]:
+        """The axes that did not come, with reasons, tensor by tensor."""
+        return tuple([refusal for target in range(len(self.shardings)) for refusal in self.refused_by(target)])
+
+    def accepted_by(self, target: int) -> list[StepMove]:
+        """Return the axes that came to a tensor."""
+        factors = self.old.tensors[target].factors
+        return [move for factor in factors for move in self.reporter.report(target, factor)[0]]
+
+    def refused_by(self, target: int, factors: Collection[int] | None = None) -> list[StepRefusal]:
+        """Return the axes that did not come to a tensor.
+
+        Args:
+            target: The position of the tensor.
+            factors: The factors along which they would have come; None for all.
+        """
+        asked = [one for one in self.old.tensors[target].factors if factors is None or one in factors]
+        return [refusal for factor in asked for refusal in self.reporter.report(target, factor)[1]]
 
 
 def explain_step(
@@ -73,7 +99,7 @@ def explain_step(
     decisions = Decisions(new, context)
     updated = propagate_step(new, context, strategy, decisions)
     after = _after(rule, shardings, new, updated, name, mesh)
-    return _Reporter(rule, old, new, after, decisions, context).report()
+    return StepExplanation(rule, old, new, after, _Reporter(rule, old, new, after, decisions, context))
 
 
 def _after(
@@ -95,6 +121,10 @@ def _after(
     return tuple(after)
 
 
+_Offers = dict[tuple[Axes, Axes], list[int]]
+"""The overflow axes and the axes of tensors along a factor, with the positions of the tensors, in order."""
+
+
 class _Reporter:
     """Reporter of the axes that every tensor got, and did not get, from the others."""
 
@@ -109,41 +139,60 @@ class _Reporter:
     ) -> None:
         self.rule, self.old, self.new, self.after = rule, old, new, after
         self.decisions, self.context = decisions, context
-        self.accepted: list[StepMove] = []
-        self.refused: list[StepRefusal] = []
+        self.before, self.now = old.tensors, new.tensors
+        self._reports: dict[tuple[int, int], tuple[list[StepMove], list[StepRefusal]]] = {}
+        self._offers: dict[int, _Offers] = {}
 
-    def report(self) -> StepExplanation:
-        """Go through all pairs of tensors and factors."""
-        for target, tensor in enumerate(self.old.tensors):
-            for factor in tensor.factors:
-                self._report_factor(target, factor)
-        return StepExplanation(self.rule, self.old, self.new, self.after, tuple(self.accepted), tuple(self.refused))
+    def report(self, target: int, factor: int) -> tuple[list[StepMove], list[StepRefusal]]:
+        """Return the axes along a factor that a tensor got from the others, and those that it did not get."""
+        if (target, factor) not in self._reports:
+            self.accepted: list[StepMove] = []
+            self.refused: list[StepRefusal] = []
+            self._report_factor(target, factor)
+            self._reports[target, factor] = self.accepted, self.refused
+        return self._reports[target, factor]
 
     def _report_factor(self, target: int, factor: int) -> None:
         mesh = self.context.mesh
-        before = self.old.tensors[target].factors[factor].axes
-        gained = axis_set_difference(self.new.tensors[target].factors[factor].axes, before, mesh)
+        before = self.before[target].factors[factor].axes
+        gained = axis_set_difference(self.now[target].factors[factor].axes, before, mesh)
         held = [axis for dim in self._dims_of(target) for axis in dim.axes]
         arrived = axis_set_difference(gained, axis_set_difference(gained, held, mesh), mesh)
         for axis in arrived:
             self._accept(target, factor, axis)
-        for source, tensor in enumerate(self.old.tensors):
-            if source == target or factor not in tensor.factors:
+        offers = self._offers_of(factor)
+        missing = {}
+        for overflow, axes in offers:
+            offered = axis_set_difference(axes, before, mesh)
+            lost = axis_set_difference(overflow, held, mesh), axis_set_difference(offered, arrived, mesh)
+            if any(lost):
+                missing[overflow, axes] = lost
+        for source, offer in sorted((source, lost) for lost in missing for source in offers[lost]):
+            if source == target:
                 continue
-            for axis in axis_set_difference(self._overflow(source, factor), held, mesh):
+            for axis in missing[offer][0]:
                 self._note(target, source, factor, axis, self._overflow_obstacle(source, factor))
-            offered = axis_set_difference(tensor.factors[factor].axes, before, mesh)
-            for axis in axis_set_difference(offered, arrived, mesh):
+            for axis in missing[offer][1]:
                 self._refuse(target, source, factor, axis, gained)
+
+    def _offers_of(self, factor: int) -> _Offers:
+        """Return the tensors by the axes that they have along a factor, those that do not divide it first."""
+        if factor not in self._offers:
+            offers = self._offers[factor] = {}
+            for source, tensor in enumerate(self.before):
+                if factor in tensor.factors:
+                    offer = self._overflow(source, factor), tensor.factors[factor].axes
+                    offers.setdefault(offer, []).append(source)
+        return self._offers[factor]
 
     def _overflow(self, source: int, factor: int) -> Axes:
         """Return the axes of a dimension that do not divide its factors, where the given one is among the latter."""
         blocking = self._blocking_factor(source, factor)
-        return () if blocking is None else self.old.tensors[source].factors[blocking].overflow_axes
+        return () if blocking is None else self.before[source].factors[blocking].overflow_axes
 
     def _blocking_factor(self, source: int, factor: int) -> int | None:
         """Return the factor, the given one or one before it in its dimension, that has overflow axes."""
-        entries = self.old.tensors[source].factors
+        entries = self.before[source].factors
         for factors in self.rule.mappings[source]:
             if factor in factors:
                 majors = factors[: factors.index(factor) + 1]
@@ -161,11 +210,14 @@ class _Reporter:
         return () if sharding is None else sharding.dim_shardings
 
     def _accept(self, target: int, factor: int, axis: AxisRef) -> None:
-        for source, tensor in enumerate(self.old.tensors):
-            entry = tensor.factors.get(factor)
-            if source != target and entry is not None and any(one.contains(axis) for one in entry.axes):
-                self.accepted.append(StepMove(target, source, factor, axis))
-                return
+        sources = [
+            next((source for source in with_offer if source != target), None)
+            for (_, axes), with_offer in self._offers_of(factor).items()
+            if any(one.contains(axis) for one in axes)
+        ]
+        first = min((source for source in sources if source is not None), default=None)
+        if first is not None:
+            self.accepted.append(StepMove(target, first, factor, axis))
 
     def _refuse(self, target: int, source: int, factor: int, axis: AxisRef, gained: Axes) -> None:
         """Note why a tensor has not got an axis; where parts of it have different reasons, part by part."""
@@ -202,7 +254,7 @@ class _Reporter:
         if obstacle.reason is Reason.CLOSED and obstacle.tensor is not None:
             blocking = self._blocking_factor(obstacle.tensor, factor)
             # Nothing behind axes that divide no factor may be sharded; that closes factors of open dimensions.
-            if blocking is not None and not self.old.tensors[obstacle.tensor].factors[blocking].is_closed:
+            if blocking is not None and not self.before[obstacle.tensor].factors[blocking].is_closed:
                 return self._overflow_obstacle(obstacle.tensor, factor)
         return obstacle
 

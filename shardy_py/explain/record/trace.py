@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import field
@@ -12,10 +12,11 @@ from shardy_py.explain.record.final_visits import FinalVisits
 from shardy_py.explain.record.history import History, replay
 from shardy_py.explain.record.labels import Labels
 from shardy_py.explain.record.ops_without_rule import OpWithoutRule
-from shardy_py.explain.record.reasons import Reason, StepRefusal
+from shardy_py.explain.record.reasons import Reason, StepMove, StepRefusal
 from shardy_py.explain.record.slot_dims import slot_dim_of
 from shardy_py.explain.record.slot_moves import GROUP, SlotMove, dimension_of, direction_of
 from shardy_py.explain.record.slot_refusals import SlotRefusal
+from shardy_py.explain.record.step import StepExplanation
 from shardy_py.explain.record.visits import Visits
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
@@ -169,23 +170,31 @@ class Trace:
         assert visit is not None, "a step that was never visited refuses nothing"
         return visit
 
-    def final_refusals(self, step: int) -> Iterator[tuple[int | None, StepRefusal]]:
+    def final_refusals(
+        self, step: int, target: int | None = None, factors: Collection[int] | None = None
+    ) -> Iterator[tuple[int | None, StepRefusal]]:
         """Yield the refusals of a step at the end, each with the number of the visit that decided it.
 
         Where the tensors changed after the last visit no visit did: then these are the refusals of one more visit, and
         what it would let through.
+
+        Args:
+            step: The step.
+            target: The position of the tensor that refuses; None for all.
+            factors: The factors along which it refuses; None for all.
         """
         visit, numbers = self.final_visits.visit(step), self.visits.numbers_of.get(step)
         if visit is None or not numbers:
             return
         if self.final_visits.is_as_left(step):
-            yield from ((numbers[-1], refusal) for refusal in self.visits.refusals(self.log.visits[numbers[-1]]))
+            last = self.log.visits[numbers[-1]]
+            yield from ((numbers[-1], refusal) for refusal in self.visits.refusals(last, target, factors))
             return
         explanation, changed = self.visits.explain(visit), self.final_visits.changed_positions(step)
-        for one in explanation.accepted if explanation is not None else ():
-            if one.target in changed:
+        for one in _accepted(explanation, target):
+            if one.target in changed and (factors is None or one.factor in factors):
                 yield None, StepRefusal(one.target, one.source, one.factor, one.axis, Reason.NOT_REVISITED)
-        yield from ((None, refusal) for refusal in self.visits.refusals(visit))
+        yield from ((None, refusal) for refusal in self.visits.refusals(visit, target, factors))
 
     def slots_and_mappings(self, step: int) -> tuple[tuple[int, ...], tuple[TensorMapping, ...]]:
         """Return the slots of a step and the mappings of its rule; of a step without a rule, nothing."""
@@ -203,3 +212,9 @@ class Trace:
                 if slot >= 0:
                     found.setdefault(slot, []).append((step, position))
         return found
+
+
+def _accepted(explanation: StepExplanation | None, target: int | None) -> Sequence[StepMove]:
+    if explanation is None:
+        return ()
+    return explanation.accepted if target is None else explanation.accepted_by(target)

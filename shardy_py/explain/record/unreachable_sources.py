@@ -63,11 +63,14 @@ class UnreachableSources:
 
     def along_other_factors(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals of dimensions next to the tensor that have an axis along a factor that it has not."""
+        seen: set[tuple[int, frozenset[int]]] = set()
         for step, position in self.trace.steps_at.get(slot_dim[0], ()):
             slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
-            if not mappings:
+            own = frozenset(factor for factors in mappings[position] for factor in factors) if mappings else frozenset()
+            # An op that uses a tensor several times refuses the same each time.
+            if not mappings or (step, own) in seen:
                 continue
-            own = {factor for factors in mappings[position] for factor in factors}
+            seen.add((step, own))
             for other, mapping in enumerate(mappings):
                 for dimension, factors in enumerate(mapping):
                     if slots[other] < 0 or own.intersection(factors):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from attrs import evolve, field
@@ -10,6 +10,7 @@ from attrs import evolve, field
 from shardy_py.explain.record.reasons import Reason, StepRefusal
 from shardy_py.explain.record.slot_moves import dimension_of
 from shardy_py.explain.record.step import StepExplanation, explain_step
+from shardy_py.identity import identity
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import Visit, VisitLog, directions_of_visit, rule_of_visit, slots_of_visit
 from shardy_py.sharding.axis_lists import any_overlap
@@ -29,6 +30,7 @@ class Visits:
     problem: Problem
     log: VisitLog
     _explained: dict[object, StepExplanation | None] = field(factory=dict, init=False, repr=False)
+    _known: dict[int, tuple[Visit, StepExplanation | None]] = field(factory=dict, init=False, repr=False)
 
     @cached_property
     def numbers_of(self) -> dict[int, list[int]]:
@@ -45,6 +47,9 @@ class Visits:
 
     def explain(self, visit: Visit) -> StepExplanation | None:
         """Return the moves and refusals of a visit, or None where its tensors have no mesh, or not the same."""
+        # The shardings of a visit are as many as its tensors: a visit that is asked of again is known as an object.
+        if identity(visit) in self._known:
+            return self._known[identity(visit)][1]
         problem = self.problem
         rule, directions = rule_of_visit(problem, visit), directions_of_visit(problem, self.log, visit)
         strategy = self.log.places[visit.place].strategy
@@ -54,6 +59,7 @@ class Visits:
             is_possible = common is not None and not common[1].is_maximal
             values = [problem.table.values[sharding] for sharding in visit.seen]
             self._explained[key] = self.explain_with(visit, values) if is_possible else None
+        self._known[identity(visit)] = visit, self._explained[key]
         return self._explained[key]
 
     def explain_with(self, visit: Visit, shardings: Sequence[TensorSharding | None]) -> StepExplanation:
@@ -74,12 +80,21 @@ class Visits:
         conservative = group.conservative and visit.step not in self.problem.transforms
         return {"is_elementwise": group.is_elementwise, "conservative": conservative}
 
-    def refusals(self, visit: Visit) -> tuple[StepRefusal, ...]:
-        """Return the refusals of a visit; `Reason.PRIORITY` is the reason of those that end with a later priority."""
+    def refusals(
+        self, visit: Visit, target: int | None = None, factors: Collection[int] | None = None
+    ) -> tuple[StepRefusal, ...]:
+        """Return the refusals of a visit; `Reason.PRIORITY` is the reason of those that end with a later priority.
+
+        Args:
+            visit: The visit.
+            target: The position of the tensor that refuses; None for all.
+            factors: The factors along which it refuses; None for all.
+        """
         explanation = self.explain(visit)
         if explanation is None:
             return ()
-        return tuple([self._with_priority(one, explanation, visit) for one in explanation.refused])
+        refused = explanation.refused if target is None else explanation.refused_by(target, factors)
+        return tuple([self._with_priority(one, explanation, visit) for one in refused])
 
     def _with_priority(self, refusal: StepRefusal, explanation: StepExplanation, visit: Visit) -> StepRefusal:
         priority = self.log.places[visit.place].user_priority

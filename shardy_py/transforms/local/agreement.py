@@ -48,11 +48,13 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
         for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True)
     ]
     local = _LOCAL if on_one_mesh else (FactorKind.PASS_THROUGH,)
+    lost = _lost_factors(rule, shard)
+    in_operands = {factor for mapping in rule.operand_mappings for dim in mapping for factor in dim}
     for factor in found:
         seen = {own[factor] for own in axes if factor in own}
         is_cut = seen != {()}
-        needs_whole = rule.kind(factor) not in local or _gets_lost(factor, rule, shard)
-        is_made = not has_form and not _is_in_operands(factor, rule)
+        needs_whole = rule.kind(factor) not in local or factor in lost
+        is_made = not has_form and factor not in in_operands
         if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
             result.add(factor)
     return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
@@ -127,17 +129,13 @@ def without_factors(
     return TensorSharding(sharding.mesh, dims)
 
 
-def _gets_lost(factor: int, rule: OpShardingRule, shard: Shard) -> bool:
-    """Return whether a result with elements lacks a factor along which nothing is reduced."""
-    lacks = any(
-        all(factor not in dim for dim in mapping) and 0 not in (static_shape(result.type) or ())
-        for mapping, result in zip(rule.result_mappings, shard.op.results, strict=True)
-    )
-    return lacks and rule.kind(factor) is not FactorKind.REDUCTION
-
-
-def _is_in_operands(factor: int, rule: OpShardingRule) -> bool:
-    return any(factor in dim for mapping in rule.operand_mappings for dim in mapping)
+def _lost_factors(rule: OpShardingRule, shard: Shard) -> set[int]:
+    """Return the factors that a result with elements lacks, and along which nothing is reduced."""
+    lacking: set[int] = set()
+    for mapping, result in zip(rule.result_mappings, shard.op.results, strict=True):
+        if 0 not in (static_shape(result.type) or ()):
+            lacking.update(set(range(rule.num_factors)).difference(*mapping))
+    return lacking.difference(rule.reduction_factors)
 
 
 def _shardings(shard: Shard) -> list[TensorSharding | None]:

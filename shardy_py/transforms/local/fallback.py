@@ -378,14 +378,11 @@ def _check_reductions(op: Op, shard: Shard, rule: OpShardingRule, *, starts_once
     reductions = shard.semantics.get_reductions(op)
     used = {
         factor
-        for factor in rule.reduction_factors
-        if any(
-            shard.parts(sharding, dim) > 1
-            for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True)
-            for dim, factors in enumerate(mapping)
-            if factor in factors
-        )
-    }
+        for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True)
+        for dim, factors in enumerate(mapping)
+        if shard.parts(sharding, dim) > 1
+        for factor in factors
+    }.intersection(rule.reduction_factors)
     combiners = {reductions.combiners.get(factor) for factor in used}
     if None in combiners or len(combiners) > 1:
         raise no_local_form("its partial results cannot be combined by one collective per result")

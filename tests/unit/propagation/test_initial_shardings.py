@@ -50,13 +50,14 @@ def test_one_sharded_result_opens_the_others_at_the_start() -> None:
     assert str(problem.table.values[initial]) == "<@mesh, [{?}]>"
 
 
-def test_siblings_are_the_other_results() -> None:
-    """Each result of an op with several knows the slots and ranks of the others; a single result has none."""
+def test_siblings_are_all_results_of_an_op() -> None:
+    """The results of an op with several share the slots and ranks of all of them; a single result has none."""
     b = Builder()
     with b.function("main", [T]) as (x,):
         first, second, third = b.op("toy.three", [x], [T, tensor(8), T])
         b.return_(b.op("toy.neg", [x], [T]))
     slots = assign_slots(b.program, toy_registry())
     one, two, three = map(slots.get, (first, second, third))
-    expected = {one: ((two, 1), (three, 2)), two: ((one, 2), (three, 2)), three: ((one, 2), (two, 1))}
-    assert sibling_results(slots) == expected
+    siblings = sibling_results(slots)
+    assert siblings == dict.fromkeys((one, two, three), ((one, 2), (two, 1), (three, 2)))
+    assert siblings[one] is siblings[two] is siblings[three]

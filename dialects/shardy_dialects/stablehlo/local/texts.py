@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import unpack
 
 from shardy_py.ir.attributes import RawAttribute
 
@@ -22,12 +23,18 @@ def dense(rows: Sequence[int] | Sequence[Sequence[int]]) -> RawAttribute:
 
 
 def read_dense(text: str) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of a table of integers, which may be one number for all.
+    """Return the rows of a table of 64-bit integers, which may be one number for all; MLIR writes long ones as bytes.
 
     >>> read_dense("dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>"), read_dense("dense<0> : tensor<1x1xi64>")
     (((0, 1), (2, 3)), ((0,),))
+    >>> read_dense('dense<"0x0100000000000000FFFFFFFFFFFFFFFF"> : tensor<1x2xi64>')
+    ((1, -1),)
     """
     value, _, type_ = text.removeprefix("dense<").partition("> : ")
+    if value.startswith('"0x'):
+        rows, columns = (int(size) for size in type_.removeprefix("tensor<").split("x")[:2])
+        numbers = unpack(f"<{rows * columns}q", bytes.fromhex(value.strip('"')[2:]))
+        return tuple(numbers[row * columns : (row + 1) * columns] for row in range(rows))
     if not value.startswith("["):
         rows, columns = (int(size) for size in type_.removeprefix("tensor<").split("x")[:2])
         return ((int(value),) * columns,) * rows if value else ()

@@ -6,7 +6,7 @@ As in XLA's hlo_cost_analysis.cc::GetDotFlops and GetConvolutionFlops.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from math import gcd, prod
 
 from shardy_dialects.stablehlo.attributes import parse_convolution_dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
@@ -84,18 +84,68 @@ class ConvolutionDim:
     kernel_dilation: int
 
     def valid_pairs(self) -> int:
-        """Return the number of pairs of a kernel and an output element that meet an element of the input."""
-        # Where nothing is dilated, the outputs that one kernel element meets an input at follow from bounds.
-        return sum(self._outputs(kernel * self.kernel_dilation - self.low) for kernel in range(self.kernel_size))
+        """Return the number of pairs of a kernel and an output element that meet an element of the input.
 
-    def _outputs(self, offset: int) -> int:
-        end = (self.input_size - 1) * self.input_dilation
-        if self.input_dilation == 1:
-            first = max(0, -(offset // self.stride))
-            last = min(self.output_size - 1, (end - offset) // self.stride)
-            return max(0, last - first + 1)
-        places = (output * self.stride + offset for output in range(self.output_size))
-        return sum(0 <= place <= end and place % self.input_dilation == 0 for place in places)
+        The pair of elements k and o meets the place ``o * stride + k * kernel_dilation - low``, which has an element
+        where the dilation of the input divides it. Whether it does repeats with k; of the elements of the kernel that
+        agree in that, every so many outputs meet one.
+        """
+        dilation, stride = self.input_dilation, self.stride
+        period = dilation // gcd(self.kernel_dilation, dilation)
+        divisor = gcd(stride, dilation)
+        step = dilation // divisor
+        last = (self.input_size - 1) * dilation
+        total = 0
+        for kernel in range(min(period, self.kernel_size)):
+            offset = kernel * self.kernel_dilation - self.low
+            if offset % divisor:
+                continue
+            output = -offset // divisor * pow(stride // divisor, -1, step) % step
+            offset += output * stride
+            kernels = count_from(kernel, period, self.kernel_size), period * self.kernel_dilation
+            outputs = count_from(output, step, self.output_size), step * stride
+            total += count_pairs(kernels, outputs, last - offset) - count_pairs(kernels, outputs, -1 - offset)
+        return total
+
+
+def count_from(first: int, step: int, end: int) -> int:
+    """Return the number of places from the first one to an end, each a step behind the one before."""
+    return max(0, -(-(end - first) // step))
+
+
+def count_pairs(kernels: tuple[int, int], outputs: tuple[int, int], limit: int) -> int:
+    """Return the number of pairs (k, o), each counted from zero, with ``k * a + o * b <= limit``.
+
+    Args:
+        kernels: How many k there are, and a.
+        outputs: How many o there are, and b.
+        limit: The limit.
+    """
+    (count, a), (size, b) = kernels, outputs
+    if limit < 0 or not size:
+        return 0
+    # The first k meet all outputs, and those from the end on none.
+    end = min(count, limit // a + 1)
+    complete = min(end, max(0, (limit - (size - 1) * b) // a + 1))
+    rest = end - complete
+    # The sum of (limit - k * a) // b + 1 over the k between, from the last one back.
+    return complete * size + rest + sum_of_floors(rest, b, a, limit - (end - 1) * a)
+
+
+def sum_of_floors(count: int, divisor: int, slope: int, start: int) -> int:
+    """Return the sum of ``(slope * i + start) // divisor`` for the i below a count, by Euclid's algorithm.
+
+    >>> sum_of_floors(4, 3, 2, 1) == 1 // 3 + 3 // 3 + 5 // 3 + 7 // 3
+    True
+    """
+    total = 0
+    while count > 0:
+        total += count * (count - 1) // 2 * (slope // divisor) + count * (start // divisor)
+        slope, start = slope % divisor, start % divisor
+        top = slope * count + start
+        # The places under the line, counted along the other direction.
+        count, start, slope, divisor = top // divisor, top % divisor, divisor, slope
+    return total
 
 
 class ConvolutionCost(CostOpInterface):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import field
+
 from shardy_py.ir.attributes import RawAttribute
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
@@ -62,12 +64,14 @@ class Resharder:
         meshes: Its meshes.
         functions: Its functions.
         survey: Where its shardings are held.
+        opened: The ids of the ops all of whose results have got shardings here.
     """
 
     program: Program
     meshes: Mapping[str, Mesh]
     functions: Mapping[str, Op]
     survey: Survey
+    opened: set[int] = field(factory=set)
 
     @classmethod
     def of(cls, program: Program, semantics: OpSemantics) -> Resharder:
@@ -102,9 +106,12 @@ class Resharder:
 
         The op holds the shardings of all its results in one attribute, so that the others get open ones.
         """
-        table = self.program.shardings
+        table, op = self.program.shardings, value.owning_op
         table[value.id] = sharding
-        for other in value.owning_op.results:
+        if op.id in self.opened:
+            return
+        self.opened.add(op.id)
+        for other in op.results:
             table.setdefault(other.id, TensorSharding.fully_open(sharding.mesh, rank_of(other)))
 
     def reshard(self, value: Value, sharding: TensorSharding, place: Place) -> Value:

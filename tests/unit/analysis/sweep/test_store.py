@@ -117,12 +117,27 @@ def test_a_file_that_is_no_store_is_left_alone(tmp_path: Path, content: str) -> 
         "[" * 100_000,
         "9" * 10_000,
         "\ufffd\0",
+        "\0" * 1000,
+        "x" * 3_000_000,
+        json.dumps({**outcome_data(ROW), "flops": 10**400}),
+        json.dumps({**outcome_data(ROW), "communication_bytes": -(10**350)}),
+        json.dumps({**outcome_data(ROW), "values_changed": 10**4000}),
+        json.dumps({**outcome_data(ROW), "values_changed": -1}),
+        json.dumps({**outcome_data(ROW), "peak_bytes": float("inf")}),
+        json.dumps({**outcome_data(ROW), "peak_bytes": -1}),
+        json.dumps({**outcome_data(ROW), "seconds": True}),
+        json.dumps({**outcome_data(ROW), "name": "\0"}),
+        json.dumps({**outcome_data(ROW), "collectives": [{"kind": "\ud800", "count": 1, "bytes": 1}]}),
+        json.dumps({**outcome_data(ROW), "collectives": [{"kind": "a", "count": 1, "bytes": 10**400}]}),
+        json.dumps({**outcome_data(ROW), "collectives": [{"kind": "a", "count": 1, "bytes": 1}] * 2}),
+        '{"flops": 1, ' + json.dumps(outcome_data(ROW))[1:],
+        '{"plugins": 1, ' + json.dumps(outcome_data(ROW))[1:],
     ],
 )
 def test_a_bad_line_is_reported(tmp_path: Path, line: str) -> None:
     """A whole line that is no outcome is a problem with its number; it stays, and the store goes on."""
     path = tmp_path / "s.jsonl"
-    path.write_bytes(filled(path) + f"{line}\n".encode())
+    path.write_bytes(filled(path) + f"{line}\n".encode().replace(b'{"name"', b'{"plugins": "", "name"'))
     before = path.read_bytes()
     with SweepStore(path, HEADER) as store:
         assert [item.location for item in store.problems] == [f"{path}:4"]
@@ -131,6 +146,78 @@ def test_a_bad_line_is_reported(tmp_path: Path, line: str) -> None:
     assert path.read_bytes().startswith(before)
     with SweepStore(path, HEADER) as store:
         assert len(store) == 3
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe", b"\xc3(", '{"name": "a"}'.encode("utf-16"), b"\xef\xbb\xbf{}"])
+def test_a_line_in_another_encoding_is_reported(tmp_path: Path, line: bytes) -> None:
+    """Lines are UTF-8."""
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(filled(path) + line + b"\n")
+    with SweepStore(path, HEADER) as store:
+        assert [item.location for item in store.problems] == [f"{path}:4"]
+
+
+def test_outcomes_of_other_plugins_do_not_count(tmp_path: Path) -> None:
+    """They stay, are counted in a warning, and are those of their plugins again."""
+    path = tmp_path / "s.jsonl"
+    with SweepStore(path, HEADER, plugins="old") as store:
+        store.add(ROW)
+        store.add(REFUSAL)
+    changed = evolve(ROW, flops=11)
+    with SweepStore(path, HEADER, plugins="new") as store:
+        assert (len(store), [item.code for item in store.problems]) == (0, ["store-plugins"])
+        assert "2 schedules" in store.problems[0].message
+        store.add(changed)
+    for plugins, outcome in (("old", ROW), ("new", changed)):
+        with SweepStore(path, HEADER, plugins=plugins) as store:
+            assert store.find("a", ROW.schedule) == outcome
+
+
+def test_a_removed_store_is_written_again(tmp_path: Path) -> None:
+    """The next outcome brings back those before it, also the ones that were read, and a warning."""
+    path = tmp_path / "s.jsonl"
+    before = filled(path)
+    with SweepStore(path, HEADER) as store:
+        path.unlink()
+        store.add(evolve(ROW, schedule="levels of c"))
+        store.add(evolve(ROW, schedule="levels of d"))
+        assert [item.code for item in store.problems] == ["store-replaced"]
+    assert path.read_bytes().startswith(before)
+    with SweepStore(path, HEADER) as store:
+        assert (len(store), store.problems) == (4, ())
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("lines", [0, 1, 2])
+def test_a_replaced_store_gets_what_it_lacks(tmp_path: Path, in_place: bool, lines: int) -> None:
+    """A store that was copied over, cut or emptied keeps what it has and gets the rest."""
+    path = tmp_path / "s.jsonl"
+    content = b"".join(filled(path).splitlines(keepends=True)[:lines])
+    with SweepStore(path, HEADER) as store:
+        if not in_place:
+            path.unlink()
+        path.write_bytes(content)
+        store.add(evolve(ROW, schedule="levels of c"))
+        assert [item.code for item in store.problems] == ["store-replaced"]
+    with SweepStore(path, HEADER) as store:
+        assert (len(store), store.problems) == (3, ())
+
+
+@pytest.mark.parametrize("content", [b"notes of a user\n" * 1000, None])
+def test_a_store_replaced_by_another_file_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+    """The other file, or the store of another sweep, stays as it is."""
+    path, other = tmp_path / "s.jsonl", tmp_path / "other.jsonl"
+    if content is None:
+        with SweepStore(other, {**HEADER, "machine": "3"}) as store:
+            store.add(ROW)
+    else:
+        other.write_bytes(content)
+    before = other.read_bytes()
+    with SweepStore(path, HEADER) as store:
+        other.replace(path)
+        with pytest.raises(OptionError, match=r"no store of a sweep|of another sweep: machine differ"):
+            store.add(ROW)
+    assert path.read_bytes() == before
 
 
 def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
