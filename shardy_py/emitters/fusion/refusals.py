@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from shardy_py.element_types import mlir_element_bits
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import OpaqueType, TensorType, Type, static_shape
 from shardy_py.plugins import Registry
+
+# Offsets in memory have 64 bits and a sign, elements at most 16 bytes.
+_MOST_ELEMENTS = 2**59
 
 
 def problems_of_values(parameters: Iterable[Value], ops: Iterable[Op]) -> Iterator[Diagnostic]:
@@ -35,6 +39,9 @@ def _problems_of_type(value: Value, location: str, name: str) -> Iterator[Diagno
         yield Diagnostic("element-type", message, location, name, hint)
     elif 0 in shape:
         yield Diagnostic("no-elements", f"a kernel has nothing to do for {value.type}", location, name)
+    elif prod(shape) > _MOST_ELEMENTS:
+        message = f"expected at most {_MOST_ELEMENTS} elements, got {value.type}"
+        yield Diagnostic("too-many-elements", message, location, name, "indices of kernels have 64 bits")
 
 
 def is_number(type_: Type) -> bool:

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from shardy_py.emitters.dialect.gpu import BarrierOp
 from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp, AtomicRMWOp, SyncThreadsOp
 from shardy_py.emitters.fusion.fusion import bits_of
+from shardy_py.emitters.launch.grid import TILE_ALIGNMENT
 from shardy_py.emitters.passes.atomics import lower_atomic
 from shardy_py.emitters.passes.base import KernelContext, add_before, functions, insert_before, walk_ops
 from shardy_py.emitters.passes.pointers import POINTER, SHARED_POINTER, SHARED_SPACE, element_pointer
@@ -18,7 +19,6 @@ from shardy_py.emitters.passes.propagate_slice_indices import argument_attribute
 from shardy_py.values import frozen
 
 INVARIANT = "invariant"
-_SHARED_ALIGNMENT = 16
 
 
 @frozen
@@ -144,7 +144,7 @@ class _Lowering:
         type_ = op.output.type
         assert isinstance(type_, builtin.TensorType)
         array = llvm.LLVMArrayType(builtin.IntAttr(prod(type_.get_shape())), type_.element_type)
-        made = llvm.GlobalOp(array, name, "internal", SHARED_SPACE, alignment=_SHARED_ALIGNMENT)
+        made = llvm.GlobalOp(array, name, "internal", SHARED_SPACE, alignment=TILE_ALIGNMENT)
         self._module.body.block.add_op(made)
         self._pointers[op.output] = insert_before(op, llvm.AddressOfOp(name, SHARED_POINTER))
         self._done.append(op)
