@@ -131,6 +131,11 @@ class _FunctionBody:
             return read_element(scope, self._parameters[number], indices)
         return None
 
+    def computes(self, value: Value) -> bool:
+        """Return whether a value is the result of an op of this function."""
+        op = self._emitter.fusion.producer(value)
+        return op is not None and self._emitter.partition.function_of(op) is self._subgraph
+
     def region_function(self, op: Op) -> str:
         """Return the name of the function of an op's region."""
         return self._emitter.region_function(op)
@@ -239,6 +244,10 @@ class _RegionBody:
     def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
         """Return the argument that a value is, or None."""
         return self._arguments.get(value.id)
+
+    def computes(self, value: Value) -> bool:
+        """Return whether a value is the result of an op of the region."""
+        return value.id not in self._arguments
 
     def region_function(self, op: Op) -> str:
         """Refuse regions inside regions."""
