@@ -411,12 +411,12 @@ class OpElement:
         carried: list[ScalarValue],
         body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
     ) -> list[ScalarValue]:
+        while depth < len(map_.ranges) and map_.ranges[depth].interval.is_point:
+            symbols = [*symbols, ScalarValue(self.scope.index(map_.ranges[depth].interval.lower))]
+            depth += 1
         if depth == len(map_.ranges):
             return self._guarded(map_, symbols, carried, body)
         bounds = map_.ranges[depth].interval
-        if bounds.is_point:
-            value = ScalarValue(self.scope.index(bounds.lower))
-            return self._nest(map_, depth + 1, [*symbols, value], carried, body)
         types = [item.value.type for item in carried]
         low, high, step = (self.scope.index(number) for number in (bounds.lower, bounds.upper + 1, 1))
         with self._inner([INDEX, *types]) as (inner, block):
