@@ -144,5 +144,5 @@ class _EpilogueBody:
         if value.id in self._known:
             return self._known[value.id]
         if value.id in self._fusion.parameter_ids:
-            return read_element(scope, self._parameters[self._fusion.parameters.index(value)], indices)
+            return read_element(scope, self._parameters[self._fusion.parameter_numbers[value.id]], indices)
         return None

@@ -127,7 +127,7 @@ class _FunctionBody:
         if owner is not self._subgraph:
             return call_element(scope, owner, value, self._parameters, indices)
         if not isinstance(node, Op):
-            number = fusion.parameters.index(value)
+            number = fusion.parameter_numbers[value.id]
             return read_element(scope, self._parameters[number], indices)
         return None
 

@@ -7,6 +7,8 @@ byte; vectors of whole bytes are written as they are.
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects import arith, builtin, llvm, vector
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -160,5 +162,6 @@ def bytes_of_constant(value: builtin.DenseIntOrFPElementsAttr) -> builtin.DenseI
     """Return a constant with a byte for every element of less; others stay."""
     if not is_narrow(value.get_element_type()):
         return value
-    type_ = builtin.TensorType(builtin.i8, value.get_shape())
-    return builtin.DenseIntOrFPElementsAttr.from_list(type_, list(value.get_values()))
+    type_: Any = builtin.TensorType(builtin.i8, value.get_shape())
+    numbers: Any = list(value.get_values())
+    return builtin.DenseIntOrFPElementsAttr.from_list(type_, numbers)
