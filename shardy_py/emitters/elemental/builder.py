@@ -278,10 +278,11 @@ class OpElement:
         These are the ones that the indexing maps say, where none of them has a condition or a symbol.
         """
         maps = self.maps
-        if any(map_.is_undefined or map_.is_known_empty or map_.constraints for map_ in maps):
-            return
-        if any(map_.ranges or map_.runtimes for map_ in maps):
-            return
+        everywhere = [Interval(0, size - 1) for size in self.of.results[0].shape]
+        for map_ in maps:
+            has_condition = map_.constraints or [bound.interval for bound in map_.dims] != everywhere
+            if map_.is_undefined or map_.is_known_empty or has_condition or map_.ranges or map_.runtimes:
+                return
         for number, value in enumerate(self.of.operands if maps else ()):
             if self.scope.surroundings.computes(value):
                 yield value, self._read(number)

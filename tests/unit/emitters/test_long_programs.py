@@ -9,6 +9,8 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import sys
 
+import numpy as np
+
 from shardy_py.emitters import emit
 from shardy_py.emitters.partition import MAX_OPS
 from shardy_py.errors import UnsupportedError
@@ -40,6 +42,20 @@ def test_ops_that_read_inside_each_other_are_refused() -> None:
         emit(fusion_of(text))._initial()
     assert error.value.diagnostics[0].code == "nested-too-deeply"
     assert error.value.diagnostics[0].location
+
+
+def test_ops_behind_padding_are_read_in_the_branch() -> None:
+    """What is behind a condition is not read before it, as it may lie outside of memory."""
+    text = """func.func @main(%x: tensor<50xf32>, %z: tensor<f32>) -> tensor<100xf32> {
+      %0 = stablehlo.negate %x : tensor<50xf32>
+      %1 = stablehlo.pad %0, %z, low = [25], high = [25], interior = [0]
+          : (tensor<50xf32>, tensor<f32>) -> tensor<100xf32>
+      %2 = stablehlo.abs %1 : tensor<100xf32>
+      return %2 : tensor<100xf32>
+    }"""
+    x = np.linspace(-1, 1, 50, dtype=np.float32)
+    (found,) = emit(fusion_of(text)).run(x, np.zeros((), np.float32), stage="initial")
+    np.testing.assert_array_equal(found, np.pad(np.abs(x), 25))
 
 
 def test_many_operands_are_read_by_one_function() -> None:
