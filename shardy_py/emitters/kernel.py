@@ -11,12 +11,13 @@ from attrs import evolve, field
 
 from shardy_py.emitters.device import DeviceLike, DeviceSpec, get_device
 from shardy_py.emitters.fusion.aliases import slices_of
-from shardy_py.emitters.fusion.choose import Choice, choose
+from shardy_py.emitters.fusion.choose import Choice, EmitterKind, choose
 from shardy_py.emitters.fusion.fusion import Fusion
 from shardy_py.emitters.fusion.refusals import problems_of_values
 from shardy_py.emitters.launch.grid import Launch
 from shardy_py.emitters.launch.launches import launch_of
 from shardy_py.emitters.launch.maps import maps_of
+from shardy_py.emitters.launch.transposes import transpose_bytes
 from shardy_py.emitters.partition import Partition, Subgraph, partition
 from shardy_py.emitters.requirements import require_xdsl
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, did_you_mean
@@ -266,10 +267,12 @@ class Kernel:
         self, module: builtin.ModuleOp, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None
     ) -> None:
         from shardy_py.emitters.passes.base import KernelContext
+        from shardy_py.emitters.passes.lower_shared import check_shared_memory
         from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
         from shardy_py.emitters.passes.plugin_passes import with_plugin_passes
         from shardy_py.emitters.passes.uniform_barriers import check_barriers
 
+        check_shared_memory(module, self.device)
         check_barriers(module)
         steps = with_plugin_passes(LOOP_PIPELINE, self.fusion.registry)
         run_passes(module, steps, context=KernelContext(self.device), after_pass=after_pass)
@@ -301,5 +304,16 @@ def emit(
         raise UnsupportedError(*problems)
     spec = get_device(device, known=fusion.registry.devices)
     library = None if libdevice is None else Path(libdevice)
-    choice = choose(fusion)
+    choice = _fitting(fusion, choose(fusion), spec)
     return Kernel(fusion, spec, choice, launch_of(fusion, choice, spec), partition(fusion, choice), spelling, library)
+
+
+def _fitting(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Choice:
+    """Return the choice of an emitter, or the loop emitter where the tiles of transposes do not fit the device."""
+    if choice.kind is not EmitterKind.TRANSPOSE:
+        return choice
+    needed = transpose_bytes(fusion, choice, launch_of(fusion, choice, device))
+    if needed <= device.shared_bytes:
+        return choice
+    tiles = f"the tiles of its transposes need {needed} bytes of shared memory"
+    return Choice(EmitterKind.LOOP, f"{tiles}, more than the {device.shared_bytes} of {device.name}", choice.heroes)

@@ -150,7 +150,8 @@ class _Walk:
         joins = key not in self._forced and len(functions) == 1 and len(set(known)) <= 1
         if joins:
             (own,) = functions
-            if len(self._members[own]) < MAX_OPS:
+            # A function of its own for a parameter takes all parameters: of many there would be their square.
+            if len(self._members[own]) < MAX_OPS or not isinstance(node, Op):
                 self._members[own].append(node)
                 return own, known[0] if known else (IndexingMap.undefined(), ())
         self._members[key], self._roots[key] = [node], tuple(values)
@@ -182,7 +183,7 @@ def function_name(fusion: Fusion, root: Value, *, kind: str = "") -> str:
     """
     op = fusion.producer(root)
     if op is None:
-        value = f"param_{fusion.parameters.index(root)}"
+        value = f"param_{fusion.parameter_numbers[root.id]}"
     else:
         value = f"{op.name.rpartition('.')[2]}_{fusion.numbers[op.id]}"
     return re.sub(r"\W", "_", f"{fusion.name}__{kind}__{value}" if kind else f"{fusion.name}_{value}")

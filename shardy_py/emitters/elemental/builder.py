@@ -18,7 +18,7 @@ from shardy_py.emitters.elemental.expansions import EXPANSIONS
 from shardy_py.emitters.elemental.literals import literal_of
 from shardy_py.emitters.elemental.scalars import COMPARISONS, ScalarValue, make_constant, make_op, problem_of
 from shardy_py.emitters.elemental.small_floats import is_widened, widened
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.errors import Diagnostic, PluginError, UnsupportedError
 from shardy_py.indexing import (
     Constant,
     Expression,
@@ -36,6 +36,9 @@ from shardy_py.plugins import ElementBuilder, Registry
 
 Indices = tuple[SSAValue, ...]
 
+_FEW = 8
+"""The most scalar bodies inside of each other of which one, not their number, is at fault for a recursion."""
+
 
 class Surroundings(Protocol):
     """Context of a scope: the facts of its function.
@@ -50,6 +53,10 @@ class Surroundings(Protocol):
 
     def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
         """Return an element of a value that the function does not compute itself, or None where it does."""
+        ...
+
+    def computes(self, value: Value) -> bool:
+        """Return whether the function computes elements of a value itself, by the op that defines it."""
         ...
 
     def region_function(self, op: Op) -> str:
@@ -70,6 +77,8 @@ class Scope:
         self.surroundings = surroundings
         self.builder = builder
         self._parent = parent
+        # The ops whose scalar bodies are being run, in this block and those around it.
+        self._nested: list[Op] = [] if parent is None else parent._nested
         self._known: dict[tuple[int, Indices], SSAValue] = {}
         self._read_once: set[tuple[int, Indices]] = set()
 
@@ -104,20 +113,44 @@ class Scope:
                 self._known[key] = outside
             self._read_once.add(key)
             return outside
-        op = value.defining_op
-        assert op is not None
-        for result, element in zip(op.results, self._computed(op, indices), strict=True):
-            self._known[result.id, indices] = element
+        assert value.defining_op is not None
+        self._compute(value.defining_op, indices)
         return self._known[key]
 
-    def _computed(self, op: Op, indices: Indices) -> Sequence[SSAValue]:
+    def _compute(self, op: Op, indices: Indices) -> None:
+        """Compute the elements of the results of an op, behind those that it surely reads: chains may be long."""
+        builder = OpElement(self, op, indices)
+        pending = [(builder, builder.sure_reads())]
+        while pending:
+            builder, reads = pending[-1]
+            source = next(((value, at) for value, at in reads if self.find((value.id, at)) is None), None)
+            if source is not None:
+                assert source[0].defining_op is not None
+                behind = OpElement(self, source[0].defining_op, source[1])
+                pending.append((behind, behind.sure_reads()))
+                continue
+            pending.pop()
+            for result, element in zip(builder.of.results, self._computed(builder), strict=True):
+                self._known[result.id, builder.at] = element
+
+    def _computed(self, builder: OpElement) -> Sequence[SSAValue]:
+        op = builder.of
         emission = self.surroundings.registry.get_emission(op)
         if emission is None:
             hint = "give the op a scalar body: emission=..."
             message = "it is not known what the op computes for one element"
             raise UnsupportedError(Diagnostic("no-emission", message, op.location, op.name, hint))
-        builder = OpElement(self, op, indices)
-        elements = emission(cast(ElementBuilder, builder), op)
+        self._nested.append(op)
+        try:
+            elements = emission(cast(ElementBuilder, builder), op)
+        except (RecursionError, PluginError) as error:
+            if len(self._nested) <= _FEW or not isinstance(error.__cause__ or error, RecursionError):
+                raise
+            message = f"{len(self._nested)} ops that each read in a branch or a loop of the next are nested too deeply"
+            hint = "split the fusion: 'shardy emit FILE --list' shows the pieces of a program"
+            raise UnsupportedError(Diagnostic("nested-too-deeply", message, op.location, op.name, hint)) from None
+        finally:
+            self._nested.pop()
         found = []
         for number, (element, result) in enumerate(zip(elements, op.results, strict=True)):
             if isinstance(element, ScalarValue):
@@ -212,6 +245,7 @@ class OpElement:
         self.of = of
         self.at = at
         self._over: set[Block | None] = set()
+        self._indices: dict[int, Indices] = {}
 
     @property
     def indices(self) -> list[ScalarValue]:
@@ -238,7 +272,27 @@ class OpElement:
         indexing = self.scope.surroundings.registry.get_indexing(self.of)
         return () if indexing is None else indexing.output_to_input
 
+    def sure_reads(self) -> Iterator[tuple[Value, Indices]]:
+        """Yield the elements that the scalar body reads whatever it computes, of values that the function computes.
+
+        These are the ones that the indexing maps say, where none of them has a condition or a symbol.
+        """
+        maps = self.maps
+        everywhere = [Interval(0, size - 1) for size in self.of.results[0].shape]
+        for map_ in maps:
+            has_condition = map_.constraints or [bound.interval for bound in map_.dims] != everywhere
+            if map_.is_undefined or map_.is_known_empty or has_condition or map_.ranges or map_.runtimes:
+                return
+        for number, value in enumerate(self.of.operands if maps else ()):
+            if self.scope.surroundings.computes(value):
+                yield value, self._read(number)
+
     def _read(self, number: int) -> Indices:
+        if number not in self._indices:
+            self._indices[number] = self._mapped(number)
+        return self._indices[number]
+
+    def _mapped(self, number: int) -> Indices:
         maps = self.maps
         if not maps or maps[number].is_undefined or maps[number].ranges or maps[number].runtimes:
             message = f"no indexing map says which element of operand {number} is read"
@@ -358,12 +412,12 @@ class OpElement:
         carried: list[ScalarValue],
         body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
     ) -> list[ScalarValue]:
+        while depth < len(map_.ranges) and map_.ranges[depth].interval.is_point:
+            symbols = [*symbols, ScalarValue(self.scope.index(map_.ranges[depth].interval.lower))]
+            depth += 1
         if depth == len(map_.ranges):
             return self._guarded(map_, symbols, carried, body)
         bounds = map_.ranges[depth].interval
-        if bounds.is_point:
-            value = ScalarValue(self.scope.index(bounds.lower))
-            return self._nest(map_, depth + 1, [*symbols, value], carried, body)
         types = [item.value.type for item in carried]
         low, high, step = (self.scope.index(number) for number in (bounds.lower, bounds.upper + 1, 1))
         with self._inner([INDEX, *types]) as (inner, block):

@@ -135,10 +135,14 @@ class _EpilogueBody:
         self._parameters = parameters
         self._known = known
 
+    def computes(self, value: Value) -> bool:
+        """Return whether a value is neither that of a hero nor a parameter."""
+        return value.id not in self._known and value.id not in self._fusion.parameter_ids
+
     def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
         """Return the value of a hero or the element of a parameter, or None."""
         if value.id in self._known:
             return self._known[value.id]
         if value.id in self._fusion.parameter_ids:
-            return read_element(scope, self._parameters[self._fusion.parameters.index(value)], indices)
+            return read_element(scope, self._parameters[self._fusion.parameter_numbers[value.id]], indices)
         return None

@@ -127,9 +127,14 @@ class _FunctionBody:
         if owner is not self._subgraph:
             return call_element(scope, owner, value, self._parameters, indices)
         if not isinstance(node, Op):
-            number = fusion.parameters.index(value)
+            number = fusion.parameter_numbers[value.id]
             return read_element(scope, self._parameters[number], indices)
         return None
+
+    def computes(self, value: Value) -> bool:
+        """Return whether a value is the result of an op of this function."""
+        op = self._emitter.fusion.producer(value)
+        return op is not None and self._emitter.partition.function_of(op) is self._subgraph
 
     def region_function(self, op: Op) -> str:
         """Return the name of the function of an op's region."""
@@ -247,6 +252,10 @@ class _RegionBody:
             message = "a region that combines elements uses an argument from outside of it"
             raise UnsupportedError(Diagnostic("combiner", message, hint="let the region use its own arguments only"))
         return found
+
+    def computes(self, value: Value) -> bool:
+        """Return whether a value is the result of an op of the region."""
+        return value.id not in self._arguments
 
     def region_function(self, op: Op) -> str:
         """Refuse regions inside regions."""

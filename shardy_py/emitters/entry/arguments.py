@@ -82,7 +82,7 @@ class Entry:
 
 
 def _attributes(value: Value, slice_: int, *, is_input: bool, is_written: bool) -> builtin.DictionaryAttr:
-    size = max(1, prod(shape_of(value)) * bits_of(element_type_of(value)) // 8)
+    size = max(1, -(-prod(shape_of(value)) * bits_of(element_type_of(value)) // 8))
     found: dict[str, Attribute] = {
         "llvm.align": builtin.IntegerAttr(INPUT_ALIGN if is_input else OUTPUT_ALIGN, builtin.IndexType()),
         "llvm.dereferenceable": builtin.IntegerAttr(size, builtin.IndexType()),

@@ -160,7 +160,7 @@ class _GroupEmitter:
     def _element(self, scope: Scope, value: Value, indices: Indices) -> SSAValue:
         parameters = self._entry.parameters
         if value.id in self._fusion.root_ids & self._fusion.parameter_ids:
-            return read_element(scope, parameters[self._fusion.parameters.index(value)], indices)
+            return read_element(scope, parameters[self._fusion.parameter_numbers[value.id]], indices)
         return called_element(self._functions, scope, value, parameters, indices)
 
     def _per_thread(self, scope: Scope, inits: Values) -> tuple[list[SSAValue], Values]:

@@ -20,6 +20,10 @@ class _NoFunction:
         self.region_function = functions.region_function
         self.index_bits = functions.index_bits
 
+    def computes(self, value: Value) -> bool:
+        """Return False: what the entry function asks for is computed by others."""
+        return False
+
     def outside(self, scope: Scope, value: Value, indices: Indices) -> None:
         """Return nothing."""
 

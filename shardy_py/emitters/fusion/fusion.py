@@ -167,7 +167,7 @@ class Fusion:
 
     def _root_ops(self) -> Iterator[Op]:
         for root in reversed(self.roots):
-            if root.defining_op is not None and root not in self.parameters:
+            if root.defining_op is not None and root.id not in self.parameter_ids:
                 yield root.defining_op
 
     @cached_property
@@ -183,6 +183,11 @@ class Fusion:
     def parameter_ids(self) -> frozenset[int]:
         """The ids of the parameters."""
         return frozenset(value.id for value in self.parameters)
+
+    @cached_property
+    def parameter_numbers(self) -> Mapping[int, int]:
+        """The number of every parameter, by its id."""
+        return {value.id: number for number, value in enumerate(self.parameters)}
 
     @cached_property
     def root_ids(self) -> frozenset[int]:

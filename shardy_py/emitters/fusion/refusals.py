@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from math import prod
 
-from shardy_py.element_types import mlir_element_bits
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Value
 from shardy_py.ir.types import OpaqueType, TensorType, Type, static_shape
 from shardy_py.plugins import Registry
+
+_NUMBER = re.compile(
+    r"index|[su]?i(?:1|2|4|8|16|32|64)|complex<f(?:32|64)>|bf16|f(?:16|32|64)|"
+    r"f8(?:E3M4|E4M3|E4M3B11FNUZ|E4M3FN|E4M3FNUZ|E5M2|E5M2FNUZ)"
+)
+# Offsets in memory have 64 bits and a sign, elements at most 16 bytes.
+_MOST_ELEMENTS = 2**59
 
 
 def problems_of_values(parameters: Iterable[Value], ops: Iterable[Op]) -> Iterator[Diagnostic]:
@@ -30,17 +38,19 @@ def _problems_of_type(value: Value, location: str, name: str) -> Iterator[Diagno
         message = f"a kernel takes tensors of static shapes, not {value.type}"
         yield Diagnostic("no-static-shape", message, location, name, "give every dimension its size")
     elif not is_number(value.type):
-        hint = "kernels compute with integers, floats and complex numbers"
+        hint = "kernels compute with integers, floats of 8 bits or more, and complex numbers"
         message = f"a kernel has no elements such as those of {value.type}"
         yield Diagnostic("element-type", message, location, name, hint)
     elif 0 in shape:
         yield Diagnostic("no-elements", f"a kernel has nothing to do for {value.type}", location, name)
+    elif prod(shape) > _MOST_ELEMENTS:
+        message = f"expected at most {_MOST_ELEMENTS} elements, got {value.type}"
+        yield Diagnostic("too-many-elements", message, location, name, "indices of kernels have 64 bits")
 
 
 def is_number(type_: Type) -> bool:
-    """Return whether the elements of a type are numbers of a known width, and not those of a dialect."""
-    element_type = type_.element_type if isinstance(type_, TensorType) else str(type_)
-    return element_type == "index" or (not element_type.startswith("!") and mlir_element_bits(element_type) is not None)
+    """Return whether kernels compute with the elements of a type."""
+    return _NUMBER.fullmatch(type_.element_type if isinstance(type_, TensorType) else str(type_)) is not None
 
 
 def problems_of_ops(ops: Iterable[Op], registry: Registry) -> Iterator[Diagnostic]:

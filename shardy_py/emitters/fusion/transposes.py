@@ -52,7 +52,7 @@ class Transpose:
     @cached_property
     def is_tiled(self) -> bool:
         """True if the transpose is tiled through shared memory."""
-        if len(self.shape) < 2 or self.bits == 4:
+        if len(self.shape) < 2 or self.bits < 8:
             return False
         one, other = self.swapped
         if self.moves_minor:

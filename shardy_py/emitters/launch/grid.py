@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from shardy_py.emitters.device import DeviceSpec
+from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.indexing import (
     Bound,
     Constant,
@@ -21,6 +22,8 @@ from shardy_py.indexing.composition import without_unused_symbols
 from shardy_py.values import frozen
 
 THREADS = 128
+TILE_ALIGNMENT = 16
+"""The alignment of tiles in shared memory, in bytes."""
 GRID_NAMES = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 TH_X, BL_X, BL_Y, BL_Z = 0, 3, 4, 5
 
@@ -99,3 +102,17 @@ def loop_map(launch: Launch, shape: Sequence[int], layout: Sequence[int] = ()) -
     map_ = IndexingMap(tuple(index), grid_bounds(launch), ranges)
     bounded = map_.with_constraints([(place, Interval(0, prod(shape) - 1))])
     return without_unused_symbols(simplify(bounded))
+
+
+def shared_tile_bytes(elements: int, element_type: str) -> int:
+    """Return the bytes of shared memory that a tile takes; its elements are whole bytes, its begin is aligned.
+
+    Args:
+        elements: The number of its elements.
+        element_type: Their type, in MLIR's notation.
+
+    >>> shared_tile_bytes(33, "f32"), shared_tile_bytes(33, "i4")
+    (144, 48)
+    """
+    size = elements * -(-bits_of(element_type) // 8)
+    return -(-size // TILE_ALIGNMENT) * TILE_ALIGNMENT

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.fusion.choose import Choice
 from shardy_py.emitters.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
 from shardy_py.emitters.fusion.transposes import packed, tiled_heroes
-from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.launch.grid import Launch, shared_tile_bytes
 from shardy_py.emitters.launch.packed import PackedTiles
 from shardy_py.emitters.launch.tiled import TiledTranspose, tiled_transpose
 from shardy_py.indexing import IndexingMap
@@ -22,6 +24,13 @@ def transpose_launch(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Laun
     heroes = {hero.id: hero for hero in tiled_heroes(fusion, choice.heroes).values()}
     sizes = [bits_of(element_type_of(hero.results[0])) // 8 for hero in heroes.values()]
     return tiled_transpose(transpose, device, sizes=sizes).launch
+
+
+def transpose_bytes(fusion: Fusion, choice: Choice, launch: Launch) -> int:
+    """Return the bytes of shared memory that the tiles of a transpose kernel take."""
+    elements = prod(transpose_tiles(choice, launch).tile)
+    heroes = {hero.id: hero for hero in tiled_heroes(fusion, choice.heroes).values()}
+    return sum(shared_tile_bytes(elements, element_type_of(hero.results[0])) for hero in heroes.values())
 
 
 def transpose_tiles(choice: Choice, launch: Launch) -> PackedTiles | TiledTranspose:

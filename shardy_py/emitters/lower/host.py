@@ -24,6 +24,7 @@ from shardy_py.emitters.lower.writer import ModuleWriter
 from shardy_py.emitters.passes.base import functions
 from shardy_py.emitters.passes.convert_index_type import index_width
 from shardy_py.emitters.run.memory import aligned
+from shardy_py.emitters.run.packed import buffer_form, packed_array, unpacked_array
 from shardy_py.errors import Diagnostic, VerificationError
 
 _NUMBERS = count()
@@ -66,14 +67,15 @@ class HostKernel:
         written = self._slices[count:]
         buffers = [
             aligned(np.array(array, order="C") if slice_ in written else np.ascontiguousarray(array))
-            for array, slice_ in zip(inputs, self._slices, strict=False)
+            for array, slice_ in zip(map(packed_array, inputs), self._slices, strict=False)
         ]
-        for (shape, dtype), slice_ in zip(outputs, written, strict=True):
+        for output, slice_ in zip(outputs, written, strict=True):
+            shape, dtype = buffer_form(*output)
             same = self._slices.index(slice_)
             is_new = same >= len(buffers)
             buffers.append(aligned(np.empty(shape, dtype)) if is_new else buffers[same].view(dtype).reshape(shape))
         self.run_into(buffers)
-        return buffers[count:]
+        return [unpacked_array(array, *output) for array, output in zip(buffers[count:], outputs, strict=True)]
 
     def run_into(self, buffers: Sequence[Any]) -> None:
         """Run all blocks over buffers: parameters, then results.

@@ -7,11 +7,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from shardy_py.errors import Diagnostic, VerificationError, require_library
+from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError, require_library
 
 _OPTIONS = Lock()
 # Quotients and square roots of f32 as XLA:GPU has them: off by two units in the last place at most.
 _DEVICE_OPTIONS = ("-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0")
+
+_CAPABILITIES = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
+"""The compute capabilities that LLVM 22 knows, of devices that add doubles atomically."""
 
 _MOST_CHECKS = {"vectorize": 16, "pragma-vectorize": 128, "loop-load-elimination": 8}
 """The numbers of assumptions that LLVM makes by default."""
@@ -50,13 +53,21 @@ def parse(text: str) -> Any:
 
 @cache
 def device_machine(capability: int) -> Any:
-    """Return the machine of devices of a compute capability."""
+    """Return the machine of devices of a compute capability.
+
+    Raises:
+        UnsupportedError: LLVM does not know it; asked all the same, LLVM ends the process.
+    """
+    if capability not in _CAPABILITIES:
+        message = f"{capability} is not a compute capability that LLVM writes kernels for"
+        hint = f"the capability of the device spec may be {', '.join(map(str, _CAPABILITIES))}"
+        raise UnsupportedError(Diagnostic("device-capability", message, hint=hint))
     # LLVM has these options for the whole process; other targets do not read them.
     for option in _DEVICE_OPTIONS:
         binding().set_option("shardy", option)
     target = binding().Target.from_triple("nvptx64-nvidia-cuda")
-    # Vectors of atomic additions came with version 8.1 of PTX.
-    features = "+ptx81" if capability >= 90 else ""
+    # LLVM writes the first version of PTX that a device has; shuffles came with 6.0, vectors of atomics with 8.1.
+    features = "+ptx60" if capability < 70 else "+ptx81" if capability == 90 else ""
     return target.create_target_machine(cpu=f"sm_{capability}", features=features, opt=3)
 
 

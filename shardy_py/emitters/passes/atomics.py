@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -99,14 +99,34 @@ def _extremum(op: Operation, place: SSAValue, value: SSAValue, name: str) -> Non
 def _try_until_done(op: UpdateOp, place: SSAValue) -> None:
     """Compute the new element from the one that is there, and write it if that is still there; else again."""
     type_ = op.body.block.args[0].type
-    bits = builtin.IntegerType(bits_of(str(type_)))
-    start = insert_before(op, atomic_load(place, bits, bits.width.data // 8))
+
+    def updated(end: Operation, current: SSAValue) -> SSAValue:
+        (new,) = inline_block(op.body.block, end, [_from_bits(end, current, type_)])
+        return _to_bits(end, new)
+
+    exchange_until_done(op, place, builtin.IntegerType(bits_of(str(type_))), updated)
+
+
+def exchange_until_done(
+    before_op: Operation,
+    place: SSAValue,
+    bits: builtin.IntegerType,
+    updated: Callable[[Operation, SSAValue], SSAValue],
+) -> None:
+    """Write what is computed of the bits at a place if these are still there; else again.
+
+    Args:
+        before_op: The op before which this is done.
+        place: The pointer.
+        bits: The type of the bits.
+        updated: What adds ops before an op that compute the new bits from the present ones, and returns these.
+    """
+    start = insert_before(before_op, atomic_load(place, bits, bits.width.data // 8))
     before, after = Block(arg_types=[bits]), Block(arg_types=[bits])
     (current,) = before.args
     marker = scf.YieldOp()
     before.add_op(marker)
-    (new,) = inline_block(op.body.block, marker, [_from_bits(marker, current, type_)])
-    exchange = CompareExchangeOp(place, current, _to_bits(marker, new))
+    exchange = CompareExchangeOp(place, current, updated(marker, current))
     add_before(marker, exchange)
     found, is_done = (insert_before(marker, _field(exchange.result, number)) for number in range(2))
     true = insert_before(marker, arith.ConstantOp(builtin.IntegerAttr(-1, builtin.i1)))
@@ -115,7 +135,7 @@ def _try_until_done(op: UpdateOp, place: SSAValue) -> None:
     marker.detach()
     marker.erase()
     after.add_op(scf.YieldOp(after.args[0]))
-    add_before(op, scf.WhileOp([start], [bits], Region(before), Region(after)))
+    add_before(before_op, scf.WhileOp([start], [bits], Region(before), Region(after)))
 
 
 def _field(struct: SSAValue, number: int) -> llvm.ExtractValueOp:

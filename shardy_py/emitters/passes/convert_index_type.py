@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import builtin, dlti, func, llvm
+from collections.abc import Iterator
+
+from xdsl.dialects import arith, builtin, dlti, func, llvm
+from xdsl.ir import Operation
 
 from shardy_py.emitters.dialect.syntax import INDEX
 from shardy_py.emitters.entry.arguments import ENTRY
 from shardy_py.emitters.fusion.fusion import bits_of
 from shardy_py.emitters.passes.base import KernelContext, functions
+from shardy_py.emitters.passes.packed_elements import is_narrow
 from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
 from shardy_py.values import frozen
 
@@ -24,11 +28,19 @@ class ConvertIndexType:
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
         entries = [function for function in functions(module) if ENTRY in function.attributes]
-        element = min((bits_of(str(op.elem_type)) for op in module.walk() if isinstance(op, llvm.GEPOp)), default=8)
+        element = min((bits for op in module.walk() for bits in _element_bits(op)), default=8)
         is_large = any(8 * size // element > _MOST_OF_32_BITS for entry in entries for size in _sizes(entry))
         width = 64 if is_large else 32
         entry = dlti.DataLayoutEntryAttr(INDEX, builtin.IntegerAttr(width, 32))
         module.attributes[LAYOUT] = dlti.DataLayoutSpecAttr(builtin.ArrayAttr([entry]))
+
+
+def _element_bits(op: Operation) -> Iterator[int]:
+    """Yield the bits of the elements that an op points to, or cuts out of a byte."""
+    if isinstance(op, llvm.GEPOp):
+        yield bits_of(str(op.elem_type))
+    elif isinstance(op, arith.TruncIOp) and is_narrow(op.result.type):
+        yield bits_of(str(op.result.type))
 
 
 def _sizes(function: func.FuncOp) -> list[int]:

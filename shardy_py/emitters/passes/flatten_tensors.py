@@ -79,6 +79,9 @@ def _flatten_access(op: Operation, ranges: IndexRanges) -> None:
     affine = AffineValue()
     total: Expression = Constant(0)
     for index, size, stride in zip(indices, shape, memory_strides(target.type), strict=True):
+        # The only index of a dimension of size 1 is zero; a sum of as many terms as there are such is deep.
+        if size == 1:
+            continue
         known = ranges.of(index) or Interval(0, size - 1)
         expression = affine.of(index, Bound(known.meet(Interval(0, size - 1))))
         total = Binary("+", total, Binary("*", expression, Constant(stride)))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects import builtin
 
+from shardy_py.emitters.device import DeviceSpec
 from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp
+from shardy_py.emitters.launch.grid import shared_tile_bytes
 from shardy_py.emitters.passes.base import KernelContext, functions
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.values import frozen
 
 
@@ -26,3 +31,23 @@ class LowerShared:
                     continue
                 op.detach()
                 entry.insert_op_before(op, first)
+
+
+def check_shared_memory(module: builtin.ModuleOp, device: DeviceSpec) -> None:
+    """Check that a block's tiles fit the shared memory of a device.
+
+    Args:
+        module: The module before the first pass.
+        device: The device.
+
+    Raises:
+        UnsupportedError: they do not.
+    """
+    for function in functions(module):
+        types = [op.output.type for op in function.walk() if isinstance(op, AllocateSharedOp)]
+        tensors = [type_ for type_ in types if isinstance(type_, builtin.TensorType)]
+        needed = sum(shared_tile_bytes(prod(item.get_shape()), str(item.element_type)) for item in tensors)
+        if needed > device.shared_bytes:
+            message = f"expected at most {device.shared_bytes} bytes of shared memory on {device.name}, got {needed}"
+            hint = f"the kernel has {len(tensors)} tiles; let it compute fewer results, or give a device with more"
+            raise UnsupportedError(Diagnostic("shared-memory", message, op=function.sym_name.data, hint=hint))

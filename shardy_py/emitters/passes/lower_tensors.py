@@ -10,15 +10,17 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from shardy_py.emitters.dialect.gpu import BarrierOp
 from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp, AtomicRMWOp, SyncThreadsOp
+from shardy_py.emitters.dialect.vectors import element_type
 from shardy_py.emitters.fusion.fusion import bits_of
+from shardy_py.emitters.launch.grid import TILE_ALIGNMENT
 from shardy_py.emitters.passes.atomics import lower_atomic
 from shardy_py.emitters.passes.base import KernelContext, add_before, functions, insert_before, walk_ops
+from shardy_py.emitters.passes.packed_elements import NarrowElements, bytes_of_constant, is_narrow
 from shardy_py.emitters.passes.pointers import POINTER, SHARED_POINTER, SHARED_SPACE, element_pointer
 from shardy_py.emitters.passes.propagate_slice_indices import argument_attributes
 from shardy_py.values import frozen
 
 INVARIANT = "invariant"
-_SHARED_ALIGNMENT = 16
 
 
 @frozen
@@ -99,26 +101,41 @@ class _Lowering:
 
     def _place(self, op: Operation, tensor_: SSAValue, indices: Any) -> SSAValue:
         """Return the pointer to the element at an index; flat tensors have one index, scalars none."""
-        pointer = self._pointer(tensor_)
-        if not indices:
-            return pointer
-        (index,) = indices
-        wide = insert_before(op, arith.IndexCastOp(index, builtin.i64))
-        type_ = tensor_.type
-        assert isinstance(type_, builtin.TensorType)
-        return insert_before(op, element_pointer(pointer, wide, type_.element_type))
+        pointer, index = self._pointer(tensor_), _wide_index(op, indices)
+        return pointer if index is None else insert_before(op, element_pointer(pointer, index, element_type(tensor_)))
+
+    def _narrow(self, op: Operation, tensor_: SSAValue, indices: Any) -> NarrowElements | None:
+        """Return the access to elements of less than a byte; None for others."""
+        type_, pointer = element_type(tensor_), self._pointer(tensor_)
+        if not is_narrow(type_):
+            return None
+        assert isinstance(type_, builtin.IntegerType)
+        is_buffer = isinstance(pointer.owner, Block)
+        return NarrowElements(pointer, _wide_index(op, indices), type_, is_packed=is_buffer)
 
     def _load(self, op: Operation, tensor_: SSAValue, indices: Any, result: SSAValue) -> None:
-        place = self._place(op, tensor_, indices)
-        load = llvm.LoadOp(place, result.type, _alignment(result.type))
-        if self._pointer(tensor_) in self._invariant:
+        narrow, is_invariant = self._narrow(op, tensor_, indices), self._pointer(tensor_) in self._invariant
+        if narrow is None:
+            load = llvm.LoadOp(self._place(op, tensor_, indices), result.type, _alignment(result.type))
+            found = insert_before(op, load)
+        elif isinstance(result.type, builtin.VectorType):
+            load, found = narrow.load_vector(op, result.type.get_shape()[0])
+        else:
+            load = narrow.load(op, is_atomic=not is_invariant)
+            found = narrow.element(op, load.dereferenced_value)
+        if is_invariant:
             load.attributes[INVARIANT] = builtin.UnitAttr()
-        result.replace_all_uses_with(insert_before(op, load))
+        result.replace_all_uses_with(found)
         self._done.append(op)
 
     def _store(self, op: Operation, value: SSAValue, tensor_: SSAValue, indices: Any) -> None:
-        place = self._place(op, tensor_, indices)
-        add_before(op, llvm.StoreOp(value, place, _alignment(value.type)))
+        narrow = self._narrow(op, tensor_, indices)
+        if narrow is None:
+            add_before(op, llvm.StoreOp(value, self._place(op, tensor_, indices), _alignment(value.type)))
+        elif isinstance(value.type, builtin.VectorType):
+            narrow.store_vector(op, value, value.type.get_shape()[0])
+        else:
+            narrow.store(op, value)
         self._pointers[op.results[0]] = self._pointer(tensor_)
         self._done.append(op)
 
@@ -143,8 +160,9 @@ class _Lowering:
         self._globals += 1
         type_ = op.output.type
         assert isinstance(type_, builtin.TensorType)
-        array = llvm.LLVMArrayType(builtin.IntAttr(prod(type_.get_shape())), type_.element_type)
-        made = llvm.GlobalOp(array, name, "internal", SHARED_SPACE, alignment=_SHARED_ALIGNMENT)
+        element = builtin.i8 if is_narrow(type_.element_type) else type_.element_type
+        array = llvm.LLVMArrayType(builtin.IntAttr(prod(type_.get_shape())), element)
+        made = llvm.GlobalOp(array, name, "internal", SHARED_SPACE, alignment=TILE_ALIGNMENT)
         self._module.body.block.add_op(made)
         self._pointers[op.output] = insert_before(op, llvm.AddressOfOp(name, SHARED_POINTER))
         self._done.append(op)
@@ -157,16 +175,19 @@ class _Lowering:
 
     def _update(self, op: AtomicRMWOp) -> None:
         self._block(op.body.block)
-        place = self._place(op, op.dest, op.indices)
         self._pointers[op.output] = self._pointer(op.dest)
-        lower_atomic(op, place)
+        narrow = self._narrow(op, op.dest, op.indices)
+        if narrow is None:
+            lower_atomic(op, self._place(op, op.dest, op.indices))
+        else:
+            narrow.update(op)
         self._done.append(op)
 
     def _constant(self, op: arith.ConstantOp) -> None:
         name = f"constant_{self._globals}"
         self._globals += 1
-        value = op.value
-        assert isinstance(value, builtin.DenseIntOrFPElementsAttr)
+        assert isinstance(op.value, builtin.DenseIntOrFPElementsAttr)
+        value = bytes_of_constant(op.value)
         count = value.type.get_shape()[0] if value.type.get_shape() else 1
         type_ = llvm.LLVMArrayType(builtin.IntAttr(count), value.get_element_type())
         made = llvm.GlobalOp(type_, name, "internal", constant=True, value=value)
@@ -175,6 +196,14 @@ class _Lowering:
         self._pointers[op.result] = address
         self._invariant.add(address)
         self._done.append(op)
+
+
+def _wide_index(op: Operation, indices: Any) -> SSAValue | None:
+    """Return the only index of an access as an integer, None for a scalar."""
+    if not indices:
+        return None
+    (index,) = indices
+    return insert_before(op, arith.IndexCastOp(index, builtin.i64))
 
 
 def _alignment(type_: Attribute) -> int | None:

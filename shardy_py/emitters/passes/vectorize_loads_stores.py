@@ -64,7 +64,8 @@ def vector_type(type_: builtin.TensorType[Attribute], size: int) -> VectorOf | N
     element = type_.element_type
     if isinstance(element, builtin.ComplexType | builtin.IndexType):
         return None
-    if bits_of(str(element)) * size > MAX_BITS or type_.get_shape()[-1] % size:
+    bits = bits_of(str(element)) * size
+    if bits > MAX_BITS or bits % 8 or type_.get_shape()[-1] % size:
         return None
     return builtin.VectorType(element, [size])
 

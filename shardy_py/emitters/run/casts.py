@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.integers import signed, unsigned
 from shardy_py.emitters.run.memory import Value
+from shardy_py.emitters.run.packed import integer_bits
 from shardy_py.emitters.run.values import (
     Array,
     array_dtype,
@@ -57,22 +58,23 @@ def uitofp(frame: Frame, op: Operation) -> list[Value]:
 def _integer_of(x: Array, op: Operation, least: int, most: int) -> list[Value]:
     """Return floats without their fraction; what does not fit is undefined, here the least integer of the type."""
     dtype = np.dtype(array_dtype(op.results[0].type))
+    undefined = -(1 << (integer_bits(dtype) - 1))
     whole = np.trunc(x.astype(np.float64))
     fits = (whole >= least) & (whole < most + 1)
     safe = np.where(fits, whole, 0)
     found: Any = safe.astype(np.uint64).view(np.int64) if least == 0 else safe.astype(np.int64)
-    return [np.where(fits, found, np.iinfo(dtype).min).astype(dtype)]
+    return [np.where(fits, found, undefined).astype(dtype)]
 
 
 def fptosi(frame: Frame, op: Operation) -> list[Value]:
     """Return a float as an integer with a sign."""
-    bits = 8 * np.dtype(array_dtype(op.results[0].type)).itemsize
+    bits = integer_bits(array_dtype(op.results[0].type))
     return _integer_of(frame.get(op.operands[0]), op, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def fptoui(frame: Frame, op: Operation) -> list[Value]:
     """Return a float as an integer without a sign."""
-    bits = 8 * np.dtype(array_dtype(op.results[0].type)).itemsize
+    bits = integer_bits(array_dtype(op.results[0].type))
     return _integer_of(frame.get(op.operands[0]), op, 0, (1 << bits) - 1)
 
 

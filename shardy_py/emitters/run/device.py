@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from shardy_py.emitters.launch.grid import Launch
+from shardy_py.emitters.run.packed import buffer_form, packed_array, unpacked_array
 from shardy_py.errors import Diagnostic, OptionError, VerificationError, require_library
 from shardy_py.values import frozen
 
@@ -100,10 +101,10 @@ class DeviceKernel:
             self._start(function, memory)
             self._call("cuCtxSynchronize")
             results = []
-            for (shape, dtype), slice_ in zip(outputs, self._slices[len(inputs) :], strict=True):
-                found = np.empty(shape, dtype)
+            for output, slice_ in zip(outputs, self._slices[len(inputs) :], strict=True):
+                found = np.empty(*buffer_form(*output))
                 self._call("cuMemcpyDtoH", found.ctypes.data, memory[slice_], found.nbytes)
-                results.append(found)
+                results.append(unpacked_array(found, *output))
             return results
 
     def time(self, inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]], *, runs: int = 20) -> Timing:
@@ -179,11 +180,12 @@ class DeviceKernel:
     def _fill(
         self, memory: dict[int, Any], inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]]
     ) -> None:
-        for array, slice_ in zip(inputs, self._slices, strict=False):
+        for array, slice_ in zip(map(packed_array, inputs), self._slices, strict=False):
             whole = np.ascontiguousarray(array)
             memory[slice_] = self._call("cuMemAlloc", max(1, whole.nbytes))
             self._call("cuMemcpyHtoD", memory[slice_], whole.ctypes.data, whole.nbytes)
-        for (shape, dtype), slice_ in zip(outputs, self._slices[len(inputs) :], strict=True):
+        for output, slice_ in zip(outputs, self._slices[len(inputs) :], strict=True):
+            shape, dtype = buffer_form(*output)
             if slice_ not in memory:
                 size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
                 memory[slice_] = self._call("cuMemAlloc", max(1, size))

@@ -12,8 +12,9 @@ from xdsl.ir import Operation
 
 from shardy_py.emitters.run.floats import exact
 from shardy_py.emitters.run.frame import Frame, Handler
-from shardy_py.emitters.run.integers import signed, unsigned
+from shardy_py.emitters.run.integers import signed, unsigned, wrapped
 from shardy_py.emitters.run.memory import Value
+from shardy_py.emitters.run.packed import integer_bits
 from shardy_py.emitters.run.values import Array, rounded
 
 
@@ -59,8 +60,7 @@ def count_ones(x: Array) -> Array:
 def _of_bits(compute: Callable[[Any, int], Any]) -> Handler:
     def run(frame: Frame, op: Operation) -> list[Value]:
         x = frame.get(op.operands[0])
-        bits = 1 if x.dtype.kind == "b" else 8 * x.dtype.itemsize
-        return [compute(unsigned(x), bits).astype(x.dtype)]
+        return [wrapped(compute(unsigned(x), integer_bits(x.dtype)), x)]
 
     return run
 
@@ -72,7 +72,8 @@ def _trailing_zeros(x: Array, bits: int) -> Array:
 
 def absi(frame: Frame, op: Operation) -> list[Value]:
     """Return the amount of an integer; the least one stays."""
-    return [np.abs(signed(frame.get(op.operands[0])))]
+    x = frame.get(op.operands[0])
+    return [wrapped(np.abs(signed(x)), x)]
 
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

@@ -15,6 +15,7 @@ from shardy_py.emitters.dialect.gpu import DIMENSIONS, BlockIdOp, ThreadIdOp
 from shardy_py.emitters.dialect.ops import ApplyIndexingOp
 from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Memory, Value
+from shardy_py.emitters.run.packed import integer_bits
 from shardy_py.emitters.run.threads import block_size
 from shardy_py.emitters.run.values import Array, array_dtype, rounded, to_words
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -74,9 +75,10 @@ def _typed(elements: Sequence[Any], type_: Attribute) -> Array:
     dtype = np.dtype(array_dtype(type_))
     if dtype.kind == "b":
         return np.array([bool(element & 1) for element in elements])
-    if dtype.kind == "i":
-        mask, half = (1 << 8 * dtype.itemsize) - 1, 1 << (8 * dtype.itemsize - 1)
-        return np.array([((element & mask) ^ half) - half for element in elements], dtype)
+    if isinstance(type_, builtin.IntegerType | builtin.IndexType):
+        bits = integer_bits(dtype)
+        mask, half = (1 << bits) - 1, 1 << (bits - 1)
+        return np.array([((element & mask) ^ half) - half for element in elements], np.int64).astype(dtype)
     return rounded(np.array(elements, np.float64), type_)
 
 

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from shardy_py.emitters.elemental.scalars import INTEGER_PREDICATES
 from shardy_py.emitters.run.frame import Frame, Handler
 from shardy_py.emitters.run.memory import Value
+from shardy_py.emitters.run.packed import integer_bits, low_bits, narrow_bits
 from shardy_py.emitters.run.values import Array, chosen, rank_of
 
 Binary = Callable[[Any, Any], Any]
@@ -20,16 +21,20 @@ Binary = Callable[[Any, Any], Any]
 
 def signed(x: Array) -> Array:
     """Return integers with their sign; the one bit of a condition is it."""
-    return -x.astype(np.int8) if x.dtype.kind == "b" else x
+    if x.dtype.kind == "b":
+        return -x.astype(np.int8)
+    return x if narrow_bits(x.dtype) is None else x.astype(np.int8)
 
 
 def unsigned(x: Array) -> Array:
     """Return the bits as integers without a sign."""
-    return x.astype(np.uint8) if x.dtype.kind == "b" else x.view(f"u{x.dtype.itemsize}")
+    if x.dtype.kind == "b":
+        return x.astype(np.uint8)
+    return x.view(f"u{x.dtype.itemsize}") if narrow_bits(x.dtype) is None else low_bits(x)
 
 
-def _back(x: Array, like: Array) -> Array:
-    """Return integers as arrays of their type hold them."""
+def wrapped(x: Array, like: Array) -> Array:
+    """Return integers as arrays of the type of others hold them."""
     return (x & 1).astype(np.bool_) if like.dtype.kind == "b" else x.astype(like.dtype)
 
 
@@ -44,7 +49,7 @@ def binary(compute: Binary, *, sign: bool = True) -> Handler:
 
     def run(frame: Frame, op: Operation) -> list[Value]:
         left, right = frame.gets(op.operands)
-        return [_back(compute(read(left), read(right)), left)]
+        return [wrapped(compute(read(left), read(right)), left)]
 
     return run
 
@@ -59,7 +64,7 @@ def division(compute: Binary, *, sign: bool = True) -> Handler:
         each = is_safe if np.ndim(is_safe) <= 1 and not rank_of(op.results[0].type) else is_safe.all(axis=-1)
         frame.require(each, op, "division-by-zero", "divides by zero")
         safe = np.where(is_safe, read(right), np.ones_like(read(right)))
-        return [_back(compute(read(left), safe), left)]
+        return [wrapped(compute(read(left), safe), left)]
 
     return run
 
@@ -82,8 +87,9 @@ def shift(compute: Binary, *, sign: bool = False) -> Handler:
         left, right = frame.gets(op.operands)
         if left.dtype.kind == "b":
             return [left]
-        amount = right & left.dtype.type(8 * left.dtype.itemsize - 1)
-        return [_back(compute(read(left), read(amount)), left)]
+        whole = read(left)
+        amount = (unsigned(right) & (integer_bits(left.dtype) - 1)).astype(whole.dtype)
+        return [wrapped(compute(whole, amount), left)]
 
     return run
 

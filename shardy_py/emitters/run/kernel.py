@@ -18,6 +18,7 @@ from shardy_py.emitters.run.branches import run_branches
 from shardy_py.emitters.run.frame import Access, Chunk, Frame, Kernel
 from shardy_py.emitters.run.handlers import HANDLERS
 from shardy_py.emitters.run.memory import Buffer, Memory
+from shardy_py.emitters.run.packed import buffer_form, low_bits, narrow_bits, packed_array, unpacked_array
 from shardy_py.emitters.run.threads import Threads, block_size
 from shardy_py.emitters.run.values import word_dtype
 from shardy_py.errors import Diagnostic, VerificationError
@@ -64,7 +65,11 @@ def run_kernel(
     entry = _entry(kernel.functions, stage)
     if slices is None:
         slices = _slices(entry, len(inputs) + len(outputs))
-    buffers = _buffers(entry, launch, inputs, outputs, slices, stage)
+    # Behind pointers are bytes, of which several elements may be in one; tensors have elements.
+    has_bytes = not any(isinstance(argument.type, builtin.TensorType) for argument in entry.body.blocks[0].args)
+    forms = [buffer_form(*output) for output in outputs] if has_bytes else list(outputs)
+    inputs = list(map(packed_array, inputs)) if has_bytes else inputs
+    buffers = _buffers(entry, launch, inputs, forms, slices, stage)
     size = block_size(launch)
     step = max(1, (chunk or _threads_at_once(module)) // size)
     arguments = _arguments(entry, buffers, slices)
@@ -72,8 +77,12 @@ def run_kernel(
         _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last))
     if blocks is None:
         _check_written(buffers, slices[: len(inputs)], entry, stage)
-    found = zip(slices[len(inputs) :], outputs, strict=True)
-    return [_array(buffers[number], shape, dtype) for number, (shape, dtype) in found]
+    found = [_array(buffers[number], *form) for number, form in zip(slices[len(inputs) :], forms, strict=True)]
+    return list(map(_unpacked, found, outputs)) if has_bytes else found
+
+
+def _unpacked(array: Any, output: Output) -> Any:
+    return unpacked_array(array, *output)
 
 
 def trace_block(
@@ -212,13 +221,18 @@ def _buffers(
             continue
         name = f"argument {number}"
         if is_input:
-            words = np.ascontiguousarray(given).reshape(-1).view(word_dtype(element))
+            words = _words(np.ascontiguousarray(given).reshape(-1), element)
             is_written = number in written
             memory = Memory(words.copy() if is_written else words, name, threads, is_writable=is_written)
         else:
             memory = Memory.undefined(element, count, name, threads, is_shared=False)
         found[number] = evolve(layout, memory=memory)
     return found
+
+
+def _words(array: Any, element: Attribute) -> Any:
+    """Return the elements of an array as bits."""
+    return array.view(word_dtype(element)) if narrow_bits(array.dtype) is None else low_bits(array)
 
 
 def _layout(type_: Attribute, dtype: Any, size: int) -> Buffer:

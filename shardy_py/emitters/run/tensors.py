@@ -11,6 +11,8 @@ from xdsl.dialects import builtin, tensor
 from xdsl.ir import Operation, SSAValue
 
 from shardy_py.emitters.dialect.memory_ops import PredicatedExtractOp, PredicatedInsertOp
+from shardy_py.emitters.fusion.fusion import bits_of
+from shardy_py.emitters.passes.packed_elements import BYTE, is_narrow
 from shardy_py.emitters.run.frame import Access, Frame, Handler
 from shardy_py.emitters.run.memory import Buffer, Value
 from shardy_py.emitters.run.values import Array, array_dtype, chosen, from_words, to_words
@@ -83,8 +85,11 @@ def _record(frame: Frame, op: Operation, buffer: Buffer, at: Places, width: int,
     memory, words = buffer.memory, _each(at)
     if memory.is_shared:
         words = words - frame.threads.rows[active] * buffer.size
-    size, threads = memory.words.dtype.itemsize, frame.threads.in_block[active]
-    found = Access(op.name, memory.name, memory.is_shared, is_write, threads, words * size, width * size)
+    threads, bits = frame.threads.in_block[active], BYTE * memory.words.dtype.itemsize
+    if is_narrow(buffer.type_) and not memory.is_shared:
+        bits = bits_of(str(buffer.type_))
+    first, size = words * bits // BYTE, max(1, width * bits // BYTE)
+    found = Access(op.name, memory.name, memory.is_shared, is_write, threads, first, size)
     frame.kernel.accesses.append(found)
 
 

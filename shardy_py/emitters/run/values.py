@@ -31,7 +31,8 @@ _FLOATS: dict[type[Attribute], tuple[Any, Any]] = {
     builtin.Float8E5M2Type: (ml_dtypes.float8_e5m2, np.uint8),
     builtin.Float8E5M2FNUZType: (ml_dtypes.float8_e5m2fnuz, np.uint8),
 }
-_INTEGERS = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+# Integers of 4 and 2 bits wrap as they are; their arrays hold one in the lower bits of a byte.
+_INTEGERS = {1: np.bool_, 2: ml_dtypes.int2, 4: ml_dtypes.int4, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 

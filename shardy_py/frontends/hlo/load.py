@@ -46,7 +46,10 @@ def load(source: str | Path, name: str, *, isolated: bool = False) -> HloModule:
     _check_shapes(text, name)
     answer = _convert(text, name)
     code = base64.b64decode(answer["module"])
-    code = _normal_form(parse_isolated(code, name=name).content if isolated else code, name)
+    try:
+        code = _normal_form(parse_isolated(code, name=name).content if isolated else code, name)
+    except ParseError as error:
+        raise ParseError(*(_located(item, text, name) for item in error.diagnostics)) from None
     parameters, result = _entry_layout(answer["layout"])
     return HloModule(
         answer["name"], code, import_module(parse_module(code, name=name)), parameters, result, answer["text"]
@@ -96,6 +99,22 @@ def _refused(error: str, name: str) -> ParseError:
     # XLA reports the attempts it made at this place, and counts columns from 0.
     message = "; ".join(dict.fromkeys(text.rstrip(": ") for *place, text in found if place == [line, column]))
     return ParseError(Diagnostic("malformed-module", message, f"{name}:{line}:{int(column) + 1}"))
+
+
+def _located(found: Diagnostic, text: str, name: str) -> Diagnostic:
+    """Return an error about an op of the StableHLO module with the line of its instruction.
+
+    XLA's parser does not check types; MLIR does, and knows an instruction by its name, or by that in its metadata.
+    Names may occur once per computation, so that only one that is unique says which line it is.
+    """
+    quoted = re.escape(found.location)
+    by_name, by_metadata = rf"^[ \t]*(?:ROOT\s+)?%?{quoted}\s*=", rf'\bop_name="{quoted}"'
+    for pattern in (by_name, by_metadata) if found.location else ():
+        lines = [text.count("\n", 0, match.end()) for match in re.finditer(pattern, text, re.MULTILINE)]
+        if len(lines) == 1:
+            line = text.split("\n")[lines[0]]
+            return evolve(found, location=f"{name}:{lines[0] + 1}:{len(line) - len(line.lstrip()) + 1}")
+    return evolve(found, location=name)
 
 
 def _entry_layout(text: str) -> tuple[tuple[AnyShape, ...], AnyShape]:

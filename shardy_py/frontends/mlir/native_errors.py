@@ -13,6 +13,8 @@ from shardy_py.errors import Diagnostic, ShardyError
 _LOCATION = r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)'
 _SCOPE = r'loc\((?:fused(?:<[^>]*>)?\[)?"((?:[^"\\]|\\.)*)"(?!:\d)'
 _SUBJECT = r"^'([\w$.-]+)' op "
+# What MLIR adds to errors beside the message: the dump of the op would bury it, the version of bytecode is no fix.
+_NOISE = ("see current operation", "in bytecode version")
 
 
 def location_text(native: object, name: str = "-") -> str:
@@ -40,11 +42,10 @@ def scope_text(native: object) -> str:
 
 
 def diagnostics_of(error: ir.MLIRError, code: str, name: str = "-") -> Iterator[Diagnostic]:
-    """Yield the errors MLIR reported, with locations in our notation."""
+    """Yield the errors MLIR reported, with locations in our notation; one without a file is called by its name."""
     for item in error.error_diagnostics:
-        location = location_text(item.location, name)
-        # The dump of the op that MLIR adds to verifier errors would bury the message.
-        notes = [note.message for note in item.notes if not note.message.startswith("see current operation")]
+        location = location_text(item.location, name) or scope_text(item.location)
+        notes = [note.message for note in item.notes if not note.message.startswith(_NOISE)]
         subject = re.match(_SUBJECT, item.message)
         yield Diagnostic(
             code,

@@ -32,8 +32,10 @@ def strides_of(shape: Shape) -> tuple[int, ...]:
 def linearized(index: Sequence[Expression], shape: Shape) -> Expression:
     """Return the place of an index in a tensor, the last dimension varying fastest."""
     total: Expression = Constant(0)
-    for expression, stride in zip(index, strides_of(shape), strict=True):
-        total = total + expression * stride
+    for expression, size, stride in zip(index, shape, strides_of(shape), strict=True):
+        # The only index of a dimension of size 1 is zero; there may be a thousand of these, and sums are nested.
+        if size != 1:
+            total = total + expression * stride
     return canonicalize(total)
 
 

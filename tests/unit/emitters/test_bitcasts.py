@@ -13,7 +13,7 @@ import numpy as np
 from shardy_py.emitters import emit
 from tests.unit.emitters.fusions import fusion_of
 
-DTYPES = {"i8": "u1", "i16": "i2", "i32": "i4", "bf16": ml_dtypes.bfloat16, "f32": "f4", "f64": "f8"}
+DTYPES = {"i8": np.int8, "i16": "i2", "i32": "i4", "bf16": ml_dtypes.bfloat16, "f32": "f4", "f64": "f8"}
 BITCAST = """
 func.func @main(%x: {given}) -> {made} {{
   %0 = stablehlo.bitcast_convert %x : ({given}) -> {made}

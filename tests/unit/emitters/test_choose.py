@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 
 import shardy_py as sdy
+from shardy_py.emitters import emit
 from shardy_py.emitters.device import H100, DeviceSpec
 from shardy_py.emitters.fusion.choose import EmitterKind, choose
 from shardy_py.emitters.fusion.reductions import canonical
@@ -132,3 +133,38 @@ def test_what_moves_elements_and_computes_is_no_transpose(emission: Any, sign: i
     turned = [sdy.tensor(32, 40)]
     kernel = assert_emits("odd.turn", lambda x: sign * x.T, [(40, 32)], turned, registry=registry)
     assert kernel.choice.kind is kind
+
+
+def transposes(count: int, element_type: str) -> str:
+    """A module that transposes some tensors."""
+    read, written = f"tensor<64x96x{element_type}>", f"tensor<96x64x{element_type}>"
+    names = range(count)
+    body = "".join(f"%r{n} = stablehlo.transpose %p{n}, dims = [1, 0] : ({read}) -> {written}\n" for n in names)
+    arguments, types = ", ".join(f"%p{n}: {read}" for n in names), ", ".join([written] * count)
+    results = ", ".join(f"%r{n}" for n in names)
+    return f"func.func @main({arguments}) -> ({types}) {{\n{body} return {results} : {types}\n}}"
+
+
+@pytest.mark.parametrize(("count", "element_type"), [(12, "f64"), (20, "f32")])
+def test_tiles_that_do_not_fit_the_device(count: int, element_type: str) -> None:
+    """Transposes whose tiles need more shared memory than the device has are a loop, in which each is read directly."""
+    kernel = emit(fusion_of(transposes(count, element_type)))
+    assert kernel.choice.kind is EmitterKind.LOOP
+    assert "more than the 49152 of h100" in kernel.choice.reason
+    assert emit(fusion_of(transposes(2, element_type))).choice.kind is EmitterKind.TRANSPOSE
+
+
+def test_reductions_that_do_not_fit_the_device() -> None:
+    """Column reductions whose tiles need more shared memory than the device has are refused."""
+    count = 9
+    read, written = "tensor<4096x256xf32>", "tensor<256xf32>"
+    body = "".join(
+        f"%r{n} = stablehlo.reduce(%p{n} init: %z) applies stablehlo.add across dimensions = [0]"
+        f" : ({read}, tensor<f32>) -> {written}\n"
+        for n in range(count)
+    )
+    arguments, types = ", ".join(f"%p{n}: {read}" for n in range(count)), ", ".join([written] * count)
+    zero, results = "%z = stablehlo.constant dense<0.0> : tensor<f32>", ", ".join(f"%r{n}" for n in range(count))
+    text = f"func.func @main({arguments}) -> ({types}) {{\n{zero}\n{body} return {results} : {types}\n}}"
+    with pytest.raises(UnsupportedError, match="expected at most 49152 bytes of shared memory on h100, got 74880"):
+        _ = emit(fusion_of(text)).stages

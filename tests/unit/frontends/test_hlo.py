@@ -129,6 +129,29 @@ def test_refused(old: str, new: str, place: str, reason: str) -> None:
     assert caught.value.diagnostics[0].location.startswith(place)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "extra", "place"),
+    [
+        ("", "", "m.hlo:6:3"),
+        (', metadata={op_name="jit(f)/add"}', "", "m.hlo:6:3"),
+        (', metadata={op_name="jit(f)/add"}', '  d = f32[4] add(a, c), metadata={op_name="jit(f)/add"}\n', "m.hlo"),
+    ],
+)
+def test_wrong_types_are_located(tmp_path: Path, metadata: str, extra: str, place: str) -> None:
+    """An error of MLIR names the line of the instruction, by its name or metadata; no line where several have these."""
+    path = tmp_path / "m.hlo"
+    path.write_text(
+        "HloModule m\n\nENTRY e {\n  a = f32[4] parameter(0)\n  c = f32[4] negate(a)\n"
+        f"  ROOT b = f32[5] add(a, c){metadata}\n{extra}}}\n"
+    )
+    with pytest.raises(ParseError) as error:
+        import_hlo(path)
+    (found,) = error.value.diagnostics
+    assert found.location == str(tmp_path / place)
+    assert found.op == "stablehlo.add"
+    assert not found.hint
+
+
 def test_unreadable(tmp_path: Path) -> None:
     """A file that is not there is an error that names it."""
     with pytest.raises(ParseError, match="nowhere"):

@@ -135,3 +135,26 @@ def test_every_thread_of_the_grid_runs_once() -> None:
 def test_only_kernels_whose_lanes_exchange_values_ask_for_whole_vectors(text: str, is_whole: bool) -> None:
     """Sums are faster in the widest vectors of a processor, tiles of transposes in those that LLVM prefers."""
     assert ('"prefer-vector-width"="512"' in emit(fusion_of(text)).host.llvm) is is_whole
+
+
+@pytest.mark.parametrize(
+    ("op", "numbers", "expected"),
+    [
+        (
+            "sqrt",
+            [1.5e308 + 1.5e308j, 1e-320j, complex(-np.inf, 1)],
+            [1.34561e154 + 5.5737e153j, 7.07103e-161 + 7.07103e-161j, complex(0, np.inf)],
+        ),
+        ("log", [1.5e308 + 1.5e308j, 5e-324], [709.948 + 0.7854j, -744.44]),
+        ("exponential", [710 + 1.5707963j, complex(-np.inf, np.inf)], [complex(5.985e300, np.inf), 0]),
+        ("log_plus_one", [1e200 + 1e200j, 1e-300], [460.8636 + 0.7854j, 1e-300]),
+    ],
+)
+def test_complex_numbers_of_double_precision(op: str, numbers: list[complex], expected: list[complex]) -> None:
+    """Functions of complex numbers keep the range of their type."""
+    type_ = f"tensor<{len(numbers)}xcomplex<f64>>"
+    text = f"func.func @main(%x: {type_}) -> {type_} {{ %0 = stablehlo.{op} %x : {type_} return %0 : {type_} }}"
+    (found,) = emit(fusion_of(text)).run(np.array(numbers, np.complex128), on="host")
+    wanted = np.array(expected, np.complex128)
+    for part in (np.real, np.imag):
+        np.testing.assert_allclose(part(found), part(wanted), rtol=1e-3, atol=1e-305)

@@ -11,13 +11,15 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 import re
 from pathlib import Path
 
+from attrs import evolve
+
 import shardy_py as sdy
-from shardy_py.emitters import Fusion, emit
+from shardy_py.emitters import Fusion, emit, get_device
 from shardy_py.emitters.lower.libdevice import FILE, find_libdevice
 from shardy_py.emitters.lower.ptx import with_read_parameters
 from shardy_py.errors import OptionError, UnsupportedError
 from shardy_py.testing import make_op
-from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
+from tests.unit.emitters.fusions import LOG_TRANSPOSE_ADD, NEGATE, SUM, fusion_of
 
 FUNCTION = """
 func.func @main(%x: tensor<300x{type}>) -> tensor<300x{type}> {{
@@ -47,6 +49,22 @@ func.func @main(%x: tensor<300x{type}>) -> tensor<300x{type}> {{
   %0 = stablehlo.divide %x, %c : tensor<300x{type}>
   return %0 : tensor<300x{type}>
 }}"""
+
+
+@pytest.mark.parametrize(("capability", "version"), [(60, "6.0"), (90, "8.1"), (100, "8.6")])
+def test_version_of_ptx_is_one_that_the_device_has(capability: int, version: str) -> None:
+    """PTX has a version in which the device and the instructions of kernels are known."""
+    device = evolve(get_device("h100"), capability=capability)
+    ptx = emit(fusion_of(SUM.format(shape="64x4096", result="64", dim=1)), device=device).ptx
+    assert f".version {version}\n.target sm_{capability}\n" in ptx
+
+
+@pytest.mark.parametrize("capability", [20, 91, 999])
+def test_unknown_capabilities_are_refused(capability: int) -> None:
+    """A device that LLVM does not know, which would end the process, is refused."""
+    kernel = emit(fusion_of(NEGATE.format(shape="300")), device=evolve(get_device("h100"), capability=capability))
+    with pytest.raises(UnsupportedError, match=f"{capability} is not a compute capability"):
+        _ = kernel.ptx
 
 
 def test_roots_are_as_exact_as_xlas() -> None:

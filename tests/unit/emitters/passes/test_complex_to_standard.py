@@ -74,3 +74,45 @@ def test_amount_of_special_numbers() -> None:
     x = np.resize(np.array([0, np.inf, complex(0, np.inf), 3e38, 3e20 + 4e20j, 1e-30j], np.complex64), 64)
     found = run(after(text, ComplexToStandard()), x, x, like=np.zeros(64, np.float32), launch=LAUNCH)
     np.testing.assert_allclose(found[:6], [0, np.inf, np.inf, 3e38, 5e20, 1e-30], rtol=1e-6)
+
+
+PARTS = np.array([0.0, -0.5, 1e-45, 1e-20, 1e10, -3e38, 95.0, np.inf], np.float32)
+SPECIAL = np.array([complex(real, imaginary) for real in PARTS for imaginary in PARTS], np.complex64)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log1p", "rsqrt", "sign", "sin", "cos", "sqrt", "tan", "tanh"])
+def test_functions_of_special_numbers(name: str) -> None:
+    """Nothing overflows or vanishes on the way that does not at the end, in whatever quarter huge numbers lie."""
+    text = TEXT.replace("BODY", f"complex.{name} %a : complex<f32>").replace("RESULT", "complex<f32>")
+    like = np.zeros(64, np.complex64)
+    expected = run(text, SPECIAL, SPECIAL, like=like, launch=LAUNCH)
+    found = run(after(text, ComplexToStandard()), SPECIAL, SPECIAL, like=like, launch=LAUNCH)
+    finite = np.isfinite(SPECIAL) & np.isfinite(expected)
+    assert finite.sum() >= 20
+    for part in (np.real, np.imag):
+        np.testing.assert_allclose(part(found[finite]), part(expected[finite]), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "y", "expected"),
+    [
+        ("div", 3e38 + 3e38j, 3e38 + 3e38j, 1),
+        ("div", 1e-45j, 1e-45 + 0j, 1j),
+        ("div", 3e38 + 3e38j, 100, 3e36 + 3e36j),
+        ("div", 2, complex(np.inf, 1), 0),
+        ("div", 1e-38, 1e38 + 1e38j, 0),
+        ("pow", 0, 2 + 1j, 0),
+        ("pow", 0, 0, 1),
+        ("pow", 0, -1, complex(np.nan, np.nan)),
+        ("pow", complex(0, np.nan), 0, 1),
+        ("pow", 3e38 + 3e38j, 0.5, 1.90298e19 + 7.88239e18j),
+        ("atan2", 3e38, 3e38, np.pi / 4),
+        ("atan2", 1e-40, 1e-40, np.pi / 4),
+    ],
+)
+def test_arithmetic_of_special_numbers(name: str, x: complex, y: complex, expected: complex) -> None:
+    """Quotients, powers and angles of huge and tiny numbers are those of exact arithmetic."""
+    text = TEXT.replace("BODY", f"complex.{name} %a, %b : complex<f32>").replace("RESULT", "complex<f32>")
+    arrays = [np.full(64, number, np.complex64) for number in (x, y)]
+    found = run(after(text, ComplexToStandard()), *arrays, like=np.zeros(64, np.complex64), launch=LAUNCH)[0]
+    np.testing.assert_allclose([found.real, found.imag], [expected.real, expected.imag], rtol=1e-3, atol=1e-6)
