@@ -255,7 +255,7 @@ class _RegionBody:
 
     def computes(self, value: Value) -> bool:
         """Return whether a value is the result of an op of the region."""
-        return value.id not in self._arguments
+        return value.id not in self._arguments and value.defining_op is not None
 
     def region_function(self, op: Op) -> str:
         """Refuse regions inside regions."""

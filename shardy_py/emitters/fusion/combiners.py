@@ -29,7 +29,6 @@ from shardy_py.emitters.fusion.fusion import Fusion, element_type_of
 from shardy_py.ir.graph import Op, Value
 
 _SPLAT = re.compile(r"dense<\(?\s*([^\[,()\">]+)(?:,\s*([^,()>]+)\))?>")
-_WITHOUT_ZERO = "f8E8M0FNU"
 
 Numbered = tuple[Number, ...]
 Combine = Callable[[Numbered, Numbered], Numbered]
@@ -209,10 +208,7 @@ class Part:
             return None
         for candidate in product(*(self.numbers.neutral(type_) for type_ in self._types)):
             if self._holds(1, lambda f, x, e=candidate: (f(e, x), x)):
-                has_all = all(
-                    item or type_ != _WITHOUT_ZERO for item, type_ in zip(candidate, self._types, strict=True)
-                )
-                return tuple(map(int, candidate)) if has_all else None
+                return tuple(map(int, candidate))
         return None
 
     def keeps(self, inits: Sequence[Fraction | None]) -> bool:

@@ -115,7 +115,9 @@ def test_an_interrupt_at_any_moment_is_a_message(module: str, arguments: list[st
         # Whenever the interrupt comes after that, early in an import or late, the end is the same.
         time.sleep(seconds)
         command.send_signal(signal.SIGINT)
-        _, stderr = command.communicate(timeout=60)
+        # Standard input stays open: the command would else read an empty module while the interrupt waits.
+        stderr = command.stderr.read()
+        command.wait(timeout=60)
     assert (command.returncode, stderr) == (130, b"stopped\n")
 
 
