@@ -240,7 +240,11 @@ def test_options_of_a_registry_stay() -> None:
     assert _solved(MERGED, registry=registry) == _solved(MERGED, conservative=True) != _solved(MERGED)
 
 
-@pytest.mark.parametrize("options", [{"plugins": [_Toy()]}, {"blocked": ["aten"]}, {"strict_plugins": True}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"plugins": [_Toy()]}, {"blocked": ["aten"]}, {"strict_plugins": True}],
+    ids=["plugins", "blocked", "strict_plugins"],
+)
 @pytest.mark.parametrize("call", [sdy.propagate, sdy.Session.open], ids=["propagate", "Session"])
 def test_a_given_registry_and_options_of_plugins_exclude_each_other(
     options: dict[str, Any], call: Callable[..., Any]
