@@ -242,6 +242,7 @@ class OpElement:
 
     def __init__(self, scope: Scope, of: Op, at: Indices) -> None:
         self.scope = scope
+        self._outermost = scope
         self.of = of
         self.at = at
         self._over: set[Block | None] = set()
@@ -288,9 +289,13 @@ class OpElement:
                 yield value, self._read(number)
 
     def _read(self, number: int) -> Indices:
-        if number not in self._indices:
-            self._indices[number] = self._mapped(number)
-        return self._indices[number]
+        indices = self._indices.get(number)
+        if indices is None:
+            indices = self._mapped(number)
+            # What a branch or a loop of the body computes is not known behind it.
+            if self.scope is self._outermost:
+                self._indices[number] = indices
+        return indices
 
     def _mapped(self, number: int) -> Indices:
         maps = self.maps
