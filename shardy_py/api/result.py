@@ -12,6 +12,7 @@ from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
+from shardy_py.api.options import Like
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
@@ -60,6 +61,7 @@ class Result:
         copies: The copies of constants, one per use, with reasons; None without ``record_copies``.
         given: The program and the options that it was propagated with; None without ``trace``.
         source_name: The name of the file that the program was read from, or "".
+        like: What the program was propagated like: ``jit``, as `jax.jit` does it, or ``passes``; see `propagate`.
     """
 
     module: Any
@@ -73,7 +75,17 @@ class Result:
     has_explicit_collectives: bool = False
     given: GivenRun | None = None
     source_name: str = ""
+    like: Like = "passes"
     _local: dict[LocalOptions, LocalProgram] = field(factory=dict, init=False, repr=False)
+
+    @cached_property
+    def jaxlib(self) -> str:
+        """The version of the jaxlib whose XLA has converted the program; "" where none did."""
+        if self.like == "passes":
+            return ""
+        from shardy_py.frontends.jit import jaxlib_version
+
+        return jaxlib_version()
 
     @cached_property
     def text(self) -> str:

@@ -217,10 +217,12 @@ class RuleOptions:
     Args:
         conservative: Leave out factors that could be sharded unevenly (upstream's conservative propagation).
         extended: Give rules to ops that the reference leaves without one although they obviously have one.
+        like_jit: Leave ops without a rule, also where `extended`, that come of XLA and that XLA leaves so.
     """
 
     conservative: bool = False
     extended: bool = False
+    like_jit: bool = False
 
 
 @frozen(eq=False)

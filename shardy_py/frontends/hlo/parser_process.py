@@ -44,10 +44,15 @@ class ParserProcess:
         self._stderr: IO[bytes] | None = None
 
     def convert(self, text: str, name: str) -> dict[str, str]:
+        """Return the answer of the worker to HLO text; see `ask`."""
+        return self.ask("convert", text.encode(), name)
+
+    def ask(self, what: str, data: bytes, name: str) -> dict[str, str]:
         """Return the answer of the worker: a module, or XLA's error.
 
         Args:
-            text: The module.
+            what: What it does; see `worker.py`.
+            data: The module.
             name: What locations call it.
 
         Raises:
@@ -56,7 +61,7 @@ class ParserProcess:
         """
         with self._lock:
             try:
-                return self._ask(text.encode())
+                return self._ask(b"%s %d\n" % (what.encode(), len(data)) + data)
             except _TimeUp:
                 message = f"XLA's parser did not end within {SECONDS} seconds"
                 raise ParseError(Diagnostic("parser-timeout", message, name)) from None
@@ -79,12 +84,12 @@ class ParserProcess:
         """Leave the process to the process that this one was forked from."""
         self._lock, self._process = threading.Lock(), None
 
-    def _ask(self, data: bytes) -> dict[str, str]:
+    def _ask(self, request: bytes) -> dict[str, str]:
         """Return the answer of the process, or of a new one where that which has answered others ends."""
         if self._process is not None:
             with contextlib.suppress(_Ended):
-                return self._answer(self._process, data)
-        return self._answer(self._start(), data)
+                return self._answer(self._process, request)
+        return self._answer(self._start(), request)
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.close()
@@ -93,7 +98,7 @@ class ParserProcess:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr)
         return self._process
 
-    def _answer(self, process: subprocess.Popen[bytes], data: bytes) -> dict[str, str]:
+    def _answer(self, process: subprocess.Popen[bytes], request: bytes) -> dict[str, str]:
         assert process.stdin is not None
         assert process.stdout is not None
         is_late = threading.Event()
@@ -107,7 +112,7 @@ class ParserProcess:
         timer.start()
         try:
             with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(b"%d\n" % len(data) + data)
+                process.stdin.write(request)
                 process.stdin.flush()
             line = process.stdout.readline()
         except BaseException:  # an interrupt leaves half a message behind

@@ -34,10 +34,12 @@ class ParsedModule:
     Args:
         content: The module, as MLIR wrote it: bytecode, or text where it has strings that are no UTF-8.
         name: What locations call its source.
+        is_export: Whether it was a serialized ``Exported`` of JAX.
     """
 
     content: bytes = field(repr=False)
     name: str = "-"
+    is_export: bool = False
 
 
 def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModule:
@@ -73,7 +75,10 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
     if problems:
         class_ = _ERRORS.get(problems["class"], ParseError)
         raise class_(*(Diagnostic(**item) for item in problems["diagnostics"]))
-    return ParsedModule(code, name)
+    # Not at the top, as JAX's modules need the bindings.
+    from shardy_py.frontends.jax_modules import is_serialized_export
+
+    return ParsedModule(code, name, is_serialized_export(data))
 
 
 def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
