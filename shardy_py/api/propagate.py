@@ -102,6 +102,7 @@ def propagate(given: PropagateArguments) -> Result:
         given=again,
         source_name=read.source_name,
         like=read.like,
+        given_arguments=given,
     )
     if given.local:
         result.local()

@@ -12,7 +12,7 @@ from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
-from shardy_py.api.options import Like
+from shardy_py.api.options import Like, PropagateArguments
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shardy_py.analysis.advice.constraints import Advice
     from shardy_py.api.explaining import Explainer
     from shardy_py.api.given_run import GivenRun
+    from shardy_py.api.jit_comparison import JitComparison
     from shardy_py.api.memory import MemoryReport
     from shardy_py.api.names import ValueNames
     from shardy_py.api.torch_forms import TorchForms
@@ -62,6 +63,7 @@ class Result:
         given: The program and the options that it was propagated with; None without ``trace``.
         source_name: The name of the file that the program was read from, or "".
         like: What the program was propagated like: ``jit``, as `jax.jit` does it, or ``passes``; see `propagate`.
+        given_arguments: The arguments of the run, with the program as it was given.
     """
 
     module: Any
@@ -76,6 +78,7 @@ class Result:
     given: GivenRun | None = None
     source_name: str = ""
     like: Like = "passes"
+    given_arguments: PropagateArguments | None = field(default=None, repr=False)
     _local: dict[LocalOptions, LocalProgram] = field(factory=dict, init=False, repr=False)
 
     @cached_property
@@ -148,6 +151,24 @@ class Result:
 
         name = self.source_name or "-"
         return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open, name=name)
+
+    def compare_jit(self, source: Any = None, *, devices: Sequence[Any] | None = None) -> JitComparison:
+        """Compile the program as `jax.jit` does, once, and compare what XLA decides with this result, op by op.
+
+        Args:
+            source: The program as it was given, where it was an ``ir.Module``, which this run has changed.
+            devices: The devices, as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
+
+        Returns:
+            What is equal and what is not; ``str`` of it is readable.
+
+        Raises:
+            UnsupportedError: XLA refuses the program before it propagates.
+            OptionError: there are too few devices, or the program is not known any more.
+        """
+        from shardy_py.api.jit_comparison import compare_with_jit
+
+        return compare_with_jit(self, source, devices)
 
     @method_takes(LocalOptions)
     def local(self, options: LocalOptions) -> LocalProgram:

@@ -14,8 +14,20 @@ _PATIENCE = (
 """Seconds that host devices wait for each other: on few cores they take turns, and XLA gives up after 40 s."""
 
 
-def compile_bytecode(bytecode: bytes, devices: Sequence[Any]) -> Any:
+def compile_bytecode(
+    bytecode: bytes,
+    devices: Sequence[Any],
+    *,
+    overrides: Sequence[tuple[str, str | bool]] = (),
+    open_interface: tuple[Sequence[bool], Sequence[bool]] | None = None,
+) -> Any:
     """Return XLA's loaded executable of a module in the form for XLA.
+
+    Args:
+        bytecode: The module.
+        devices: The devices.
+        overrides: Options of XLA for this compilation.
+        open_interface: For each argument, and for each result, whether XLA may choose its sharding; by default, none.
 
     Raises:
         UnsupportedError: XLA refuses the module.
@@ -29,13 +41,16 @@ def compile_bytecode(bytecode: bytes, devices: Sequence[Any]) -> Any:
     options.num_partitions = count
     ids = numpy.array([[device.id for device in devices]], dtype=numpy.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(ids)
-    if devices[0].platform == "cpu":
-        options.env_option_overrides = list(_PATIENCE)
+    options.env_option_overrides = [*overrides, *(_PATIENCE if devices[0].platform == "cpu" else ())]
     build = options.executable_build_options
     build.use_spmd_partitioning = count > 1
     build.use_shardy_partitioner = True
     build.num_partitions = count
     build.device_assignment = options.device_assignment
+    if open_interface is not None:
+        arguments, results = open_interface
+        build.allow_spmd_sharding_propagation_to_parameters = list(arguments)
+        build.allow_spmd_sharding_propagation_to_output = list(results)
     try:
         return _load(bytecode, devices, options)
     except jax.errors.JaxRuntimeError as error:
@@ -53,7 +68,7 @@ def _load(bytecode: bytes, devices: Sequence[Any], options: Any) -> Any:
     except jax.errors.JaxRuntimeError as error:
         if "No such compile option" not in str(error):
             raise
-        options.env_option_overrides = []
+        options.env_option_overrides = [item for item in options.env_option_overrides if item not in _PATIENCE]
         return client.compile_and_load(bytecode, chosen, options)
 
 
