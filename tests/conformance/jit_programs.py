@@ -36,9 +36,9 @@ class JitProgram(NamedTuple):
 PROGRAMS: dict[str, JitProgram] = {}
 
 
-def shape(*sizes: int, by: Any = P(), over: Mesh = D42, dtype: str = "float32") -> jax.ShapeDtypeStruct:
+def shape(*sizes: int, by: Any = None, over: Mesh = D42, dtype: str = "float32") -> jax.ShapeDtypeStruct:
     """Return the shape of an argument with its sharding."""
-    return jax.ShapeDtypeStruct(sizes, dtype, sharding=NamedSharding(over, by))
+    return jax.ShapeDtypeStruct(sizes, dtype, sharding=NamedSharding(over, P() if by is None else by))
 
 
 def program(*arguments: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -238,7 +238,10 @@ def equinox_jacobian(w, x):
 @program(shape(16, 16, by=P("model")), shape(8, 16, by=P("data")))
 def equinox_hessian_product(w, x):
     """A product with a matrix of second derivatives."""
-    loss = lambda w: jnp.sum(jnp.sin(x @ w) ** 2)
+
+    def loss(w):
+        return jnp.sum(jnp.sin(x @ w) ** 2)
+
     return jax.jvp(jax.grad(loss), (w,), (jnp.ones_like(w),))[1]
 
 
@@ -438,7 +441,7 @@ def moe_capacity(p, x):
 @program(shape(8, 32, 16, by=P("data", None, "model")), shape(8, 32, 16, by=P("data")))
 def ssm_associative_scan(a, x):
     """A linear recurrence by an associative scan."""
-    return lax.associative_scan(lambda l, r: (l[0] * r[0], l[1] * r[0] + r[1]), (jax.nn.sigmoid(a), x), axis=1)[1]
+    return lax.associative_scan(lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1]), (jax.nn.sigmoid(a), x), axis=1)[1]
 
 
 @program(shape(16, 4), shape(16, 4), shape(8, 24, 16, by=P("data", None, "model")))
@@ -479,7 +482,10 @@ def diffusion_time_embedding(t, w):
 @program(shape(3, 3, 8, 8), shape(32, 8), shape(8, 8, 8, 8, by=P("data")), shape(8, 32, by=P("data")))
 def diffusion_residual_block(kernel, w, x, time):
     """A residual block of a U-Net: down, and up again."""
-    conv = lambda x: lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def conv(x):
+        return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
     y = conv(jax.nn.silu(x)) + (time @ w)[:, None, None]
     down = y.reshape(8, 4, 2, 4, 2, 8).mean((2, 4))
     up = jnp.repeat(jnp.repeat(conv(down), 2, 1), 2, 2)
@@ -571,7 +577,9 @@ def solver_jacobi_grid(x):
 @program(shape(16, 8, by=P("data")), shape(8, 8))
 def solver_runge_kutta(y, w):
     """A step of the classical method, in a loop."""
-    f = lambda y: jnp.sin(y @ w)
+
+    def f(y):
+        return jnp.sin(y @ w)
 
     def step(y, _):
         k1 = f(y)
@@ -634,7 +642,9 @@ KEYS = shape(16, 2, by=P("data"), dtype="uint32")
 @program(KEYS, shape(16, 4, by=P("data")))
 def sampler_metropolis(keys, x):
     """Chains of Metropolis steps, one for each key."""
-    density = lambda x: -jnp.sum(x**4 - x**2)
+
+    def density(x):
+        return -jnp.sum(x**4 - x**2)
 
     def chain(key, x):
         def step(x, key):
