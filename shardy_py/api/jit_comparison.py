@@ -82,12 +82,12 @@ class JitComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether all ops, all results and all collectives that could be compared are equal."""
+        """True if all ops, all results and all collectives that could be compared are equal."""
         return not self.differences and self.results == self.equal_results and self.has_equal_collectives
 
     @property
     def has_equal_collectives(self) -> bool:
-        """Whether both compiled programs have collectives of the same kinds, bytes and runs."""
+        """True if both compiled programs have collectives of the same kinds, bytes and runs."""
         if self.here_collectives is None or self.jit_collectives is None:
             return True
         return _counted(self.here_collectives) == _counted(self.jit_collectives)

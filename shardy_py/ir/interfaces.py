@@ -270,6 +270,10 @@ class OpSemantics(Protocol):
         """Return whether explicit collectives of the ops of a name are sums, however these reduce."""
         ...
 
+    def told_apart_by(self, name: str) -> str:
+        """Return the attribute whose values tell kinds of the ops of a name apart, or ""."""
+        ...
+
     def get_facts(self, op: Op) -> OpFacts:
         """Return traits and rule of an op at once.
 

@@ -71,6 +71,7 @@ def define(
     any_sizes: bool = False,
     combiner: Combiner | CombinerOf = Combiner.ADD,
     initial_of: InitialOf | None = None,
+    told_apart_by: str = "",
 ) -> None:
     """Define ops that share a rule and traits.
 
@@ -88,6 +89,7 @@ def define(
         combiner: The combiner of reductions. The reference's rules and collectives know sums only, so it is given
             beside the rule.
         initial_of: Gives the initial operands of reductions.
+        told_apart_by: The attribute whose values tell kinds of the ops apart that need rules of their own.
     """
     has_rule = rule is not None or of_options is not None
     static_rule = (
@@ -104,6 +106,7 @@ def define(
             combiner=combiner,
             initial_of=initial_of,
             sums_collectives=True,
+            told_apart_by=told_apart_by,
         )
 
 

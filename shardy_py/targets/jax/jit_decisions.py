@@ -25,7 +25,7 @@ _AFTER_PROPAGATION = "02.after_propagation.mlir"
 
 @frozen(eq=False)
 class JitDecisions:
-    """What `jax.jit` makes of a program.
+    """The decisions of `jax.jit` about a program.
 
     Args:
         program: The module that XLA propagated, with a sharding for each op, before any reshards.
