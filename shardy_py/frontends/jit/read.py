@@ -70,7 +70,8 @@ def _refuse_split_shardings(program: Program) -> None:
         sharding = op.attributes.get(SHARDING)
         if sharding is None:
             continue
-        ranks = [len(getattr(value.type, "shape", ())) for value in op.results]
-        if ranks != [len(item.dim_shardings) for item in sharding.shardings]:
+        # An op without results, such as a call into Python, may have a sharding that says on which device it runs.
+        pairs = zip(op.results, sharding.shardings, strict=False)
+        if any(len(getattr(value.type, "shape", ())) != len(item.dim_shardings) for value, item in pairs):
             place = op.location or op.name
             raise ConversionError(f"HLO has several ops for one with a sharding, which does not fit them all: {place}")
