@@ -103,6 +103,7 @@ def propagate(given: PropagateArguments) -> Result:
         source_name=read.source_name,
         like=read.like,
         given_arguments=given,
+        signature=read.signature,
     )
     if given.local:
         result.local()

@@ -16,6 +16,7 @@ from shardy_py.api.options import Like, PropagateArguments
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
+from shardy_py.frontends.jax_signature import JaxSignature
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.plugins import Registry
@@ -64,6 +65,7 @@ class Result:
         source_name: The name of the file that the program was read from, or "".
         like: What the program was propagated like: ``jit``, as `jax.jit` does it, or ``passes``; see `propagate`.
         given_arguments: The arguments of the run, with the program as it was given.
+        signature: The trees of arguments and results of a function of JAX; None for other programs.
     """
 
     module: Any
@@ -79,6 +81,7 @@ class Result:
     source_name: str = ""
     like: Like = "passes"
     given_arguments: PropagateArguments | None = field(default=None, repr=False)
+    signature: JaxSignature | None = field(default=None, repr=False)
     _local: dict[LocalOptions, LocalProgram] = field(factory=dict, init=False, repr=False)
 
     @cached_property
@@ -141,7 +144,8 @@ class Result:
             leave_open: Whether tensors without a sharding are left to XLA's own propagation.
 
         Returns:
-            What runs it: call it with one array per argument of the main function, it returns a list of arrays.
+            What runs it. Call it as the function of JAX, with its trees, or with one array per argument of the main
+            function; it returns a list of arrays, or the tree of results where that is no flat list.
 
         Raises:
             UnsupportedError: the meshes are over different devices, or XLA refuses the module.
@@ -150,7 +154,40 @@ class Result:
         from shardy_py.targets.jax import to_jax
 
         name = self.source_name or "-"
-        return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open, name=name)
+        return to_jax(
+            self._mlir,
+            semantics=self.registry,
+            devices=devices,
+            leave_open=leave_open,
+            name=name,
+            signature=self.signature,
+        )
+
+    def in_specs(self, mesh: Any = None) -> Any:
+        """Return the shardings of the arguments in the tree of the function's, without compiling.
+
+        Args:
+            mesh: A mesh of JAX, for a tree of ``NamedSharding`` over it; by default it is one of ``PartitionSpec``.
+
+        Raises:
+            OptionError: it is not a function of JAX.
+        """
+        from shardy_py.api.jax_shardings import shardings_in_tree
+
+        return shardings_in_tree(self, mesh, of_results=False)
+
+    def out_specs(self, mesh: Any = None) -> Any:
+        """Return the shardings of the results in the tree of the function's, as `in_specs`.
+
+        Args:
+            mesh: A mesh of JAX, for a tree of ``NamedSharding`` over it.
+
+        Raises:
+            OptionError: it is not a function of JAX.
+        """
+        from shardy_py.api.jax_shardings import shardings_in_tree
+
+        return shardings_in_tree(self, mesh, of_results=True)
 
     def compare_jit(self, source: Any = None, *, devices: Sequence[Any] | None = None) -> JitComparison:
         """Compile the program as `jax.jit` does, once, and compare what XLA decides with this result, op by op.

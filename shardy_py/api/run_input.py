@@ -11,15 +11,17 @@ from shardy_py.api.check_traits import check_traits
 from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
+    flat_shardings,
     mesh_of_shardings,
 )
-from shardy_py.api.main_function import find_main
+from shardy_py.api.main_function import arguments_of, find_main
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
+from shardy_py.frontends.jax_signature import JaxSignature, context_mesh, signature_of_stage
 from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
@@ -85,6 +87,7 @@ class RunInput:
         attribute_names: The names of the attributes of its ops, or None where they are not known.
         like: What the program is propagated like: ``jit`` or ``passes``.
         warnings: Why that is not what was asked for, if so.
+        signature: The trees of arguments and results of a function of JAX; None for other programs.
     """
 
     program: Program
@@ -94,6 +97,7 @@ class RunInput:
     attribute_names: Collection[str] | None
     like: Like = "passes"
     warnings: tuple[Diagnostic, ...] = ()
+    signature: JaxSignature | None = None
 
 
 def read_input(
@@ -133,7 +137,8 @@ def read_input(
     attribute_names, program.attribute_names = program.attribute_names, None
     main = find_main(program, source=source_name)
     registry = complete_registry(program, registry)
-    return RunInput(program, main, registry, source_name, attribute_names, like, warnings)
+    signature = signature_of_stage(module, len(arguments_of(main))) if frontend.name == "jax" else None
+    return RunInput(program, main, registry, source_name, attribute_names, like, warnings, signature)
 
 
 def resolve_like(like: Like | None, module: Any, frontend: Frontend) -> Like:
@@ -171,14 +176,19 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     """
     program, main, semantics = read.program, read.main, read.registry
     opaque = give_shapes(program, semantics)
-    in_shardings, out_shardings = given.in_shardings, given.out_shardings
+    in_shardings, out_shardings = flat_shardings(read.signature, given.in_shardings, given.out_shardings)
     mesh = mesh_of_shardings(in_shardings, out_shardings) if given.mesh is None else as_mesh(given.mesh)
     names = None if import_round_trip(program) else read.attribute_names
+    if mesh is None and not program.meshes and (in_shardings or out_shardings):
+        context = context_mesh()
+        mesh = None if context is None else as_mesh(context)
     mesh_name = None if mesh is None else add_mesh(program, mesh)
     warnings = import_gspmd(program, may_add_meshes=mesh is None, attribute_names=names)
     if warnings is not None:
         names = None
-    mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
+    # A mesh without axes says on which device something runs, such as a call into Python.
+    meshes = program.meshes
+    mesh_name = mesh_name or next((name for name in meshes if meshes[name].axes), next(iter(meshes), DEFAULT_NAME))
     check_data_flows(program, semantics)
     check_traits(program, semantics)
     # A program that was built has its shardings in the table already.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from shardy_py.errors import ShardyError
@@ -16,10 +17,12 @@ from shardy_py.frontends.jit.convert import convert_hlo, convert_native
 from shardy_py.frontends.mlir import import_module, to_module
 from shardy_py.ir.dead_ops import erase_dead_ops
 from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph import Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.ir.op_index import all_ops
 from shardy_py.ir.shardings import SHARDING
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 
 
 def read(source: Any, frontend: Frontend, semantics: OpSemantics) -> Program:
@@ -66,12 +69,20 @@ def _refuse_split_shardings(program: Program) -> None:
     Raises:
         ConversionError: one does not fit its op.
     """
+    meshes = program.meshes
     for op in all_ops(program):
         sharding = op.attributes.get(SHARDING)
         if sharding is None:
             continue
         # An op without results, such as a call into Python, may have a sharding that says on which device it runs.
         pairs = zip(op.results, sharding.shardings, strict=False)
-        if any(len(getattr(value.type, "shape", ())) != len(item.dim_shardings) for value, item in pairs):
+        if any(not _fits(value, item, meshes) for value, item in pairs):
             place = op.location or op.name
             raise ConversionError(f"HLO has several ops for one with a sharding, which does not fit them all: {place}")
+
+
+def _fits(value: Value, sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> bool:
+    """Return whether a sharding has the rank of a value, or names the one device that has it."""
+    mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
+    is_of_one_device = mesh is not None and not mesh.axes
+    return is_of_one_device or len(getattr(value.type, "shape", None) or ()) == len(sharding.dim_shardings)
