@@ -66,9 +66,9 @@ def test_shardings_in_trees() -> None:
     named = result.out_specs(jax.sharding.AbstractMesh((4,), ("x",)))
     assert named["y"].spec == P(None, "x")
     prefix = propagate(
-        jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, in_shardings=[{"w": P("x"), "unused": P()}, P()]
+        jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, in_shardings=[{"w": P(None, "x"), "unused": P()}, P()]
     )
-    assert str(prefix.arguments[0]) == '<@mesh, [{"x"}, {}]>'
+    assert str(prefix.arguments[0]) == '<@mesh, [{}, {"x"}]>'
     results = propagate(
         jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, out_shardings={"y": P(None, "x"), "parts": P()}
     )
