@@ -127,7 +127,8 @@ def _is_leaf(item: Any) -> bool:
     """Return whether something is one sharding: also None, a text, and a tuple of names of axes."""
     if item is None or isinstance(item, str) or hasattr(item, "spec") or hasattr(item, "dim_shardings"):
         return True
-    if type(item).__name__ == "PartitionSpec":
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(item, jax.sharding.PartitionSpec):
         return True
     names = isinstance(item, tuple) and all(
         part is None or isinstance(part, str) or (isinstance(part, tuple) and all(isinstance(x, str) for x in part))
