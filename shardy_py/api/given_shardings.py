@@ -15,7 +15,7 @@ from shardy_py.api.main_function import (
 from shardy_py.api.main_values import MainValues
 from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
-from shardy_py.frontends.jax_signature import JaxSignature, is_tree
+from shardy_py.frontends.jax_signature import JaxSignature, is_one_sharding, is_tree
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.types import TensorType
 from shardy_py.sharding.field_types import field_problem
@@ -63,7 +63,10 @@ def flat_shardings(
         return in_shardings, out_shardings
     if is_tree(in_shardings):
         in_shardings = signature.flatten_shardings(in_shardings)
-    if is_tree(out_shardings) or _is_tree_of_results(out_shardings, signature):
+    # One sharding for all arguments, or for all results.
+    if is_one_sharding(in_shardings):
+        in_shardings = signature.flatten_shardings(in_shardings)
+    if is_tree(out_shardings) or is_one_sharding(out_shardings) or _is_tree_of_results(out_shardings, signature):
         out_shardings = signature.flatten_shardings(out_shardings, of_results=True)
     return in_shardings, out_shardings
 

@@ -114,6 +114,11 @@ def is_tree(given: Any) -> bool:
     return any(isinstance(item, (Mapping, list)) or (isinstance(item, tuple) and not _is_leaf(item)) for item in given)
 
 
+def is_one_sharding(given: Any) -> bool:
+    """Return whether this is a ``PartitionSpec`` or a ``NamedSharding`` of JAX, not a sequence of shardings."""
+    return given is not None and not isinstance(given, (str, tuple, list, Mapping)) and _is_leaf(given)
+
+
 def context_mesh() -> Any:
     """Return the mesh that the caller has set in JAX, or None; JAX is not imported for that."""
     jax = sys.modules.get("jax")
