@@ -208,4 +208,4 @@ def _collective_lines(comparison: JitComparison) -> list[str]:
 
 def _sum(collectives: Sequence[XlaCollective], kind: str) -> str:
     chosen = [item for item in collectives if item.kind == kind]
-    return f"{len(chosen)} ({format_bytes(sum(item.bytes * item.runs for item in chosen))})"
+    return f"{len(chosen)} ({format_bytes(round(sum(item.bytes * item.runs for item in chosen)))})"

@@ -122,7 +122,8 @@ def read_input(
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
     like = resolve_like(given.like, module, frontend)
-    program, warnings = None, ()
+    program: Program | None = None
+    warnings: tuple[Diagnostic, ...] = ()
     if like == "jit":
         registry = registry.with_options(evolve(registry.options, like_jit=True))
         if frontend.name != "jit":

@@ -16,7 +16,7 @@ from shardy_py.api.jit_comparison import JitComparison
 from shardy_py.cli.child import answer_parent, ask_child
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.lines import echo_report
-from shardy_py.cli.progress import ShowProgress, Steps, step_bar
+from shardy_py.cli.progress import ShowProgress, Steps, progress_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
@@ -63,11 +63,9 @@ def run_compare_jit(
     # The file of a program of Python is never read.
     given = GivenProgram.of(file=program, **options) if is_file else GivenProgram.of(file=os.devnull, **options)
     order = None if schedule is None else schedule_argument(schedule)
-    request = CompareRequest(given, "" if is_file else program, order, devices)
-    with step_bar(0, enabled=not as_json) as steps:
-        answer: CompareAnswer = ask_child(__name__, request, timeout=timeout, show=steps.on_progress)
-    if answer.error is not None:
-        raise answer.error
+    with progress_bar("", enabled=not as_json) as show:
+        reference = "" if is_file else program
+        answer = compare_in_child(given, reference, order, devices=devices, timeout=timeout, show=show)
     assert answer.comparison is not None
     print_warnings(answer.warnings)
     if as_json:
@@ -75,6 +73,35 @@ def run_compare_jit(
     else:
         echo_report(str(answer.comparison))
     sys.exit(0 if answer.comparison.equal else 1)
+
+
+def compare_in_child(
+    program: GivenProgram,
+    reference: str,
+    schedule: Any,
+    *,
+    devices: int = 8,
+    timeout: float,
+    show: ShowProgress,
+) -> CompareAnswer:
+    """Return how a program compares with what `jax.jit` decides, compiled in another process.
+
+    Args:
+        program: The program, and how it is propagated.
+        reference: The module and the name of a program of Python; "" for a file.
+        schedule: The order of ops, or None.
+        devices: The number of host devices for a program of Python.
+        timeout: The seconds that it may take.
+        show: Called with the steps that the other process reports.
+
+    Raises:
+        ShardyError: the program is not valid, or XLA refuses it.
+    """
+    request = CompareRequest(program, reference, schedule, devices)
+    answer: CompareAnswer = ask_child(__name__, request, timeout=timeout, show=show)
+    if answer.error is not None:
+        raise answer.error
+    return answer
 
 
 def _answer(request: CompareRequest, show: ShowProgress) -> CompareAnswer:

@@ -7,7 +7,7 @@ HLO's loops carry all that they use. XLA's import of a module into Shardy makes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 
 from shardy_py.frontends.gspmd.annotated import dictionaries
@@ -90,11 +90,11 @@ def open_captured_values(program: Program) -> None:
     for loop in _inner_first(ops_named(program, _WHILE)):
         for value in _captured(loop):
             sharding = _sharding_of(value)
-            if sharding is not None and value.type.shape and not _is_fully_open(sharding):  # type: ignore[union-attr]
+            if sharding is not None and getattr(value.type, "shape", ()) and not _is_fully_open(sharding):
                 _open(value, sharding, loop)
 
 
-def _inner_first(loops: list[Op]) -> list[Op]:
+def _inner_first(loops: Sequence[Op]) -> list[Op]:
     """Return loops in the order in which they end, those in a loop before it."""
     ordered: list[Op] = []
     around: list[Op] = []
@@ -151,7 +151,7 @@ def _sharding_of(value: Value) -> TensorSharding | None:
         items = dictionaries(function, "arg_attrs")
         return items[value.index].get(SHARDING) if value.index < len(items) else None
     if "sharding" in op.attributes and op.name.startswith("sdy."):
-        return op.attributes["sharding"]  # type: ignore[no-any-return]
+        return op.attributes["sharding"]
     sharding = op.attributes.get("out_shardings" if op.name == MANUAL_COMPUTATION else SHARDING)
     return None if sharding is None else sharding.shardings[value.index]
 

@@ -90,7 +90,7 @@ class Instruction:
         for _, entry, _, _ in read_fields(self.frontend_attributes):
             pair = {number: value for number, value, _, _ in read_fields(entry)}  # type: ignore[arg-type]
             if pair.get(1) == wanted:
-                return bytes(pair.get(2, b"")).decode()  # type: ignore[arg-type]
+                return bytes(pair.get(2, b"")).decode()
         return None
 
     @property
@@ -129,7 +129,7 @@ class Computation:
             if number == _COMPUTATION_ID:
                 self.number = int(value)
             elif number == _COMPUTATION_NAME:
-                self.name = bytes(value).decode()  # type: ignore[arg-type]
+                self.name = bytes(value).decode()
             rest.append(data[start:end])
         self._rest = b"".join(rest)
         by_id = {instruction.number: instruction for instruction in self.instructions}
@@ -192,7 +192,7 @@ def scope_of(metadata: bytes | None) -> bytes:
     """Return the name stack in the metadata of an instruction, or nothing."""
     for number, value, _, _ in read_fields(metadata or b""):
         if number == _SCOPE:
-            return bytes(value)  # type: ignore[arg-type]
+            return bytes(value)
     return b""
 
 

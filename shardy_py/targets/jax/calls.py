@@ -180,7 +180,7 @@ def devices_of_arguments(call: Call) -> list[Any] | None:
 
 def _look(leaf: Any, *, with_sharding: bool) -> Hashable:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
-        return type(leaf)
+        return f"{type(leaf).__module__}.{type(leaf).__qualname__}"
     weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
     return tuple(leaf.shape), leaf.dtype, weak, _sharding_of(leaf) if with_sharding else None
 

@@ -66,7 +66,11 @@ def find_jit_decisions(
     )
     with tempfile.TemporaryDirectory() as folder:
         executable, problem = None, ""
-        overrides = [("xla_dump_to", folder), ("xla_dump_hlo_pass_re", "shardy-xla"), ("xla_dump_hlo_as_text", True)]
+        overrides: list[tuple[str, str | bool]] = [
+            ("xla_dump_to", folder),
+            ("xla_dump_hlo_pass_re", "shardy-xla"),
+            ("xla_dump_hlo_as_text", True),
+        ]
         try:
             executable = compile_bytecode(bytecode, chosen, overrides=overrides, open_interface=open_interface)
         except UnsupportedError as error:

@@ -24,7 +24,7 @@ def memory_kinds(function: Op, attributes: str, count: int) -> list[str | None]:
         attributes: The attribute with those of its arguments, or of its results.
         count: How many there are.
     """
-    items = function.attributes.get(attributes) or ({},) * count
+    items: Sequence[Mapping[str, Any]] = function.attributes.get(attributes) or ({},) * count
     return [str(item[_MEMORY_KIND]).strip('"') if _MEMORY_KIND in item else None for item in items]
 
 
