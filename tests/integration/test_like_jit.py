@@ -184,6 +184,17 @@ def test_text_that_xla_does_not_know_falls_back() -> None:
     assert result.like == "passes"
 
 
+def test_programs_of_other_frontends_fall_back() -> None:
+    """A program that was built here has no HLO."""
+    from shardy_py import Builder, tensor
+
+    builder = Builder()
+    with builder.function("main", [tensor(4)]) as (x,):
+        builder.return_(x)
+    result = propagate(builder.program, {"x": 2}, in_shardings=[("x",)], like="jit")
+    assert (result.like, [item.code for item in result.warnings]) == ("passes", ["not-like-jit"])
+
+
 def test_erf_has_no_rule_in_jit() -> None:
     """XLA gives `erf` no rule and replicates it; extended rules, which give others one, do as XLA does here."""
     program = jax.jit(jax.scipy.special.erf).trace(array(8, 4, by=over("x")))

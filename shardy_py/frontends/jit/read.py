@@ -32,8 +32,10 @@ def read(source: Any, frontend: Frontend, semantics: OpSemantics) -> Program:
         module = convert_hlo(HLO.serialize(source), name=name)
     elif frontend.name == "jax":
         module = convert_native(shared_module_of_stage(source), isolated=False, name=name)
-    else:
+    elif frontend.name == "mlir":
         module = convert_native(to_module(source), isolated=True, name=name)
+    else:
+        raise ConversionError(f"programs of the frontend {frontend.name!r} are not compiled by XLA")
     program = import_module(module, name=name)
     _import_as_xla(program, semantics)
     return program
