@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shardy_py import rules
     from shardy_py.analysis.advice.advise import advise
     from shardy_py.analysis.diff import diff_schedules
+    from shardy_py.analysis.jit import jit
     from shardy_py.analysis.session import Session
     from shardy_py.analysis.sweep.compare import compare_schedules
     from shardy_py.analysis.sweep.search import search_schedule
@@ -223,11 +224,13 @@ __all__ = [
     "UnsupportedError",
     "VerificationError",
     "WorkerError",
+    "jit",
 ]
 
 _HOMES = {
     "shardy_py.analysis.advice.advise": "advise",
     "shardy_py.analysis.diff": "diff_schedules",
+    "shardy_py.analysis.jit": "jit",
     "shardy_py.analysis.session": "Session",
     "shardy_py.analysis.sweep.compare": "compare_schedules",
     "shardy_py.analysis.sweep.search": "search_schedule",

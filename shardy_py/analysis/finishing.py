@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Program
 from shardy_py.ir.op_values import own_values
 from shardy_py.ir.passes import Pass, PassContext
@@ -41,13 +42,21 @@ class Finisher:
         template = _without_unused(program, problem)
         return cls(template, tuple(_living_slots(template, problem)), passes, registry)
 
-    def finish(self, solution: Solution, *, last_pass: str = "", like_partitioner: bool = False) -> Program:
+    def finish(
+        self,
+        solution: Solution,
+        *,
+        last_pass: str = "",
+        like_partitioner: bool = False,
+        warnings: list[Diagnostic] | None = None,
+    ) -> Program:
         """Return a copy of the program with a solution's shardings, after all passes or those up to the given one.
 
         Args:
             solution: The solution.
             last_pass: The name of the pass after which to stop; by default all run.
             like_partitioner: Whether communication is that of XLA's partitioner.
+            warnings: Gets what the passes warn of.
         """
         program = copy_program(self.template)
         table, values, found = program.shardings, solution.problem.table.values, solution.shardings
@@ -60,7 +69,7 @@ class Finisher:
         passes = self.passes[:count]
         if like_partitioner:
             passes = tuple(found for item in passes for found in _like_partitioner(item))
-        run(program, passes, PassContext(self.registry))
+        run(program, passes, PassContext(self.registry, [] if warnings is None else warnings))
         return program
 
 

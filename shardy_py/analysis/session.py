@@ -42,6 +42,7 @@ from shardy_py.schedule.given import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
 from shardy_py.transforms.run import run
 from shardy_py.values import define, frozen
 
@@ -286,7 +287,9 @@ class Session:
         """
         found = None if machine is None else get_machine(machine)
         rules = choose_profile(profile, found)
-        program = self.finish(solution, like_partitioner=rules.follows_results)
+        warnings: list[Diagnostic] = []
+        with no_garbage_collection(), refuse_deep_nesting(self.main):
+            program = self._finisher.finish(solution, like_partitioner=rules.follows_results, warnings=warnings)
         with no_garbage_collection():
             cost = estimate(
                 program,
@@ -298,7 +301,8 @@ class Session:
                 rule_of=self.rule_of,
                 profile=rules,
             )
-        return Evaluation(solution, program, cost)
+        told = [item.show("note") for item in warnings if item.code == REMATERIALIZATION]
+        return Evaluation(solution, program, evolve(cost, notes=(*cost.notes, *told)) if told else cost)
 
     def rule_of(self, op: Op) -> OpShardingRule | None:
         """Return the sharding rule of an op of `program` or of a finished one."""

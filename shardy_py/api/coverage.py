@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from attrs import evolve
 
 from shardy_py.api.stub_flows import is_unmarked_terminator
-from shardy_py.api.stub_rules import Made, has_tensors_inside, stub_rules
+from shardy_py.api.stub_rules import Condition, Made, condition_of, has_tensors_inside, stub_rules
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.identity import identity
@@ -30,7 +30,8 @@ class MissingRule:
     """One op kind without a sharding rule.
 
     Args:
-        name: The op name.
+        name: The op name; of an op whose kinds an attribute tells apart, as the target of a custom call, with its value
+            behind an at sign.
         count: How often it occurs with several tensors that have dimensions, or with a number made of one.
         unsharded: How many values of the result are without an axis although another value at the same op has one.
         example: The types at the first occurrence, for example ``(tensor<8xf32>) -> tensor<8xf32>``.
@@ -92,8 +93,14 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
         elif _could_propagate(op, semantics) or _is_opaque(op, semantics):
             total += 1
             if semantics.get_data_flow(op) is None:
-                uncovered.setdefault(op.name, []).append(op)
+                uncovered.setdefault(kind_of(op, semantics), []).append(op)
     return total, uncovered
+
+
+def kind_of(op: Op, semantics: OpSemantics) -> str:
+    """Return the name of an op, with the value of the attribute that tells its kind from others of the name."""
+    told = condition_of(op, semantics.told_apart_by(op.name))
+    return f"{op.name} @{told[0][1]}" if told else op.name
 
 
 @frozen(eq=False)
@@ -104,17 +111,19 @@ class _Look:
         name: The name.
         operands: The operands.
         results: The results.
+        condition: What tells it from others of its name.
     """
 
     name: str
     operands: tuple[Value, ...]
     results: tuple[Value, ...]
+    condition: Condition = ()
     regions: ClassVar[tuple[Region, ...]] = ()
     parent: ClassVar[None] = None
 
     @classmethod
-    def of(cls, op: Op) -> _Look:
-        return cls(op.name, tuple(op.operands), tuple(op.results))
+    def of(cls, op: Op, condition: Condition) -> _Look:
+        return cls(op.name, tuple(op.operands), tuple(op.results), condition)
 
 
 class Survey:
@@ -124,18 +133,30 @@ class Survey:
         ops: How many ops could propagate.
         uncovered: Those without a rule by name, in program order.
         stub_ops: The ops that a stub has to fit.
+        semantics: The definitions of ops.
     """
 
-    def __init__(self, ops: int, uncovered: dict[str, list[Op]], stub_ops: list[Op]) -> None:
+    def __init__(
+        self, ops: int, uncovered: dict[str, list[Op]], stub_ops: list[Op], semantics: OpSemantics | None = None
+    ) -> None:
         self._ops = ops
+        self._semantics = semantics
         self._locations = {name: same[0].location for name, same in uncovered.items()}
         self._uncovered: dict[str, list[Any]] = {**uncovered}
         self._stub_ops: list[Any] = stub_ops
         if any(op.regions or is_unmarked_terminator(op) for op in stub_ops):
             # What a stub says of regions needs them as they are now.
             self.coverage  # noqa: B018
-        self._uncovered = {name: list(map(_Look.of, same)) for name, same in uncovered.items()}
-        self._stub_ops = list(map(_Look.of, stub_ops))
+        self._uncovered = {name: list(map(self._look, same)) for name, same in uncovered.items()}
+        self._stub_ops = list(map(self._look, stub_ops))
+
+    def _look(self, op: Op) -> _Look:
+        return _Look.of(op, self._condition(op))
+
+    def _condition(self, op: Any) -> Condition:
+        if isinstance(op, _Look):
+            return op.condition
+        return () if self._semantics is None else condition_of(op, self._semantics.told_apart_by(op.name))
 
     def __repr__(self) -> str:
         return f"<Survey: {len(self._uncovered)} kinds of ops without a rule among {self._ops} ops>"
@@ -144,19 +165,23 @@ class Survey:
     def coverage(self) -> Coverage:
         """The report; what the missing rules cost is not known yet."""
         made: Made = {}
-        missing = [_missing(name, ops, self._locations[name], made) for name, ops in self._uncovered.items()]
-        return Coverage(self._ops, tuple(missing), stub_rules(self._stub_ops, made=made))
+        missing = [
+            _missing(name, ops, self._locations[name], stub_rules(ops, made=made, condition=self._condition))
+            for name, ops in self._uncovered.items()
+        ]
+        stubs = stub_rules(self._stub_ops, made=made, condition=self._condition)
+        return Coverage(self._ops, tuple(missing), stubs)
 
 
 def survey_rules(program: Program, semantics: OpSemantics) -> Survey:
     """Look for ops without a rule in a program that no pass has changed."""
     total, uncovered = find_uncovered(program, semantics)
-    return Survey(total, uncovered, _stub_ops(program, uncovered, semantics) if uncovered else [])
+    return Survey(total, uncovered, _stub_ops(program, uncovered, semantics) if uncovered else [], semantics)
 
 
 def _stub_ops(program: Program, uncovered: dict[str, list[Op]], semantics: OpSemantics) -> list[Op]:
     """Return the ops that a stub has to fit: all of the names concerned, and what ends their regions."""
-    names = dict.fromkeys(uncovered)
+    names = dict.fromkeys(ops[0].name for ops in uncovered.values())
     for ops in uncovered.values():
         for op in ops:
             ends = [block.terminator for region in op.regions for block in region.blocks]
@@ -164,7 +189,10 @@ def _stub_ops(program: Program, uncovered: dict[str, list[Op]], semantics: OpSem
             names.update(dict.fromkeys(name for name in unmarked if not _is_marked(name, semantics)))
     found: dict[str, list[Op]] = {name: [] for name in names}
     for op in ops_among(program, names):
-        found[op.name].append(op)
+        kind = kind_of(op, semantics)
+        # Of ops that are told apart, those of other kinds may have rules.
+        if kind == op.name or kind in uncovered:
+            found[op.name].append(op)
     return [op for ops in found.values() for op in ops]
 
 
@@ -185,8 +213,9 @@ def report_coverage(survey: Survey, program: Program, semantics: OpSemantics) ->
     names = {item.name for item in surveyed.missing}
     ops: dict[str, list[Op]] = {name: [] for name in names}
     for op in program.walk() if names else ():
-        if op.name in names:
-            ops[op.name].append(op)
+        kind = kind_of(op, semantics)
+        if kind in names:
+            ops[kind].append(op)
     missing = [
         evolve(item, unsharded=_count_unsharded(program, ops[item.name], semantics)) for item in surveyed.missing
     ]
@@ -280,7 +309,7 @@ def _is_number(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.rank == 0
 
 
-def _missing(name: str, ops: list[Op], location: str, made: Made) -> MissingRule:
+def _missing(name: str, ops: list[Op], location: str, stub: str) -> MissingRule:
     first = ops[0]
     return MissingRule(
         name=name,
@@ -288,7 +317,7 @@ def _missing(name: str, ops: list[Op], location: str, made: Made) -> MissingRule
         unsharded=0,
         example=signature(first),
         location=location,
-        stub=stub_rules(ops, made=made),
+        stub=stub,
     )
 
 
@@ -304,6 +333,8 @@ def _count_unsharded(program: Program, ops: Iterable[Op], semantics: OpSemantics
 
 
 def _refusal(name: str, ops: list[Op]) -> Diagnostic:
+    _, _, kind = name.partition(" ")
+    subject = f"the op {kind}" if kind else "the op"
     times = "once" if len(ops) == 1 else f"{len(ops)} times"
     lack = "no sharding rule"
     if ops[0].regions:
@@ -312,8 +343,8 @@ def _refusal(name: str, ops: list[Op]) -> Diagnostic:
         lack = "the place of a terminator, but not the trait IsTerminator,"
     return Diagnostic(
         "missing-rule",
-        f"the op has {lack} and occurs {times}, first as {signature(ops[0])}",
+        f"{subject} has {lack} and occurs {times}, first as {signature(ops[0])}",
         location=ops[0].location,
-        op=name,
+        op=ops[0].name,
         hint="write a rule in a plugin (the coverage report has a stub), or propagate without strict",
     )

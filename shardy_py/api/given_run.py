@@ -7,6 +7,7 @@ from pathlib import Path
 from attrs import evolve, field
 
 from shardy_py.api.options import PropagateArguments
+from shardy_py.api.run_input import resolve_like
 from shardy_py.frontends.select import find_frontend, named_frontend
 from shardy_py.ir.graph import Program
 from shardy_py.plugins import Registry
@@ -49,4 +50,6 @@ def keep_given(given: PropagateArguments, registry: Registry) -> GivenRun:
     if is_function or isinstance(given.module, (str, bytes, bytearray, Path, Program)):
         return GivenRun(given, "", b"", registry)
     frontend = find_frontend(given.module, registry)
-    return GivenRun(evolve(given, module=None), frontend.name, frontend.to_bytes(given.module), registry)
+    # The copy is a module of MLIR, which says no more that it is a program of JAX.
+    like = resolve_like(given.like, given.module, frontend)
+    return GivenRun(evolve(given, module=None, like=like), frontend.name, frontend.to_bytes(given.module), registry)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from shardy_py.schedule.given import OpPriorities, ScheduleLike
     from shardy_py.transforms.snapshots import AfterPass
 
+Like = Literal["jit", "passes"]
+LIKES: tuple[str, ...] = get_args(Like)
 Strategy = Literal["basic", "aggressive", "op-priority", "user-priority"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
@@ -43,6 +45,10 @@ class ProgramInput:
             `TensorSharding` or its text. They replace those the module has.
         out_shardings: Shardings of results, by number, by name (``"result0"``, or as JAX calls them) or as a flat
             list, in the same forms.
+        like: What the program is propagated like: ``jit``, as `jax.jit` propagates it, after XLA's conversion to HLO
+            and back; or ``passes``, as Shardy's passes propagate the module as it is. By default, ``jit`` for programs
+            of JAX (a jitted function, a ``Traced``, ``Lowered`` or ``Exported``, a serialized ``Exported``, HLO text)
+            and ``passes`` for everything else.
         args: Example arguments of a jitted function: arrays or `jax.ShapeDtypeStruct`.
         kwargs: Example arguments by keyword.
     """
@@ -51,6 +57,7 @@ class ProgramInput:
     mesh: Any = None
     in_shardings: InShardings | None = field(default=None, kw_only=True)
     out_shardings: OutShardings | None = field(default=None, kw_only=True)
+    like: Like | None = field(default=None, kw_only=True)
     args: Sequence[Any] | None = field(default=None, kw_only=True)
     kwargs: Mapping[str, Any] | None = field(default=None, kw_only=True)
 

@@ -58,7 +58,7 @@ def propagate(given: PropagateArguments) -> Result:
         progress.total = _step_count(_passes(given, PropagatePass(engine), registry))
     progress.stage("import")
     again = _keep_given(given, registry) if given.trace else None
-    read = read_input(given, registry, verify=given.verify)
+    read = read_input(given, registry, verify=given.verify, on_stage=progress.stage)
     program, main, registry = read.program, read.main, read.registry
     progress.finish_step()
     progress.stage("prepare")
@@ -102,6 +102,9 @@ def propagate(given: PropagateArguments) -> Result:
         has_explicit_collectives=given.explicit_collectives or given.local,
         given=again,
         source_name=read.source_name,
+        like=read.like,
+        given_arguments=given,
+        signature=read.signature,
     )
     if given.local:
         result.local()

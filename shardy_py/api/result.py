@@ -13,9 +13,11 @@ from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.main_function import arguments_of
+from shardy_py.api.options import Like, PropagateArguments
 from shardy_py.api.summary import Summary, sharding_of, summarize
 from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
+from shardy_py.frontends.jax_signature import JaxSignature
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.plugins import Registry
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from shardy_py.analysis.advice.constraints import Advice
     from shardy_py.api.explaining import Explainer
     from shardy_py.api.given_run import GivenRun
+    from shardy_py.api.jit_comparison import JitComparison
     from shardy_py.api.memory import MemoryReport
     from shardy_py.api.names import ValueNames
     from shardy_py.api.torch_forms import TorchForms
@@ -62,6 +65,9 @@ class Result:
         copies: The copies of constants, one per use, with reasons; None without ``record_copies``.
         given: The program and the options that it was propagated with; None without ``trace``.
         source_name: The name of the file that the program was read from, or "".
+        like: What the program was propagated like: ``jit``, as `jax.jit` does it, or ``passes``; see `propagate`.
+        given_arguments: The arguments of the run, with the program as it was given.
+        signature: The trees of arguments and results of a function of JAX; None for other programs.
     """
 
     module: Any
@@ -75,7 +81,19 @@ class Result:
     has_explicit_collectives: bool = False
     given: GivenRun | None = None
     source_name: str = ""
+    like: Like = "passes"
+    given_arguments: PropagateArguments | None = field(default=None, repr=False)
+    signature: JaxSignature | None = field(default=None, repr=False)
     _local: dict[LocalOptions, LocalProgram] = field(factory=dict, init=False, repr=False)
+
+    @cached_property
+    def jaxlib(self) -> str:
+        """The version of the jaxlib whose XLA has converted the program; "" where none did."""
+        if self.like == "passes":
+            return ""
+        from shardy_py.frontends.jit import jaxlib_version
+
+        return jaxlib_version()
 
     @cached_property
     def text(self) -> str:
@@ -128,7 +146,8 @@ class Result:
             leave_open: Whether tensors without a sharding are left to XLA's own propagation.
 
         Returns:
-            What runs it: call it with one array per argument of the main function, it returns a list of arrays.
+            What runs it. Call it as the function of JAX, with its trees, or with one array per argument of the main
+            function; it returns a list of arrays, or the tree of results where that is no flat list.
 
         Raises:
             UnsupportedError: the meshes are over different devices, or XLA refuses the module.
@@ -137,7 +156,58 @@ class Result:
         from shardy_py.targets.jax import to_jax
 
         name = self.source_name or "-"
-        return to_jax(self._mlir, semantics=self.registry, devices=devices, leave_open=leave_open, name=name)
+        return to_jax(
+            self._mlir,
+            semantics=self.registry,
+            devices=devices,
+            leave_open=leave_open,
+            name=name,
+            signature=self.signature,
+        )
+
+    def in_specs(self, mesh: Any = None) -> Any:
+        """Return the shardings of the arguments in the tree of the function's, without compiling.
+
+        Args:
+            mesh: A mesh of JAX, for a tree of ``NamedSharding`` over it; by default it is one of ``PartitionSpec``.
+
+        Raises:
+            OptionError: it is not a function of JAX.
+        """
+        from shardy_py.api.jax_shardings import shardings_in_tree
+
+        return shardings_in_tree(self, mesh, of_results=False)
+
+    def out_specs(self, mesh: Any = None) -> Any:
+        """Return the shardings of the results in the tree of the function's, as `in_specs`.
+
+        Args:
+            mesh: A mesh of JAX, for a tree of ``NamedSharding`` over it.
+
+        Raises:
+            OptionError: it is not a function of JAX.
+        """
+        from shardy_py.api.jax_shardings import shardings_in_tree
+
+        return shardings_in_tree(self, mesh, of_results=True)
+
+    def compare_jit(self, source: Any = None, *, devices: Sequence[Any] | None = None) -> JitComparison:
+        """Compile the program as `jax.jit` does, once, and compare what XLA decides with this result, op by op.
+
+        Args:
+            source: The program as it was given, where it was an ``ir.Module``, which this run has changed.
+            devices: The devices, as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
+
+        Returns:
+            What is equal and what is not; ``str`` of it is readable.
+
+        Raises:
+            UnsupportedError: XLA refuses the program before it propagates.
+            OptionError: there are too few devices, or the program is not known any more.
+        """
+        from shardy_py.api.jit_comparison import compare_with_jit
+
+        return compare_with_jit(self, source, devices)
 
     @method_takes(LocalOptions)
     def local(self, options: LocalOptions) -> LocalProgram:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cache
+from typing import Any
 
 from attrs import evolve
 
@@ -11,6 +12,7 @@ from shardy_py.api.check_traits import check_traits
 from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
+    flat_shardings,
     mesh_of_shardings,
 )
 from shardy_py.api.main_function import (
@@ -22,21 +24,24 @@ from shardy_py.api.main_function import (
     result_names,
 )
 from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
-from shardy_py.api.options import ProgramInput, ProgramOptions
+from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
+from shardy_py.frontends.jax_signature import JaxSignature, context_mesh, signature_of_stage
 from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.builder_checks import check_shardings
 from shardy_py.ir.check_data_flow import check_data_flows
 from shardy_py.ir.error_texts import shown
+from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.results_on_no_edge import replicate_results_on_no_edge
 from shardy_py.ir.shardings import load_shardings
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
+from shardy_py.propagation.engine import StageCallback
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
 
@@ -98,6 +103,9 @@ class RunInput:
         registry: The definitions of ops, with those that the module itself brings.
         source_name: The name of the file that it was read from, or "".
         attribute_names: The names of the attributes of its ops, or None where they are not known.
+        like: What the program is propagated like: ``jit`` or ``passes``.
+        warnings: Why that is not what was asked for, if so.
+        signature: The trees of arguments and results of a function of JAX; None for other programs.
     """
 
     program: Program
@@ -105,15 +113,21 @@ class RunInput:
     registry: Registry
     source_name: str
     attribute_names: Collection[str] | None
+    like: Like = "passes"
+    warnings: tuple[Diagnostic, ...] = ()
+    signature: JaxSignature | None = None
 
 
-def read_input(given: ProgramInput, registry: Registry, *, verify: bool = True) -> RunInput:
+def read_input(
+    given: ProgramInput, registry: Registry, *, verify: bool = True, on_stage: StageCallback | None = None
+) -> RunInput:
     """Return the program that a caller gives.
 
     Args:
         given: The program and what it starts from.
         registry: The definitions of ops.
         verify: Whether a native library verifies its module.
+        on_stage: Called with ``convert`` before the program is brought into the form that `jax.jit` propagates.
 
     Raises:
         ShardyError: the module is not valid.
@@ -125,11 +139,49 @@ def read_input(given: ProgramInput, registry: Registry, *, verify: bool = True) 
         module = lower_function(module, given.args or (), given.kwargs or {})
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
-    program = read_through(frontend, module, verify=verify)
+    like = resolve_like(given.like, module, frontend)
+    program: Program | None = None
+    warnings: tuple[Diagnostic, ...] = ()
+    if like == "jit":
+        registry = registry.with_options(evolve(registry.options, like_jit=True))
+        if frontend.name != "jit":
+            if on_stage is not None:
+                on_stage("convert")
+            program, warnings = _read_like_jit(module, frontend, registry)
+            like = "passes" if program is None else "jit"
+    if program is None:
+        registry = registry.with_options(evolve(registry.options, like_jit=like == "jit"))
+        program = read_through(frontend, module, verify=verify)
     # They hold until the first pass, and for nobody else who has the program.
     attribute_names, program.attribute_names = program.attribute_names, None
     main = find_main(program, source=source_name)
-    return RunInput(program, main, complete_registry(program, registry), source_name, attribute_names)
+    registry = complete_registry(program, registry)
+    signature = signature_of_stage(module, len(arguments_of(main))) if frontend.name == "jax" else None
+    return RunInput(program, main, registry, source_name, attribute_names, like, warnings, signature)
+
+
+def resolve_like(like: Like | None, module: Any, frontend: Frontend) -> Like:
+    """Return what a program is propagated like; programs of JAX like `jax.jit`, if nothing else is asked for."""
+    if frontend.name == "jit":
+        return "jit"
+    if like is not None or frontend.name not in ("jax", "hlo", "mlir"):
+        return like or "passes"
+    from shardy_py.frontends.jit import is_jax_program
+
+    return "jit" if is_jax_program(module, frontend) else "passes"
+
+
+def _read_like_jit(
+    module: Any, frontend: Frontend, registry: Registry
+) -> tuple[Program | None, tuple[Diagnostic, ...]]:
+    """Return a program as `jax.jit` propagates it; or None, and a warning that says why there is no such form."""
+    from shardy_py.frontends.jit import ConversionError, import_like_jit
+
+    try:
+        return import_like_jit(module, frontend, registry), ()
+    except ConversionError as error:
+        message = f"the program is propagated as it is, and jax.jit may decide otherwise: {error}"
+        return None, (Diagnostic("not-like-jit", message, hint="give like='passes' to have it so without a warning"),)
 
 
 def reduced_shardings(read: RunInput, options: ProgramOptions) -> tuple[Diagnostic, ...]:
@@ -175,14 +227,19 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     """
     program, main, semantics = read.program, read.main, read.registry
     opaque = give_shapes(program, semantics)
-    in_shardings, out_shardings = given.in_shardings, given.out_shardings
+    in_shardings, out_shardings = flat_shardings(read.signature, given.in_shardings, given.out_shardings)
     mesh = mesh_of_shardings(in_shardings, out_shardings) if given.mesh is None else as_mesh(given.mesh)
     names = None if import_round_trip(program) else read.attribute_names
+    if mesh is None and not program.meshes and (in_shardings or out_shardings):
+        context = context_mesh()
+        mesh = None if context is None else as_mesh(context)
     mesh_name = None if mesh is None else add_mesh(program, mesh)
     warnings = import_gspmd(program, may_add_meshes=mesh is None, attribute_names=names)
     if warnings is not None:
         names = None
-    mesh_name = mesh_name or next(iter(program.meshes), DEFAULT_NAME)
+    # A mesh without axes says on which device something runs, such as a call into Python.
+    meshes = program.meshes
+    mesh_name = mesh_name or next((name for name in meshes if meshes[name].axes), next(iter(meshes), DEFAULT_NAME))
     check_data_flows(program, semantics)
     check_traits(program, semantics)
     left_out = replicate_results_on_no_edge(program, semantics)
@@ -193,4 +250,4 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
     apply_out_shardings(program, main, out_shardings, mesh_name)
-    return (*opaque, *(warnings or ()), *left_out)
+    return (*read.warnings, *opaque, *(warnings or ()), *left_out)

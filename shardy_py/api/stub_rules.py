@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from keyword import iskeyword
 
@@ -39,11 +39,21 @@ class _Factor:
         return all(dim is None for dim in self.result_dims)
 
 
-Made = dict[tuple[str, int], str]
-"""The stub of each name, and for how many ops it was made."""
+Condition = tuple[tuple[str, str | int], ...]
+"""The attributes that tell an op from others of its name, with their values."""
+Made = dict[tuple[str, Condition, int], str]
+"""The stub of each name and condition, and for how many ops it was made."""
 
 
-def stub_rules(ops: Iterable[Op], *, made: Made | None = None) -> str:
+def condition_of(op: Op, told_apart_by: str) -> Condition:
+    """Return the attribute of an op that tells its kind from others of its name, with its value; nothing for none."""
+    value = op.attributes.get(told_apart_by) if told_apart_by else None
+    return ((told_apart_by, value),) if isinstance(value, (str, int)) else ()
+
+
+def stub_rules(
+    ops: Iterable[Op], *, made: Made | None = None, condition: Callable[[Op], Condition] = lambda op: ()
+) -> str:
     """Return the text of a plugin for some ops: guessed rules, data flow of ops with regions, traits of terminators.
 
     Dimensions of equal size are taken for the same factor, from left to right; factors that no result has, for
@@ -53,24 +63,25 @@ def stub_rules(ops: Iterable[Op], *, made: Made | None = None) -> str:
     Args:
         ops: The ops.
         made: Stubs that were made for ops of the same program, all of a name or a part of them; the new ones are added.
+        condition: Returns what tells an op from others of its name that need another rule.
     """
     made = {} if made is None else made
-    by_dialect: dict[str, dict[str, list[Op]]] = {}
+    by_dialect: dict[str, dict[tuple[str, Condition], list[Op]]] = {}
     for op in ops:
-        by_dialect.setdefault(op.name.split(".", 1)[0], {}).setdefault(op.name, []).append(op)
+        by_dialect.setdefault(op.name.split(".", 1)[0], {}).setdefault((op.name, condition(op)), []).append(op)
     parts = [_HEADER]
     for namespace, members in by_dialect.items():
         dialect = _identifier(namespace)
         parts.append(f"\n{dialect} = sdy.Dialect({_quoted(namespace)})\n")
-        for name, same in members.items():
-            key = name, len(same)
+        for (name, told), same in members.items():
+            key = name, told, len(same)
             if key not in made:
-                made[key] = _stub(dialect, same)
+                made[key] = _stub(dialect, same, told)
             parts.append(made[key])
     return "".join(parts) + _FOOTER.format(dialects=", ".join(_identifier(name) for name in by_dialect))
 
 
-def _stub(dialect: str, ops: Sequence[Op]) -> str:
+def _stub(dialect: str, ops: Sequence[Op], told: Condition) -> str:
     name = _quoted(ops[0].name)
     if is_unmarked_terminator(ops[0]):
         return f"\n{dialect}.op({name}, traits=[sdy.IsTerminator])\n"
@@ -80,7 +91,15 @@ def _stub(dialect: str, ops: Sequence[Op]) -> str:
             comment = f"# Guessed from the types of {_types(ops[0])}; check which values are the same."
             return f"\n{comment}\n{dialect}.op({name}, data_flow={flow}, traits=[sdy.RecursiveMemoryEffects])\n"
         return f"\n# {ops[0].name} has regions: write its data flow, see sdy.ShardableDataFlowOpInterface.\n"
-    return _line(dialect, ops) or _function(dialect, ops)
+    return _line(dialect, ops, told) or _function(dialect, ops, told)
+
+
+def _when(told: Condition) -> str:
+    """Return the argument that says which ops of the name a definition is about."""
+    if not told:
+        return ""
+    items = ", ".join(f"{_quoted(name)}: {_quoted(value) if isinstance(value, str) else value}" for name, value in told)
+    return f", when={{{items}}}"
 
 
 def _quoted(name: str) -> str:
@@ -102,7 +121,7 @@ def _has_known_sizes(value: Value) -> bool:
     return not isinstance(value.type, TensorType) or value.type.is_static
 
 
-def _line(dialect: str, ops: Sequence[Op]) -> str:
+def _line(dialect: str, ops: Sequence[Op], told: Condition) -> str:
     """Return a stub with the rule as a text, "" where none fits all of the ops."""
     if not all(_has_known_sizes(value) for op in ops for value in (*op.operands, *op.results)):
         return ""
@@ -110,7 +129,7 @@ def _line(dialect: str, ops: Sequence[Op]) -> str:
     if not all(_fits(made, op) for op in _one_per_types(ops)):
         return ""
     comment = f"# Guessed from the sizes of {_types(ops[0])}; check every factor."
-    return f"\n{comment}\n{dialect}.op({_quoted(ops[0].name)}, rule={_written(made)})\n"
+    return f"\n{comment}\n{dialect}.op({_quoted(ops[0].name)}{_when(told)}, rule={_written(made)})\n"
 
 
 def _one_per_types(ops: Iterable[Op]) -> Iterable[Op]:
@@ -182,14 +201,14 @@ def _names() -> Iterator[str]:
     yield from (f"d{number}" for number in count())
 
 
-def _function(dialect: str, ops: Sequence[Op]) -> str:
+def _function(dialect: str, ops: Sequence[Op], told: Condition) -> str:
     """Return a stub with a function that makes the rules."""
     by_types: dict[tuple[str, ...], Op] = {}
     for op in ops:
         by_types.setdefault(tuple(str(value.type) for value in (*op.operands, *op.results)), op)
     lines = [
-        f"\n\n@{dialect}.op({_quoted(ops[0].name)})",
-        f"def {_identifier(ops[0].name.split('.', 1)[-1])}(op):",
+        f"\n\n@{dialect}.op({_quoted(ops[0].name)}{_when(told)})",
+        f"def {_identifier(_function_name(ops[0], told))}(op):",
         f'    """Guessed from the sizes of {_types(ops[0])}; check every factor."""',
     ]
     if len(by_types) == 1:
@@ -199,6 +218,10 @@ def _function(dialect: str, ops: Sequence[Op]) -> str:
         lines.append(f"    if types == {types!r}:")
         lines += _body(op, "        ")
     return "\n".join([*lines, "    return None", ""])
+
+
+def _function_name(op: Op, told: Condition) -> str:
+    return str(told[0][1]) if told else op.name.split(".", 1)[-1]
 
 
 def _body(op: Op, indent: str) -> list[str]:

@@ -11,10 +11,14 @@ from shardy_py.analysis.machine.toml import get_machine
 from shardy_py.analysis.sweep.compare import compare_schedules
 from shardy_py.analysis.sweep.comparison import Comparison
 from shardy_py.api.keywords import keywords
-from shardy_py.cli.cost import parse_axis_links
+from shardy_py.cli.against_jit import price_against_jit
+from shardy_py.cli.against_xla import TIMEOUT
+from shardy_py.cli.cost import HOST_PROFILE, parse_axis_links
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.origin import origin_of
+from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cli.sweep import default_jobs, joblib_backend, stoppable, sweep_progress
@@ -42,6 +46,7 @@ def run_compare(
     layout: str | None,
     store: str | None,
     backend: str | None,
+    against_jit: bool,
     dask_address: str | None,
     **session_options: Any,
 ) -> None:
@@ -78,6 +83,18 @@ def run_compare(
         write_atomically(save, comparison.best.schedule)
     if json_file != STDOUT:
         print_comparison(comparison, limit=limit, file=sys.stdout)
+    if against_jit:
+        _print_against_jit(program, comparison, known, {"axes": links, "layout": layout})
+
+
+def _print_against_jit(program: GivenProgram, comparison: Comparison, machine: Any, setting: dict[str, Any]) -> None:
+    """Print the best order beside the program of `jax.jit`: what both cost, and the first op that differs."""
+    schedule = comparison.best.parsed_schedule()
+    setting = {**setting, "profile": None if machine is not None else HOST_PROFILE}
+    here = program.open().evaluate(schedule, machine, **setting).cost
+    with progress_bar("") as show:
+        priced = price_against_jit(program, schedule, here, machine, setting, timeout=TIMEOUT, show=show)
+    echo_report(str(priced))
 
 
 def check_plot(plot: str | None) -> None:

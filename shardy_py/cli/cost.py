@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -13,8 +14,10 @@ from shardy_py.analysis.cost import Cost
 from shardy_py.analysis.local_cost import estimate_local
 from shardy_py.analysis.machine.toml import get_machine, machine_names
 from shardy_py.analysis.named_transfers import name_transfers
+from shardy_py.cli.against_jit import price_against_jit
 from shardy_py.cli.against_xla import xla_figures
 from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.lines import echo_report
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.schedule import schedule_argument
@@ -40,17 +43,18 @@ def run_cost(
     as_local: bool,
     ops: bool,
     against_xla: bool,
+    against_jit: bool,
     timeout: float,
     **session_options: Any,
 ) -> None:
     """Print what a program costs on a machine."""
     found = None if machine is None else get_machine(machine)
-    if found is None and not against_xla:
+    if found is None and not against_xla and not against_jit:
         message = "--machine is missing"
         raise OptionError(
             Diagnostic("no-machine", message, hint=f"give one of {', '.join(machine_names())}, or a file")
         )
-    if against_xla:
+    if against_xla or (against_jit and found is None):
         profile = profile or HOST_PROFILE
     links = parse_axis_links(axes)
     program = GivenProgram.of(**session_options)
@@ -68,6 +72,10 @@ def run_cost(
             click.echo(text)
         else:
             print_against_xla(compared, file=sys.stdout)
+    elif against_jit:
+        with progress_bar("") as show:
+            priced = price_against_jit(program, chosen, cost, found, setting, timeout=timeout, show=show)
+        echo_report(json.dumps(priced.to_json(), indent=2) if as_json else str(priced))
     elif as_json:
         click.echo(cost_json(cost, transfers=transfers, ops=ops, origin=origin_of(program), warnings=warnings))
     else:

@@ -10,7 +10,7 @@ import attrs
 import click
 
 from shardy_py.api.keywords import help_of
-from shardy_py.api.options import STRATEGIES, Options, ProgramOptions
+from shardy_py.api.options import LIKES, STRATEGIES, Options, ProgramInput, ProgramOptions
 from shardy_py.transforms.local.options import LocalOptions
 
 Command = Callable[..., Any]
@@ -158,6 +158,7 @@ def mesh_options(command: Command) -> Command:
 
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
     """Add the options that say which program is looked at, and how it is propagated."""
+    command = _add(command, option_of(ProgramInput, "like", type=click.Choice(LIKES)))
     names = ("dedup_functions_fully", "inline_calls", "keep_uneven_shardings")
     command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))
     return mesh_options(plugin_options(module_options(command)))

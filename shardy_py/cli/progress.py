@@ -11,6 +11,7 @@ from shardy_py.values import define
 
 STAGES = {
     "import": "Reading the module",
+    "convert": "Converting to HLO and back",
     "prepare": "Preparing",
     "compile": "Compiling",
     "solve": "Propagating",

@@ -9,7 +9,7 @@ import attrs
 
 from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.api.keywords import keywords
-from shardy_py.api.options import Options, ProgramInput, ProgramOptions
+from shardy_py.api.options import Like, Options, ProgramInput, ProgramOptions
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.cli.files import read_input
@@ -46,6 +46,7 @@ class GivenProgram:
         in_shardings: Iterable[str],
         out_shardings: Iterable[str],
         plugins: tuple[str, ...],
+        like: Like | None = None,
         **options: Any,
     ) -> GivenProgram:
         """Return the program of the options that `shardy_py.cli.options.program_options` adds.
@@ -61,6 +62,7 @@ class GivenProgram:
             None if mesh is None else parse_mesh_sizes(mesh),
             in_shardings=parse_in_shardings(in_shardings) or None,
             out_shardings=parse_out_shardings(out_shardings) or None,
+            like=like,
         )
         return cls(given, found, file)
 

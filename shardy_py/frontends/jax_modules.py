@@ -25,7 +25,22 @@ def is_function(source: object) -> bool:
 
 
 def module_of_stage(source: Any) -> Any:
-    """Return a native module of its own for an object of JAX.
+    """Return a native module of its own for an object of JAX; see `shared_module_of_stage`."""
+    module = shared_module_of_stage(source)
+    if _is_exported(source):
+        return module
+    return type(module).parse(bytecode_of(module), module.context)
+
+
+def bytecode_of(module: Any) -> bytes:
+    """Return a native module as bytecode."""
+    buffer = BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def shared_module_of_stage(source: Any) -> Any:
+    """Return the native module of an object of JAX, which is JAX's own.
 
     Raises:
         UnsupportedError: it is a function that still needs arguments, or was exported for several platforms or with
@@ -39,10 +54,7 @@ def module_of_stage(source: Any) -> Any:
         raise UnsupportedError(Diagnostic("arguments-needed", message, hint=_SAY_ARGUMENTS))
     if not hasattr(source, "compiler_ir"):
         source = _lower(source)
-    buffer = BytesIO()
-    module = source.compiler_ir("stablehlo")
-    module.operation.write_bytecode(buffer)
-    return type(module).parse(buffer.getvalue(), module.context)
+    return source.compiler_ir("stablehlo")
 
 
 def lower_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shardy_py.frontends.jax_modules import is_stage
+from shardy_py.frontends.jax_modules import bytecode_of, is_stage
 from shardy_py.frontends.mlir import MLIR, import_module, to_module
 from shardy_py.ir.frontend import Frontend
 from shardy_py.ir.graph import Program
@@ -36,6 +36,14 @@ class JaxFrontend(Frontend):
     def print_text(self, source: Any) -> str:
         """Return the module as text."""
         return MLIR.print_text(source)
+
+    def to_bytes(self, source: Any) -> bytes:
+        """Return the module as bytecode, which has the locations of its ops."""
+        return bytecode_of(to_module(source))
+
+    def from_bytes(self, data: bytes, *, name: str = "-") -> bytes:
+        """Return the bytecode, which the MLIR frontend accepts."""
+        return data
 
     def parse_text(self, text: str, *, name: str = "-") -> Any:
         """Return the module in a text."""

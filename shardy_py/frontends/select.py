@@ -14,6 +14,7 @@ from shardy_py.plugins import Registry
 _BUNDLED = {
     "program": "shardy_py.frontends.op_graphs:PROGRAM",
     "xdsl": "shardy_py.frontends.xdsl:XDSL",
+    "jit": "shardy_py.frontends.jit.modules:JIT",
     "hlo": "shardy_py.frontends.hlo:HLO",
     "jax": "shardy_py.frontends.jax_stages:JAX",
     "torch": "shardy_py.frontends.torch:TORCH",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph import Op, Program
 
-BUNDLED_NAMES = ("program", "xdsl", "hlo", "jax", "torch", "mlir")
+BUNDLED_NAMES = ("program", "xdsl", "jit", "hlo", "jax", "torch", "mlir")
 """The names of the frontends of this package, in the order in which they are asked; those of plugins have others."""
 
 

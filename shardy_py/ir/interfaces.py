@@ -236,10 +236,12 @@ class RuleOptions:
     Args:
         conservative: Leave out factors that could be sharded unevenly (upstream's conservative propagation).
         extended: Give rules to ops that the reference leaves without one although they obviously have one.
+        like_jit: Leave ops without a rule, also where `extended`, that come of XLA and that XLA leaves so.
     """
 
     conservative: bool = False
     extended: bool = False
+    like_jit: bool = False
 
 
 @frozen(eq=False)
@@ -285,6 +287,10 @@ class OpSemantics(Protocol):
 
     def sums_collectives(self, name: str) -> bool:
         """Return whether explicit collectives of the ops of a name are sums, however these reduce."""
+        ...
+
+    def told_apart_by(self, name: str) -> str:
+        """Return the attribute whose values tell kinds of the ops of a name apart, or ""."""
         ...
 
     def get_facts(self, op: Op) -> OpFacts:

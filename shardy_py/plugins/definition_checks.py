@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from shardy_py.errors import did_you_mean
@@ -102,6 +103,22 @@ def check_contextual(given: Any, *, op: str) -> None:
         message = f"contextual is {shown(given)}, not True or False, nor a function of the op"
         raise refuse("invalid-definition", message, op, hint="contextual=True")
     check_callable(given, op=op, code="invalid-definition", what="contextual", arguments=("op",))
+
+
+def as_condition(given: Any) -> Mapping[str, Any]:
+    """Return the values of attributes that a definition is about, by their names in order.
+
+    Raises:
+        PluginError: they are not a mapping from names of attributes to texts, numbers or booleans.
+    """
+    hint = 'for example when={"call_target_name": "rms_norm"}'
+    if not isinstance(given, Mapping):
+        raise refuse("invalid-condition", f"when is {shown(given)}, not a mapping", "", hint=hint)
+    for name, value in given.items():
+        if not isinstance(name, str) or not name.strip() or not isinstance(value, (str, bool, int)):
+            message = f"when has {shown(name)}: {shown(value)}, not the name of an attribute with a text or a number"
+            raise refuse("invalid-condition", message, "", hint=hint)
+    return MappingProxyType(dict(sorted(given.items())))
 
 
 def check_attribute_name(given: Any, *, op: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attrs import field
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]
 _NONE = ()
+_ALWAYS: Mapping[str, Any] = MappingProxyType({})
 _KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial")
 
 
@@ -94,6 +96,8 @@ class Dialect:
         combiner: Combiner | CombinerOf = Combiner.ADD,
         initial_of: InitialOf | None = None,
         sums_collectives: bool = False,
+        when: Mapping[str, Any] = _ALWAYS,
+        told_apart_by: str = "",
     ) -> OpDefinition:
         """Define an op; also a decorator over its rule function.
 
@@ -125,6 +129,10 @@ class Dialect:
             combiner: The combiner of the op's reductions, where the rule gives none.
             initial_of: Gives the initial operands of the reductions, where the rule gives none.
             sums_collectives: Whether explicit collectives of the op are sums all the same.
+            when: The values of attributes of the ops that the definition is about, such as
+                ``{"call_target_name": "rms_norm"}``; it may stand beside one for all ops of the name, also that of
+                another plugin, which goes on to give what it does not.
+            told_apart_by: The attribute whose values tell kinds of the op apart that need rules of their own.
 
         Returns:
             The definition.
@@ -161,6 +169,8 @@ class Dialect:
                 combiner=combiner,
                 initial_of=initial_of,
                 sums_collectives=sums_collectives,
+                when=when,
+                told_apart_by=told_apart_by,
                 register=self.replace,
             )
         )
@@ -172,12 +182,12 @@ class Dialect:
             PluginError: the dialect defines the op already, or it is no definition.
         """
         self._check(definition)
-        first = self._definitions.get(definition.name)
+        first = self._definitions.get(definition.key)
         if first is not None:
             hint = _other_place(first.place, definition.place)
             message = f"dialect {self.name!r} defines the op twice"
             raise refuse("duplicate-op", message, definition.name, hint=hint)
-        self._definitions[definition.name] = definition
+        self._definitions[definition.key] = definition
         return definition
 
     def replace(self, definition: OpDefinition) -> OpDefinition:
@@ -187,10 +197,10 @@ class Dialect:
             PluginError: the dialect does not define the op, or it is no definition.
         """
         self._check(definition)
-        if definition.name not in self._definitions:
-            hint = did_you_mean(definition.name, self._definitions)
+        if definition.key not in self._definitions:
+            hint = did_you_mean(definition.key, self._definitions)
             raise refuse("unknown-op", f"dialect {self.name!r} does not define the op", definition.name, hint=hint)
-        self._definitions[definition.name] = definition
+        self._definitions[definition.key] = definition
         return definition
 
     @property

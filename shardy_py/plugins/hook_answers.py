@@ -160,9 +160,9 @@ def check_own_clashes(candidate: Candidate, dialects: Iterable[Dialect]) -> None
     """
     first: dict[str, OpDefinition] = {}
     for definition in (item for dialect in dialects for item in dialect.definitions):
-        other = first.setdefault(definition.name, definition)
+        other = first.setdefault(definition.key, definition)
         if other is not definition and not definition.is_glob:
-            reason = f"it defines the op {definition.name!r} in two dialects"
+            reason = f"it defines the op {definition.key!r} in two dialects"
             hint = f"leave out one; the other is at {shorten_place(other.place)}"
             raise PluginError(evolve(broken(candidate, reason, hint=hint), location=shorten_place(definition.place)))
 

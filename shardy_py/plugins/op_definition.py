@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, fields
@@ -19,6 +20,7 @@ from shardy_py.ir.interfaces import (
 )
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.definition_checks import (
+    as_condition,
     as_traits,
     check_attribute_name,
     check_contextual,
@@ -102,6 +104,11 @@ def _check_parts(definition: OpDefinition, names: Iterable[str]) -> None:
 def _check_together(definition: OpDefinition) -> None:
     """Check that the parts of a definition go with its name and with each other."""
     name = definition.name
+    if definition.is_glob and definition.when:
+        raise refuse("invalid-glob", "a name with wildcards cannot depend on attributes", name, hint="leave out when")
+    if definition.when and (definition.data_flow is not None or definition.mesh_reference is not None):
+        message = "data flow and mesh references are those of all ops of a name"
+        raise refuse("invalid-condition", message, name, hint="leave out when, or give a rule")
     if definition.is_glob:
         given = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
         if given:
@@ -154,6 +161,9 @@ class OpDefinition:
         combiner: The combiner of the op's reductions, where the rule gives none.
         initial_of: Gives the numbers of the initial operands of the reductions, where the rule gives none.
         sums_collectives: Whether explicit collectives of the op are sums all the same, as the reference has them.
+        when: The values of attributes of the ops that this definition is about, such as the target of a custom call;
+            by default it is about all ops of the name. What it does not give, the definition for all of them does.
+        told_apart_by: The attribute whose values tell kinds of the op apart that need rules of their own, or "".
     """
 
     name: str = field(validator=_check_name)
@@ -174,10 +184,25 @@ class OpDefinition:
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
     initial_of: InitialOf | None = field(default=None, kw_only=True)
     sums_collectives: bool = field(default=False, kw_only=True)
+    when: Mapping[str, Any] = field(default=MappingProxyType({}), kw_only=True, converter=as_condition)
+    told_apart_by: str = field(default="", kw_only=True)
     _register: Callable[[OpDefinition], object] | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         _check_definition(self)
+
+    @property
+    def key(self) -> str:
+        """The name, with the values of attributes that the definition is about."""
+        return (
+            f"{self.name}{{{', '.join(f'{name} = {value!r}' for name, value in self.when.items())}}}"
+            if self.when
+            else self.name
+        )
+
+    def is_about(self, op: Op) -> bool:
+        """Return whether an op of the name has the attributes that the definition is about."""
+        return all(op.attributes.get(name) == value for name, value in self.when.items())
 
     @property
     def is_glob(self) -> bool:

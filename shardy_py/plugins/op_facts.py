@@ -70,6 +70,8 @@ def make_facts_of(
         key: Hashable
         name, attributes, operands = op.name, op.attributes, op.operands
         resolved = all_resolved[name]
+        if resolved.variants:
+            resolved = resolved.variant_of(op)
         attributes_key = shared_key(attributes)
         if resolved.is_plain and attributes_key is not None and not rules:
             # This is nearly every op; the rest of the function does the same with more questions.

@@ -159,7 +159,7 @@ class Registry:
             PluginError: an op, a pass or a frontend is defined more than once; all are named, each with its owners.
         """
         owned = tuple(owned)
-        definitions = [(owner, item.name, item) for owner, dialect in owned for item in dialect.definitions]
+        definitions = [(owner, item.key, item) for owner, dialect in owned for item in dialect.definitions]
         classes = [(owner, class_.name, class_) for owner, class_ in passes]
         by_name, op_clashes = first_of_each(definitions, clash)
         by_pass, pass_clashes = first_of_each(classes, pass_clash)
@@ -252,7 +252,7 @@ class Registry:
         found = self._completed.get(other._token)
         if found is None:
             more = [item for item in other.definitions if item.name.partition(".")[0] in dialects]
-            by_name = {item.name: item for item in (*more, *self.definitions)}
+            by_name = {item.key: item for item in (*more, *self.definitions)}
             owners = {name: other.owners.get(name, "") for name in by_name} | dict(self.owners)
             definitions = tuple(by_name[name] for name in sorted(by_name))
             found = self._completed[other._token] = evolve(self, definitions=definitions, owners=owners)
@@ -290,7 +290,7 @@ class Registry:
     @property
     def ops(self) -> tuple[str, ...]:
         """The names of all defined ops, sorted; without globs."""
-        return tuple(item.name for item in self.definitions if not item.is_glob)
+        return tuple(dict.fromkeys(item.name for item in self.definitions if not item.is_glob))
 
     def find(self, name: str) -> OpDefinition | None:
         """Return the definition of an op name, or None."""
@@ -298,7 +298,7 @@ class Registry:
 
     def get_traits(self, op: Op) -> frozenset[Trait]:
         """Return all traits of an op: of its name, of matching globs, and of predicates."""
-        resolved = self._resolved[op.name]
+        resolved = self._resolved.of(op)
         return resolved.traits_of(op) if resolved.predicates else resolved.traits
 
     def has_trait(self, op: Op, trait: Trait) -> bool:
@@ -307,7 +307,7 @@ class Registry:
 
     def get_data_flow(self, op: Op) -> ShardableDataFlowOpInterface | None:
         """Return the data flow of an op, or None."""
-        return self._resolved[op.name].data_flow
+        return self._resolved.of(op).data_flow
 
     def traits_of_name(self, name: str) -> frozenset[Trait] | None:
         """Return the traits that all ops of a name have; None where a predicate may give more."""
@@ -344,7 +344,7 @@ class Registry:
 
     def get_sharding_attribute(self, op: Op) -> str:
         """Return the attribute that holds the sharding of the op's results."""
-        return self._resolved[op.name].sharding_attribute
+        return self._resolved.of(op).sharding_attribute
 
     def names_with_sharding_attribute(self, names: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
         """Return the op names whose ops hold the shardings of their results in one of some attributes."""
@@ -352,11 +352,11 @@ class Registry:
 
     def get_mesh_reference(self, op: Op) -> MeshReferenceOpInterface | None:
         """Return the accessor of the mesh that an op refers to besides its shardings, or None."""
-        return self._resolved[op.name].mesh_reference
+        return self._resolved.of(op).mesh_reference
 
     def get_cost(self, op: Op) -> CostOpInterface | None:
         """Return the cost of an op, or None."""
-        return self._resolved[op.name].cost
+        return self._resolved.of(op).cost
 
     def get_indexing(self, op: Op) -> OpIndexing | None:
         """Return the indexing maps of an op in both directions, or None where they are not known.
@@ -366,7 +366,7 @@ class Registry:
         Raises:
             PluginError: the plugin's function fails, or its maps do not fit the op.
         """
-        indexing = self._resolved[op.name].indexing
+        indexing = self._resolved.of(op).indexing
         if indexing is not None:
             return indexing(op)
         if not self.has_trait(op, Elementwise):
@@ -377,11 +377,11 @@ class Registry:
 
     def get_emission(self, op: Op) -> EmissionOf | None:
         """Return the scalar body of an op, or None where it is not known."""
-        return self._resolved[op.name].emission
+        return self._resolved.of(op).emission
 
     def get_local(self, op: Op) -> Localize | None:
         """Return the local form of an op, or None where it follows from its rule and its types."""
-        found = self._resolved[op.name]
+        found = self._resolved.of(op)
         return None if found.local_applies is not None and not found.local_applies(op) else found.local
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
@@ -404,11 +404,16 @@ class Registry:
         """
         from shardy_py.plugins.op_reductions import reductions_of
 
-        return reductions_of(op, self.get_sharding_rule(op), self._resolved[op.name])
+        return reductions_of(op, self.get_sharding_rule(op), self._resolved.of(op))
 
     def sums_collectives(self, name: str) -> bool:
         """Return whether explicit collectives of the ops of a name are sums, however these reduce."""
         return self._resolved[name].sums_collectives
+
+    def told_apart_by(self, name: str) -> str:
+        """Return the attribute whose values tell kinds of the ops of a name apart, or ""."""
+        definition = self.find(name)
+        return "" if definition is None else definition.told_apart_by
 
     def get_facts(self, op: Op) -> OpFacts:
         """Return traits and rule of an op; see `get_sharding_rule`.

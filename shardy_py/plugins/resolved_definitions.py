@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.errors import RuleError, ShardyError
 from shardy_py.ir.graph import Op
@@ -60,6 +60,7 @@ class ResolvedDefinition:
     Args:
         owner: The words that name the plugin in errors.
         place: The line of the definition, or "".
+        variants: The definitions that are about some of the ops only, with what holds for these.
     """
 
     traits: frozenset[Trait] = frozenset()
@@ -83,6 +84,7 @@ class ResolvedDefinition:
     owner: str = "an unknown owner"
     place: str = ""
     counts_padding: Callable[[Op], str] | None = None
+    variants: tuple[tuple[OpDefinition, ResolvedDefinition], ...] = ()
     facts: OpFacts = field(init=False)
     rule_guard: Guard = field(init=False)
     is_plain: bool = field(init=False)
@@ -93,6 +95,10 @@ class ResolvedDefinition:
         object.__setattr__(self, "is_plain", is_plain)
         guard = Guard(self.rule, "the rule function", self.owner, RuleError, "rule-failed", self.place)
         object.__setattr__(self, "rule_guard", guard)
+
+    def variant_of(self, op: Op) -> ResolvedDefinition:
+        """Return what holds for an op: of the variants that are about it, the one with most conditions."""
+        return next((found for definition, found in self.variants if definition.is_about(op)), self)
 
     def traits_of(self, op: Op) -> frozenset[Trait]:
         """Return the traits of an op: of its name, of matching globs, and of predicates."""
@@ -117,7 +123,12 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         self, definitions: Iterable[OpDefinition], owners: Mapping[str, str], tolerated: frozenset[str]
     ) -> None:
         super().__init__()
-        self.definitions = {item.name: item for item in definitions}
+        found = list(definitions)
+        self.definitions = {item.name: item for item in found if not item.when}
+        self._variants: dict[str, list[OpDefinition]] = {}
+        for item in found:
+            if item.when:
+                self._variants.setdefault(item.name, []).append(item)
         self._globs = [item for item in self.definitions.values() if item.is_glob]
         self._owners = owners
         self._tolerated = tolerated
@@ -129,7 +140,39 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         found = self[name] = self._resolve(name)
         return found
 
+    def of(self, op: Op) -> ResolvedDefinition:
+        """Return what holds for an op."""
+        found = self[op.name]
+        return found.variant_of(op) if found.variants else found
+
     def _resolve(self, name: str) -> ResolvedDefinition:
+        base = self._resolve_all(name)
+        variants = sorted(self._variants.get(name, ()), key=lambda item: (-len(item.when), item.key))
+        if not variants:
+            return base
+        told = tuple(
+            (lambda op, item=item: item.traits if item.is_about(op) else ()) for item in variants if item.traits
+        )
+        # Whoever asks for the traits of a name gets to know that they depend on the op.
+        base = evolve(base, predicates=(*base.predicates, *told))
+        return evolve(base, variants=tuple((item, self._variant(base, item)) for item in variants))
+
+    def _variant(self, base: ResolvedDefinition, own: OpDefinition) -> ResolvedDefinition:
+        """Return what holds for the ops that a definition is about: what it gives, and for the rest that of all."""
+        found = self._resolve_one(own, base.traits | own.traits, base.predicates)
+        inherited = {
+            name: getattr(base, name)
+            for name in ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local", "local_applies")
+            if getattr(own, name, None) is None and not (name == "local_applies" and own.local is not None)
+        }
+        if own.rule is None and found.rule is None:
+            inherited |= {
+                name: getattr(base, name)
+                for name in ("rule", "takes_options", "contextual", "context_of", "any_sizes", "owner", "place")
+            }
+        return evolve(found, **inherited)
+
+    def _resolve_all(self, name: str) -> ResolvedDefinition:
         globs = [item for item in self._globs if _touches(item.name, name)]
         own = self.definitions.get(name)
         matching = ([own] if own else []) + globs
@@ -137,7 +180,13 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         predicates = tuple(self._guarded_predicate(item, name) for item in matching if item.traits_of)
         if own is None:
             return ResolvedDefinition(traits, predicates)
-        owner, place = self._owner(name), own.place
+        return self._resolve_one(own, traits, predicates)
+
+    def _resolve_one(
+        self, own: OpDefinition, traits: frozenset[Trait], predicates: tuple[TraitsOf, ...]
+    ) -> ResolvedDefinition:
+        """Return a definition with its functions behind the guard, and the traits of its ops."""
+        owner, place = self._owner(own.key), own.place
         rule = getattr(own.rule, "get_sharding_rule", own.rule)
         indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
         body = _shared_body(own.emission, indexing)

@@ -47,7 +47,7 @@ def check(program: JaxProgram, *, inline: bool = False) -> float:
         **more,
     )
     run = sdy.propagate(jitted.lower(*program.arguments)).to_jax()
-    found = run(*jax.tree.leaves(program.arguments))
+    found = jax.tree.leaves(run(*jax.tree.leaves(program.arguments)))
     wanted = jax.tree.leaves(jax.jit(program.function)(*program.arguments))
     assert len(found) == len(wanted)
     assert [array.dtype for array in found] == [array.dtype for array in wanted]

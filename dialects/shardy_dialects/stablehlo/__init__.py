@@ -77,7 +77,7 @@ def mhlo_dialect() -> Dialect:
     """Return the definitions of the ops that remain of MHLO in modules made from HLO."""
     dialect = Dialect("mhlo")
     mhlo.register(dialect)
-    _complete(dialect, indexing.describe, emission.describe)
+    _complete(dialect, costs.describe, indexing.describe, emission.describe, local.describe)
     return dialect
 
 

@@ -194,4 +194,5 @@ def register(dialect: Dialect) -> None:
         traits=(),
         traits_of=custom_call_traits,
         contextual=_makes_random_state,
+        told_apart_by="call_target_name",
     )

@@ -27,15 +27,19 @@ class StaticRule:
         function: The rule, a function of the op.
         of_options: The rule as a function of the op and the options; one of the two is given.
         extended: Whether the reference has no rule for the op, so that there is one under an option only.
+        never_like_jit: Whether there is none even then in a program that is propagated like `jax.jit`.
     """
 
     function: RuleFunction | None = None
     of_options: RuleFunctionOfOptions | None = field(default=None, kw_only=True)
     extended: bool = field(default=False, kw_only=True)
+    never_like_jit: bool = field(default=False, kw_only=True)
 
     def __call__(self, op: Op, options: RuleOptions) -> OpShardingRule | None:
         """Return the rule, or None for an op with dynamic shapes or, without the option, of an extended rule."""
         if self.extended and not options.extended:
+            return None
+        if self.never_like_jit and options.like_jit:
             return None
         if not has_static_shapes(op):
             return None
@@ -60,12 +64,14 @@ def define(
     *,
     of_options: RuleFunctionOfOptions | None = None,
     extended: bool = False,
+    never_like_jit: bool = False,
     traits: Iterable[Trait] = (Pure,),
     traits_of: TraitsOf | None = None,
     contextual: bool | ContextOf = False,
     any_sizes: bool = False,
     combiner: Combiner | CombinerOf = Combiner.ADD,
     initial_of: InitialOf | None = None,
+    told_apart_by: str = "",
 ) -> None:
     """Define ops that share a rule and traits.
 
@@ -75,6 +81,7 @@ def define(
         rule: The rule, a function of the op.
         of_options: The rule as a function of the op and the options.
         extended: Whether the rule is given under the option ``extended`` only.
+        never_like_jit: Whether the rule is not given in programs that are propagated like `jax.jit`.
         traits: The traits; most ops have no side effects.
         traits_of: Traits that depend on the op.
         contextual: Whether the rule looks at producers, users or regions, or a function of what it finds there.
@@ -82,9 +89,12 @@ def define(
         combiner: The combiner of reductions. The reference's rules and collectives know sums only, so it is given
             beside the rule.
         initial_of: Gives the initial operands of reductions.
+        told_apart_by: The attribute whose values tell kinds of the ops apart that need rules of their own.
     """
     has_rule = rule is not None or of_options is not None
-    static_rule = StaticRule(rule, of_options=of_options, extended=extended) if has_rule else None
+    static_rule = (
+        StaticRule(rule, of_options=of_options, extended=extended, never_like_jit=never_like_jit) if has_rule else None
+    )
     for name in (names,) if isinstance(names, str) else names:
         dialect.op(
             name,
@@ -96,6 +106,7 @@ def define(
             combiner=combiner,
             initial_of=initial_of,
             sums_collectives=True,
+            told_apart_by=told_apart_by,
         )
 
 

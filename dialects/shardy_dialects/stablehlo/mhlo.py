@@ -1,4 +1,7 @@
-"""The ops that remain of MHLO in modules made from HLO."""
+"""The ops that remain of MHLO in modules made from HLO.
+
+XLA brings rules for some of them of its own (``sdy/…/extensions/mhlo_extensions.cc``); `mhlo.erf` has none.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from shardy_py.ir.graph import Op
 from shardy_py.plugins import Bitcast, Dialect, Elementwise, Pure
 from shardy_py.rules.reshape import reshape_rule
 from shardy_py.sharding import OpShardingRule
-from shardy_py.sharding.rule_builder import pointwise_rule
+from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
 
 def bitcast_rule(op: Op) -> OpShardingRule | None:
@@ -18,8 +22,30 @@ def bitcast_rule(op: Op) -> OpShardingRule | None:
     return reshape_rule(op) if is_reshape else None
 
 
+def top_k_rule(op: Op) -> OpShardingRule | None:
+    """Pass the batch through, and replicate the last dimension, along which nothing propagates.
+
+    The dimension has the size of the operand, whether or not the results have less of it.
+    """
+    if len(op.operands) != 1 or len(op.results) != 2:
+        return None
+    shape = tensor_shape(op.operands[0])
+    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-1])
+    last = len(shape) - 1
+    builder.add_factor([last], [last, last], shape[last], kind=FactorKind.NEED_REPLICATION, blocked=True)
+    return builder.build()
+
+
 def register(dialect: Dialect) -> None:
     """Define the ops."""
-    define(dialect, "mhlo.erf", pointwise_rule, extended=True, traits=elementwise.ELEMENTWISE_TRAITS)
-    define(dialect, "mhlo.copy", pointwise_rule, extended=True, traits=(Pure, Elementwise))
+    define(
+        dialect,
+        "mhlo.erf",
+        pointwise_rule,
+        extended=True,
+        never_like_jit=True,
+        traits=elementwise.ELEMENTWISE_TRAITS,
+    )
+    define(dialect, "mhlo.copy", pointwise_rule, traits=(Pure, Elementwise))
+    define(dialect, "mhlo.topk", top_k_rule, traits=(Pure,))
     define(dialect, "mhlo.bitcast", bitcast_rule, extended=True, traits=(Pure, Bitcast))

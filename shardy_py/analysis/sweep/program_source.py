@@ -13,8 +13,8 @@ from shardy_py.api.check_plugins import check_given
 from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
-from shardy_py.api.run_input import give_shardings, read_input
-from shardy_py.frontends.select import find_frontend, frontend_of, named_frontend
+from shardy_py.api.run_input import RunInput, give_shardings, read_input, resolve_like
+from shardy_py.frontends.select import bundled_frontend, find_frontend, frontend_of, named_frontend
 from shardy_py.ir.graph import Program
 from shardy_py.ir.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
@@ -104,12 +104,13 @@ class ProgramSource:
         # The shardings of a program that was built are in its table only; reading it copies it.
         built = module if isinstance(module, Program) else None
         has_args = given.args is not None or given.kwargs is not None
-        data = b"" if built is not None or has_args else frontend.to_bytes(module)
-        if built is not None or any(item is not None for item in astuple(given, recurse=False)[1:]):
-            source = module if built is not None or has_args else frontend.from_bytes(data)
-            program = _with_shardings(evolve(given, module=source), registry)
-            frontend = frontend_of(program)
-            data = frontend.to_bytes(frontend.write_back(program))
+        like = "passes" if has_args else resolve_like(given.like, module, frontend)
+        is_read = built is not None or has_args or like == "jit"
+        data = b"" if is_read else frontend.to_bytes(module)
+        if is_read or any(item is not None for item in astuple(given, recurse=False)[1:]):
+            read = _with_shardings(evolve(given, module=module if is_read else frontend.from_bytes(data)), registry)
+            frontend = bundled_frontend("jit") if read.like == "jit" else frontend_of(read.program)
+            data = frontend.to_bytes(frontend.write_back(read.program))
         return cls(zlib.compress(data), frontend.name, options)
 
     @property
@@ -167,9 +168,9 @@ def _code_of(module: ModuleType | None) -> object:
     return {name: digest_file(file) for name, file in sorted(imported.files.items())}, imported.versions
 
 
-def _with_shardings(given: ProgramInput, registry: Registry) -> Program:
-    """Return a program with the mesh and the shardings of the caller written into it."""
+def _with_shardings(given: ProgramInput, registry: Registry) -> RunInput:
+    """Return the input of a run with the mesh and the shardings of the caller written into its program."""
     read = read_input(given, registry)
     give_shardings(read, given)
     store_shardings(read.program, read.registry)
-    return read.program
+    return read

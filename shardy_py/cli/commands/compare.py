@@ -29,6 +29,7 @@ from shardy_py.cli.options import MEASURES, sweep_options
 @click.option("--json", "json_file", metavar="OUT", type=click.Path(), help="Write all rows as JSON; - for stdout.")
 @click.option("--plot", metavar="OUT", type=click.Path(), help="Draw a picture, .png or .svg.")
 @click.option("--save", metavar="OUT", type=click.Path(), help="Write the best schedule as a TOML file.")
+@click.option("--against-jit", is_flag=True, help="Compile as jax.jit does; print how the best schedule differs.")
 @sweep_options
 @needs_option("--random", "random", "seed")
 @needs(

@@ -24,6 +24,7 @@ from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_
 @click.option("--local", "as_local", is_flag=True, help="Count the ops and collectives of the local program.")
 @click.option("--ops", is_flag=True, help="With --json, list every op and every line of the source.")
 @click.option("--against-xla", is_flag=True, help="Compile for host devices; print estimates beside XLA's figures.")
+@click.option("--against-jit", is_flag=True, help="Compile as jax.jit does; print what is different.")
 @click.option("--timeout", default=600.0, show_default=True, type=AMOUNT, help="Seconds that XLA may take.")
 @session_options
 @needs_option("--json", "as_json", "transfers", "ops")

@@ -21,6 +21,7 @@ __all__ = ["HloFrontend", "HloModule", "import_hlo"]
 
 _SUFFIXES = (".hlo", ".hlo.txt")
 _TEXT = re.compile(r"(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+HloModule\s", re.DOTALL)
+_HEAD = re.compile(r"^\s*HloModule\s.*", re.MULTILINE)
 _PARTITIONS = re.compile(r"\bnum_partitions=(\d+)")
 _BYTES = re.compile(_TEXT.pattern.encode(), re.DOTALL)
 
@@ -100,6 +101,23 @@ class HloFrontend(Frontend):
 
         return load(source, name, isolated=True)
 
+    def serialize(self, source: Any) -> bytes:
+        """Return the module as XLA serializes it.
+
+        Raises:
+            ParseError: the text cannot be read, or is not valid HLO.
+            UnsupportedError: the module is that of one device already, or jaxlib is missing.
+        """
+        from shardy_py.frontends.hlo.load import serialize
+        from shardy_py.frontends.sources import source_text
+
+        name = self.source_name(source) or "-"
+        if isinstance(source, HloModule):
+            source = source.text
+        text, name = source_text(source.decode(errors="replace") if isinstance(source, bytes) else source, name)
+        _refuse_partitioned(text, name)
+        return serialize(text, name)
+
     def write_back(self, program: Program) -> Any:
         """Return the StableHLO module."""
         return MLIR.write_back(program)
@@ -136,7 +154,8 @@ def _refuse_partitioned(text: str, name: str) -> None:
     Raises:
         UnsupportedError: it is scheduled, and for several devices.
     """
-    head = text.partition("\n")[0]
+    line = _HEAD.search(text)
+    head = line[0] if line else ""
     count = _PARTITIONS.search(head)
     if "is_scheduled=true" in head and count is not None and int(count[1]) > 1:
         message = f"the module is what each of {count[1]} devices runs: the compiler has partitioned it"

@@ -56,6 +56,20 @@ def load(source: str | Path, name: str, *, isolated: bool = False) -> HloModule:
     )
 
 
+def serialize(source: str | Path, name: str) -> bytes:
+    """Return HLO text as XLA serializes modules (``HloModuleProto``).
+
+    Raises:
+        ParseError: the text cannot be read, or is not valid HLO.
+    """
+    text, name = source_text(source, name)
+    _check_shapes(text, name)
+    answer = PARSER.ask("parse", text.encode(), name)
+    if "error" in answer:
+        raise _refused(answer["error"], name)
+    return base64.b64decode(answer["module"])
+
+
 def _normal_form(code: bytes, name: str) -> bytes:
     """Return a StableHLO module without tuples where they can go, and marked if it keeps Shardy's texts."""
     program = import_module(parse_module(code, name=name))

@@ -29,10 +29,15 @@ class ParserProcess:
         self._child: Child | None = None
 
     def convert(self, text: str, name: str) -> dict[str, str]:
+        """Return the answer of the worker to HLO text; see `ask`."""
+        return self.ask("convert", text.encode(), name)
+
+    def ask(self, what: str, data: bytes, name: str) -> dict[str, str]:
         """Return the answer of the worker: a module, or XLA's error.
 
         Args:
-            text: The module.
+            what: What it does; see `worker.py`.
+            data: The module.
             name: What locations call it.
 
         Raises:
@@ -41,7 +46,7 @@ class ParserProcess:
         """
         with self._lock:
             try:
-                answer: dict[str, str] = json.loads(self._ask(text.encode()))
+                answer: dict[str, str] = json.loads(self._ask(f"{what}\n".encode() + data))
                 return answer
             except ChildTimeout:
                 message = f"XLA's parser did not end within {SECONDS:g} seconds"

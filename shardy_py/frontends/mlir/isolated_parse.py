@@ -25,10 +25,12 @@ class ParsedModule:
     Args:
         content: The module, as MLIR wrote it: bytecode, or text where it has strings that are no UTF-8.
         name: What locations call its source.
+        is_export: Whether it was a serialized ``Exported`` of JAX.
     """
 
     content: bytes = field(repr=False)
     name: str = "-"
+    is_export: bool = False
 
 
 def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModule:
@@ -47,4 +49,8 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
 
     data, name = source_bytes(source, name)
     reader = Reader(WORKER, "MLIR's parser", "module", SECONDS)
-    return ParsedModule(read_isolated(reader, data, name), name)
+    content = read_isolated(reader, data, name)
+    # Not at the top, as JAX's modules need the bindings.
+    from shardy_py.frontends.jax_modules import is_serialized_export
+
+    return ParsedModule(content, name, is_serialized_export(data))

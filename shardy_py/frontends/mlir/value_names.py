@@ -38,10 +38,10 @@ def argument_names(function: Op) -> Sequence[str]:
     arguments = entry_arguments(function)
     if not arguments or function.handle is None:
         return ()
-    return [_location_name(native.location) for native in function.handle.native.regions[0].blocks[0].arguments]
+    return [location_name(native.location) for native in function.handle.native.regions[0].blocks[0].arguments]
 
 
-def _location_name(location: ir.Location) -> str:
+def location_name(location: ir.Location) -> str:
     """Return the name of a location that has one and is no place in a file, else ""."""
     found = _NAME.fullmatch(str(location))
     return (unescape(found[1]) or "") if found else ""

@@ -20,7 +20,7 @@ def extend(program: Program, registry: Registry) -> Registry:
     """
     if _SPACE in registry.local_ops:
         registry = evolve(registry, local_ops={_SPACE: registry.local_ops[_SPACE]})
-    known = {item.name: item for item in registry.definitions}
+    known = {item.key: item for item in registry.definitions}
     pointwise = {op.name for op in all_ops(program) if op.attributes.get(POINTWISE)}
     added = {
         name: OpDefinition(name, traits=frozenset((Elementwise, Pure)), rule=broadcast)

@@ -45,7 +45,7 @@ def extend(program: Program, registry: Registry) -> Registry:
 
     The definition of a plugin comes first; a class fills in what it leaves open.
     """
-    definitions = {item.name: item for item in registry.definitions}
+    definitions = {item.key: item for item in registry.definitions}
     owners = dict(registry.owners)
     for name, class_ in sorted(program.origin.classes.items()):
         known = definitions.get(name)

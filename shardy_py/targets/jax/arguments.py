@@ -118,7 +118,9 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     if isinstance(array, jax.Array) and array.is_deleted():
         message = f"argument {number} is an array that was deleted, or donated to a call before"
         raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
-    if is_donated and not (isinstance(array, jax.Array) and array.sharding == sharding):
+    if isinstance(array, jax.Array) and array.sharding.is_equivalent_to(sharding, array.ndim):
+        return array
+    if is_donated:
         # On host devices JAX would share the memory of the given array.
         array = numpy.array(array)
     return jax.device_put(array, sharding)

@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError, require_library
+from shardy_py.frontends.jax_signature import JaxSignature
 from shardy_py.ir.graph import Op, Program, Value
 from shardy_py.ir.interfaces import OpSemantics
 from shardy_py.targets.jax.arguments import array_types, refuse_index
@@ -16,7 +17,7 @@ from shardy_py.targets.jax.executable import compile_bytecode
 from shardy_py.targets.jax.form import for_xla
 from shardy_py.targets.jax.form.donate_arguments import donated_arguments
 from shardy_py.targets.jax.kernels import register_kernels
-from shardy_py.targets.jax.named_shardings import to_named_sharding
+from shardy_py.targets.jax.named_shardings import memory_kinds, to_named_sharding
 from shardy_py.targets.jax.probe import probe
 from shardy_py.targets.jax.unsupported_programs import refuse_what_cannot_run
 
@@ -28,6 +29,7 @@ def to_jax(
     devices: Sequence[Any] | None = None,
     leave_open: bool = False,
     name: str = "-",
+    signature: JaxSignature | None = None,
 ) -> CompiledModule:
     """Compile a propagated module through XLA, for the devices of JAX.
 
@@ -38,6 +40,7 @@ def to_jax(
         devices: The devices, at least as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
         leave_open: Whether values without a sharding are left to XLA's own propagation.
         name: What locations call a source without a name of its own.
+        signature: The trees of arguments and results of a function of JAX, and the functions that it calls back.
 
     Raises:
         UnsupportedError: no function named main, meshes over different devices, an argument or result that no array
@@ -48,7 +51,8 @@ def to_jax(
     register_kernels()
     program = for_xla(module, semantics=semantics, leave_open=leave_open, name=name)
     main = _main(program)
-    refuse_what_cannot_run(program)
+    callbacks = () if signature is None else signature.host_callbacks
+    refuse_what_cannot_run(program, callbacks=len(callbacks))
     arguments, results = main.regions[0].blocks[0].arguments, main.function_results
     refuse_index(arguments, "argument")
     refuse_index(results, "result")
@@ -56,16 +60,19 @@ def to_jax(
     meshes = program.meshes
     chosen = choose_devices(device_count(meshes.values()), devices, meshes)
 
-    def placed(values: Sequence[Value]) -> tuple[Any, ...]:
+    def placed(values: Sequence[Value], attributes: str) -> tuple[Any, ...]:
         found = [program.shardings.get(value.id) for value in values]
-        return tuple(to_named_sharding(sharding, meshes, chosen) for sharding in found)
+        kinds = memory_kinds(main, attributes, len(found))
+        pairs = zip(found, kinds, strict=True)
+        return tuple(to_named_sharding(sharding, meshes, chosen, memory_kind=kind) for sharding, kind in pairs)
 
-    in_shardings, out_shardings = placed(arguments), placed(results)
+    in_shardings, out_shardings = placed(arguments, "arg_attrs"), placed(results, "res_attrs")
     bytecode = BytesIO()
     program.origin.module.operation.write_bytecode(bytecode)
     probe(program, bytecode.getvalue(), len(chosen))
-    executable, donated = compile_bytecode(bytecode.getvalue(), chosen), donated_arguments(main)
-    return CompiledModule(tuple(chosen), executable, in_shardings, out_shardings, *types, donated)
+    executable = compile_bytecode(bytecode.getvalue(), chosen, host_callbacks=callbacks)
+    donated = donated_arguments(main)
+    return CompiledModule(tuple(chosen), executable, in_shardings, out_shardings, *types, donated, signature)
 
 
 def _main(program: Program) -> Op:

@@ -6,19 +6,42 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph import Op
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
+_MEMORY_KIND = "mhlo.memory_kind"
 
-def to_named_sharding(sharding: TensorSharding | None, meshes: Mapping[str, Mesh], devices: Sequence[Any]) -> Any:
+
+def memory_kinds(function: Op, attributes: str, count: int) -> list[str | None]:
+    """Return the memory that a program of JAX wants each argument or result in; None for that of the device.
+
+    Args:
+        function: The main function.
+        attributes: The attribute with those of its arguments, or of its results.
+        count: How many there are.
+    """
+    items: Sequence[Mapping[str, Any]] = function.attributes.get(attributes) or ({},) * count
+    return [str(item[_MEMORY_KIND]).strip('"') if _MEMORY_KIND in item else None for item in items]
+
+
+def to_named_sharding(
+    sharding: TensorSharding | None,
+    meshes: Mapping[str, Mesh],
+    devices: Sequence[Any],
+    *,
+    memory_kind: str | None = None,
+) -> Any:
     """Return the `jax.sharding.NamedSharding` of a sharding.
 
     Args:
         sharding: The sharding; None stands for a replicated value.
         meshes: The meshes of the program, all over the same devices.
         devices: The devices by the numbers that meshes give them.
+        memory_kind: The memory; None for that of the device.
     """
     import jax
     import numpy
@@ -29,7 +52,32 @@ def to_named_sharding(sharding: TensorSharding | None, meshes: Mapping[str, Mesh
     sizes = [part.size for axis in mesh.axes for part in parts[axis.name]]
     names = [part.name for axis in mesh.axes for part in parts[axis.name]]
     spec = jax.sharding.PartitionSpec(*partition_spec(sharding, parts))
-    return jax.sharding.NamedSharding(jax.sharding.Mesh(ordered.reshape(sizes), names), spec)
+    mesh_of_jax = jax.sharding.Mesh(ordered.reshape(sizes), names)
+    return jax.sharding.NamedSharding(mesh_of_jax, spec, memory_kind=memory_kind)
+
+
+def to_partition_spec(sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> Any:
+    """Return the `jax.sharding.PartitionSpec` of a sharding; sub-axes have names of their own there."""
+    import jax
+
+    count = max((mesh.total_size for mesh in meshes.values()), default=1)
+    return jax.sharding.PartitionSpec(
+        *partition_spec(sharding, parts_of_axes(mesh_of(sharding, meshes, count), sharding))
+    )
+
+
+def over_mesh(spec: Any, mesh: Any) -> Any:
+    """Return the `jax.sharding.NamedSharding` of a spec over a mesh of JAX.
+
+    Raises:
+        OptionError: the mesh has not the axes of the spec.
+    """
+    import jax
+
+    try:
+        return jax.sharding.NamedSharding(mesh, spec)
+    except ValueError as error:
+        raise OptionError(Diagnostic("mesh-conflict", str(error), hint="give the mesh of the program")) from None
 
 
 def mesh_of(sharding: TensorSharding | None, meshes: Mapping[str, Mesh], count: int) -> Mesh:

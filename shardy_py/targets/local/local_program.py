@@ -17,7 +17,7 @@ from shardy_py.ir.local_collective import LocalCollective
 from shardy_py.ir.shardings import entry_arguments
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.targets.jax.arguments import refuse_index
-from shardy_py.targets.jax.unsupported_programs import refuse_what_cannot_run
+from shardy_py.targets.jax.unsupported_programs import refuse_what_cannot_run, refuse_what_xla_partitions
 from shardy_py.targets.local.child import run_in_child
 from shardy_py.targets.local.port import Port
 from shardy_py.targets.local.replicas import as_replicas
@@ -107,6 +107,7 @@ class LocalProgram:
         """
         require_library("jax", purpose="running a local program needs", extra="jax")
         refuse_what_cannot_run(self.program)
+        refuse_what_xla_partitions(self.program)
         if len(arrays) != len(self.arguments):
             message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
             raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))

@@ -6,19 +6,28 @@ permutation, an all-to-all, a slice nor a gather alone leads to the target.
 
 from __future__ import annotations
 
+from math import prod
 from typing import ClassVar
 
+from shardy_py.amounts import format_bytes
+from shardy_py.element_types import mlir_element_bits
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_index import ops_named
+from shardy_py.ir.op_index import ops_named, place_of
 from shardy_py.ir.op_names import RESHARD
 from shardy_py.ir.passes import PassContext
 from shardy_py.ir.shardings import mesh_of
+from shardy_py.ir.types import static_shape
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.axis_lists import any_overlap, greatest_common_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.transforms.finish.full_rematerialization import is_fully_rematerialized, sharding_between_steps
 from shardy_py.values import NoFields
+
+REMATERIALIZATION = "full-rematerialization"
+"""The code of the warning about a tensor that becomes whole on every device."""
 
 
 class SplitPartitionerReshardsPass(NoFields):
@@ -36,9 +45,35 @@ class SplitPartitionerReshardsPass(NoFields):
             after = program.shardings.get(op.results[0].id)
             if before is None or after is None:
                 continue
-            between = sharding_between(before, after, mesh_of(after, program.meshes))
+            mesh = mesh_of(after, program.meshes)
+            between = sharding_between(before, after, mesh)
+            if between is None and is_fully_rematerialized(before, after, mesh):
+                between = TensorSharding.fully_closed(before.mesh, before.rank)
+                context.warnings.append(_rematerialization(op, before, after, mesh))
             if between is not None:
                 _split(program, op, between)
+
+
+def _rematerialization(op: Op, before: TensorSharding, after: TensorSharding, mesh: Mesh) -> Diagnostic:
+    """Return the warning about a tensor that XLA makes whole on every device."""
+    type_ = op.results[0].type
+    elements = prod(static_shape(type_) or (0,))
+    bits = mlir_element_bits(getattr(type_, "element_type", "")) or 0
+    way = sharding_between_steps(before, after, mesh)
+    hint = "shard it along one more dimension at a time"
+    if way is not None:
+        hint = f"constrain it to {way} in between, with jax.lax.with_sharding_constraint: then XLA exchanges parts only"
+    message = (
+        f"XLA makes a tensor of {format_bytes(elements * bits // 8)} whole on every device to reshard it from {before}"
+        f" to {after} (an involuntary full rematerialization)"
+    )
+    return Diagnostic(REMATERIALIZATION, message, place_of(op), _source_of(op), hint)
+
+
+def _source_of(op: Op) -> str:
+    """Return the name of the op whose result is resharded, or "" for an argument."""
+    made = op.operands[0].defining_op
+    return "" if made is None else made.name
 
 
 def _split(program: Program, op: Op, between: TensorSharding) -> None:

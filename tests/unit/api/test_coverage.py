@@ -132,9 +132,9 @@ def test_a_stub_is_guessed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     guess = stub_rules_module._stub
     guessed = []
 
-    def noted(dialect: str, ops: Sequence[Op]) -> str:
+    def noted(dialect: str, ops: Sequence[Op], *told: Any) -> str:
         guessed.append(ops[0].name)
-        return guess(dialect, ops)
+        return guess(dialect, ops, *told)
 
     monkeypatch.setattr(stub_rules_module, "_stub", noted)
     coverage = survey_rules(program(), registry()).coverage

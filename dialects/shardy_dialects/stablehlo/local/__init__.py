@@ -36,7 +36,7 @@ HOMES = {
     "shaping": "get_dimension_size reshape",
     "slicing": "concatenate reverse slice",
     "sorting": "sort",
-    "top_k": "chlo.top_k",
+    "top_k": "chlo.top_k mhlo.topk",
 }
 """Module to the ops whose local forms it has, without the name of the dialect StableHLO."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
 from shardy_py.ir.attributes import RawAttribute
@@ -23,6 +24,8 @@ def localize_top_k(op: Op, shard: Shard) -> Sequence[Value]:
     if sharding is None or dim not in shard.sharded_dims(sharding):
         return shard.copy()
     cut, count, part = Cut(shard, sharding, dim), op.results[0].shape[dim], shard.operands[0].shape[dim]
+    if attribute(op, "largest", True) is False:
+        raise no_local_form("it takes the smallest elements")
     if shard.is_resolved or 2 * count > part:
         raise no_local_form("the largest elements of the parts are no fewer than all elements")
     lowest = shard.ops.scalar(shard.emit, element_type_of(shard.operands[0]), Combiner.MAX)
@@ -55,4 +58,4 @@ def _taken(writer: Writer, values: Value, places: Value) -> Value:
     return writer.emit.op("stablehlo.gather", [values, places], [places.type], attributes).result
 
 
-FORMS = {"chlo.top_k": localize_top_k}
+FORMS = {"chlo.top_k": localize_top_k, "mhlo.topk": localize_top_k}

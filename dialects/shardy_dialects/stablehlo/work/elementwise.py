@@ -212,6 +212,7 @@ _BROADCASTING: Mapping[str, CostOpInterface] = {
 COSTS: Mapping[str, CostOpInterface] = {
     # One op of HLO, unlike the other ops of CHLO.
     "chlo.erf": TranscendentalCost(),
+    "mhlo.erf": TranscendentalCost(),
     **{name.removeprefix("stablehlo."): TranscendentalCost() for name in sorted(TRANSCENDENTAL)},
     **EXPANDED,
     **_BROADCASTING,

@@ -98,4 +98,5 @@ COSTS: Mapping[str, CostOpInterface] = {
     "rng": RandomCost(),
     "rng_bit_generator": RandomBitsCost(),
     "chlo.top_k": KernelCost(),
+    "mhlo.topk": KernelCost(),
 }

@@ -110,6 +110,7 @@ CASES = [
     Case("rng", [np.array(0.0), np.array(1.0), np.array([4, 6])], uniform),
     Case("chlo.top_k", [(4, 8)], top_k, attributes={"k": 2}),
     Case("mhlo.topk@", [(4, 8)], top_k),
+    Case("mhlo.topk", [(4, 8)], top_k, attributes={"k": 2, "largest": True}),
     Case("ApproxTopK@", [(4, 8), COLUMNS, (), ()], top_k_of, wrong={"j": PARTIAL}),
     Case("PartialReduce@", [(4, 8), COLUMNS, (), ()], top_k_of, wrong={"j": PARTIAL}),
     Case("mhlo.erf@", [(4, 8)], np.vectorize(erf)),

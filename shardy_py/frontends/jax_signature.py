@@ -1,0 +1,165 @@
+"""Signatures of JAX's functions: the trees of their arguments and results, and what runs beside their modules."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class JaxSignature:
+    """The signature of a function of JAX, as the main function of its module has it.
+
+    Args:
+        in_tree: The tree of positional and keyword arguments.
+        out_tree: The tree of results.
+        used: The numbers of the leaves of the arguments that the module keeps, in order.
+        host_callbacks: The functions of this process that the module calls.
+        alive: What has to live as long as these may be called.
+    """
+
+    in_tree: Any
+    out_tree: Any
+    used: tuple[int, ...]
+    host_callbacks: tuple[Any, ...] = field(default=(), repr=False)
+    alive: Any = field(default=None, repr=False)
+
+    def flatten_arguments(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any] | None:
+        """Return the arguments of a call as those of the main function; None if they have another tree."""
+        import jax
+
+        leaves, tree = jax.tree.flatten((tuple(arguments), dict(keywords)))
+        return [leaves[number] for number in self.used] if tree == self.in_tree else None
+
+    def unflatten_results(self, results: Sequence[Any]) -> Any:
+        """Return results as the function returns them."""
+        import jax
+
+        return jax.tree.unflatten(self.out_tree, results)
+
+    @property
+    def returns_a_list(self) -> bool:
+        """True if the results are one array, or a flat tuple or list of arrays."""
+        import jax
+
+        count = self.out_tree.num_leaves
+        flat = [jax.tree.structure(make([0] * count)) for make in (tuple, list)]
+        return self.out_tree == jax.tree.structure(0) or self.out_tree in flat
+
+    def flatten_shardings(self, given: Any, *, of_results: bool = False) -> list[Any]:
+        """Return shardings in a tree, or in one that stops above the leaves, one for each argument or result.
+
+        Args:
+            given: The tree, as ``in_shardings`` or ``out_shardings`` of `jax.jit`; a leaf counts for all below it.
+            of_results: Whether it is that of the results.
+
+        Raises:
+            OptionError: it is another tree.
+        """
+        import jax
+
+        tree = self.out_tree if of_results else self.in_tree
+        numbered = jax.tree.unflatten(tree, list(range(tree.num_leaves)))
+        if not of_results:
+            numbered = numbered[0]
+        found: list[Any] = [None] * tree.num_leaves
+        _assign(given, numbered, found, "results" if of_results else "arguments")
+        return found if of_results else [found[number] for number in self.used]
+
+    def unflatten_leaves(self, values: Sequence[Any], *, of_results: bool = False) -> Any:
+        """Return values of arguments or results in their tree; arguments that the module has not have None."""
+        import jax
+
+        if of_results:
+            return jax.tree.unflatten(self.out_tree, values)
+        leaves: list[Any] = [None] * self.in_tree.num_leaves
+        for number, value in zip(self.used, values, strict=True):
+            leaves[number] = value
+        arguments, keywords = jax.tree.unflatten(self.in_tree, leaves)
+        return (arguments, keywords) if keywords else arguments
+
+
+def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
+    """Return the signature of a ``Lowered`` or an ``Exported``; None for anything else, or where it is not known.
+
+    Args:
+        source: The program.
+        arguments: The number of arguments of its main function.
+    """
+    in_tree, out_tree = getattr(source, "in_tree", None), getattr(source, "out_tree", None)
+    if in_tree is None or out_tree is None:
+        return None
+    details = getattr(getattr(source, "_lowering", None), "compile_args", None) or {}
+    used = getattr(source, "module_kept_var_idx", None)
+    if used is None:
+        used = details.get("kept_var_idx", range(in_tree.num_leaves))
+    used = tuple(sorted(used))
+    if len(used) != arguments or any(number >= in_tree.num_leaves for number in used):
+        # Such as constants that JAX makes arguments of.
+        return None
+    callbacks = tuple(details.get("host_callbacks") or ())
+    return JaxSignature(in_tree, out_tree, used, callbacks, details.get("keepalive"))
+
+
+def is_tree(given: Any) -> bool:
+    """Return whether a sequence of shardings has trees in it: dictionaries, or tuples and lists of shardings."""
+    if not isinstance(given, (tuple, list)) or _is_leaf(given):
+        return False
+    return any(isinstance(item, (Mapping, list)) or (isinstance(item, tuple) and not _is_leaf(item)) for item in given)
+
+
+def is_one_sharding(given: Any) -> bool:
+    """Return whether this is a ``PartitionSpec`` or a ``NamedSharding`` of JAX, not a sequence of shardings."""
+    return given is not None and not isinstance(given, (str, tuple, list, Mapping)) and _is_leaf(given)
+
+
+def context_mesh() -> Any:
+    """Return the mesh that the caller has set in JAX, or None; JAX is not imported for that."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax.sharding, "get_abstract_mesh"):
+        return None
+    mesh = jax.sharding.get_abstract_mesh()
+    return None if mesh is None or mesh.empty else mesh
+
+
+def _is_leaf(item: Any) -> bool:
+    """Return whether something is one sharding: also None, a text, and a tuple of names of axes."""
+    if item is None or isinstance(item, str) or hasattr(item, "spec") or hasattr(item, "dim_shardings"):
+        return True
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(item, jax.sharding.PartitionSpec):
+        return True
+    names = isinstance(item, tuple) and all(
+        part is None or isinstance(part, str) or (isinstance(part, tuple) and all(isinstance(x, str) for x in part))
+        for part in item
+    )
+    return bool(names and any(isinstance(part, (str, tuple)) for part in item))
+
+
+def _assign(given: Any, numbered: Any, found: list[Any], noun: str) -> None:
+    """Enter a sharding for each number in a tree."""
+    import jax
+
+    if isinstance(numbered, int) or _is_leaf(given):
+        for number in jax.tree.leaves(numbered):
+            found[number] = given
+        return
+    # One level of both, whatever kind of node it is.
+    levels = [
+        jax.tree_util.tree_flatten(item, is_leaf=lambda part, item=item: part is not item) for item in (given, numbered)
+    ]
+    (parts, structure), (others, wanted) = levels
+    if structure != wanted and not (
+        len(parts) == len(others) and isinstance(given, (list, tuple)) and isinstance(numbered, (list, tuple))
+    ):
+        message = f"the tree of shardings of the {noun} has {structure} where the function has {wanted}"
+        hint = "give one sharding in the place of all below it, or the same keys"
+        raise OptionError(Diagnostic("invalid-sharding-tree", message, hint=hint))
+    for part, other in zip(parts, others, strict=True):
+        _assign(part, other, found, noun)

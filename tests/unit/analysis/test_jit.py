@@ -1,0 +1,117 @@
+"""`sdy.jit`: functions of JAX that are propagated here and run through XLA."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jax")
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import shardy_py as sdy
+
+MESH = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+PARAMS = {"w": np.ones((3, 4), np.float32)}
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def counted(traces):
+    """Return a function that counts how often it is traced."""
+
+    def model(params, x, *, scale=2.0, mean=False):
+        traces.append(x.shape)
+        y = jnp.tanh(x @ params["w"]) * scale
+        return {"y": y, "total": (y.mean() if mean else y.sum(),)}
+
+    return model
+
+
+def test_it_is_called_as_the_function() -> None:
+    """Trees go in and out, and results lie over the mesh."""
+    function = sdy.jit(counted([]), MESH, in_shardings=({"w": P(None, "x")}, P("x")))
+    found, wanted = function(PARAMS, X, scale=3.0), counted([])(PARAMS, X, scale=3.0)
+    assert jax.tree.structure(found) == jax.tree.structure(wanted)
+    assert np.allclose(found["y"], wanted["y"])
+    assert isinstance(found["y"].sharding, NamedSharding)
+    one = sdy.jit(jnp.sin, MESH, in_shardings=(P("x"),))(X)
+    assert isinstance(one, jax.Array)
+
+
+def test_it_is_traced_once_for_each_kind_of_call() -> None:
+    """Shapes, types, shardings and static arguments tell calls apart; values do not."""
+    traces: list[tuple[int, ...]] = []
+    function = sdy.jit(counted(traces), MESH, static_argnames="mean")
+    for _ in range(2):
+        function(PARAMS, X)
+        function(PARAMS, X + 1)
+    assert traces == [(2, 3)]
+    function(PARAMS, np.ones((4, 3), np.float32))
+    assert np.allclose(function(PARAMS, X, mean=True)["total"][0], counted([])(PARAMS, X, mean=True)["total"][0])
+    function(PARAMS, jax.device_put(X, NamedSharding(MESH, P("x"))))
+    assert len(traces) == 4
+    function.clear_cache()
+    assert function(PARAMS, X)["y"].shape == (2, 4)
+
+
+def test_it_can_be_lowered_explained_and_priced() -> None:
+    """A lowered call has its text, and answers questions; the function answers those about its latest call."""
+    function = sdy.jit(counted([]), {"x": 4}, in_shardings=({"w": P(None, "x")}, P()))
+    with pytest.raises(sdy.OptionError, match="not-called"):
+        function.explain("result0")
+    lowered = function.lower(PARAMS, X)
+    assert '[{}, {"x"}]' in lowered.as_text()
+    assert lowered.result.like == "jit"
+    assert "comes from function argument params['w']" in str(function.explain("result['y']"))
+    assert function.cost("cpu-8").communication_bytes.value > 0
+
+
+def test_the_schedule_is_that_of_the_user() -> None:
+    """A schedule without a way back leaves an argument alone that others shard as the result."""
+    shape = jax.ShapeDtypeStruct((4, 4), "float32")
+    arguments = [
+        sdy.jit(jnp.sin, {"x": 2}, out_shardings=P("x"), schedule=schedule).lower(shape).result.arguments[0]
+        for schedule in (None, "forward-only")
+    ]
+    assert [str(item) for item in arguments] == ['<@mesh, [{"x"}, {}]>', "None"]
+
+
+def test_within_transformations_of_jax() -> None:
+    """Under `jax.jit`, in scans, gradients and maps the function is traced with its shardings as constraints."""
+    function = sdy.jit(jnp.sin, MESH, in_shardings=(P("x"),))
+    assert np.allclose(jax.jit(lambda x: function(x) * 2)(X), 2 * np.sin(X))
+    assert np.allclose(jax.lax.scan(lambda c, _: (function(c), None), X, None, length=2)[0], np.sin(np.sin(X)))
+    assert np.allclose(jax.grad(lambda x: function(x).sum())(X), np.cos(X))
+    assert np.allclose(jax.vmap(sdy.jit(jnp.cos))(X), np.cos(X))
+
+
+def test_donated_arguments_are_gone() -> None:
+    """An argument that is donated and distributed already is deleted."""
+    function = sdy.jit(lambda x, y: x + y, donate_argnums=0)
+    x = jax.device_put(X, NamedSharding(MESH, P("x")))
+    y = jax.device_put(X, NamedSharding(MESH, P("x")))
+    assert np.allclose(function(x, y), 2 * X)
+    assert x.is_deleted()
+    assert not y.is_deleted()
+
+
+def test_as_a_decorator() -> None:
+    """It keeps the name of the function, and takes options without one."""
+
+    @sdy.jit(mesh=MESH)
+    def double(x):
+        """Twice."""
+        return 2 * x
+
+    assert (double.__name__, double.__doc__, repr(double)) == ("double", "Twice.", "<sdy.jit of double>")
+    assert np.allclose(double(X), 2 * X)
+
+
+def test_what_is_no_function() -> None:
+    """What cannot be called, and static arguments that cannot be hashed, are errors that say so."""
+    with pytest.raises(sdy.OptionError, match="jit is of a int, not of a function"):
+        sdy.jit(3)
+    with pytest.raises(sdy.OptionError, match="unhashable-argument"):
+        sdy.jit(lambda x, y: x, static_argnums=1)(X, [1])

@@ -1,0 +1,121 @@
+"""Programs of JAX run with the trees, meshes and memories of their functions."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jax")
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from shardy_py import OptionError, UnsupportedError, propagate
+
+MESH = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+SHARDED = NamedSharding(MESH, P("x"))
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+PARAMS = {"w": np.ones((3, 4), np.float32), "unused": np.zeros(5, np.float32)}
+
+
+def model(params, x, *, scale):
+    """A function with a dictionary in and out, and an argument that is not used."""
+    y = x @ params["w"] * scale
+    return {"y": y, "parts": (y.sum(), x)}
+
+
+def lowered():
+    """Return the function, lowered."""
+    return jax.jit(model).lower(PARAMS, jax.device_put(X, SHARDED), scale=2.0)
+
+
+def test_a_program_is_called_as_its_function() -> None:
+    """Trees go in and out, arguments by keyword, and those that the module has not; a flat list stays one."""
+    run = propagate(lowered()).to_jax()
+    found = run(PARAMS, X, scale=2.0)
+    wanted = model(PARAMS, X, scale=2.0)
+    assert jax.tree.structure(found) == jax.tree.structure(wanted)
+    assert all(np.allclose(a, b) for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True))
+    flat = run(PARAMS["w"], X, np.float32(2))
+    assert isinstance(flat, list)
+    assert np.allclose(flat[-1], wanted["y"])
+    with pytest.raises(OptionError, match="argument-count"):
+        run(PARAMS["w"], X, other=2.0)
+
+
+def test_one_array_and_flat_tuples_are_lists() -> None:
+    """A function of arrays that returns one or several gives a list, as a module that is not of JAX does."""
+    one = propagate(jax.jit(jnp.sin).lower(X)).to_jax()(X)
+    two = propagate(jax.jit(lambda x: (x, x + 1)).lower(X)).to_jax()(X)
+    nested = propagate(jax.jit(lambda x: {"y": x}).lower(X)).to_jax()(X)
+    assert (type(one), len(one), type(two), len(two)) == (list, 1, list, 2)
+    assert list(nested) == ["y"]
+
+
+def test_shardings_in_trees() -> None:
+    """Shardings are given as `jax.jit` takes them, one in the place of all below it, and come back in trees."""
+    mesh = {"x": 4}
+    given = ({"w": P(None, "x"), "unused": P()}, None)
+    result = propagate(jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, in_shardings=given)
+    arguments, keywords = result.in_specs()
+    assert arguments[0]["w"] == P(None, "x")
+    assert arguments[0]["unused"] is None
+    assert list(keywords) == ["scale"]
+    assert result.out_specs()["y"] == P(None, "x")
+    named = result.out_specs(jax.sharding.AbstractMesh((4,), ("x",)))
+    assert named["y"].spec == P(None, "x")
+    prefix = propagate(
+        jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, in_shardings=[{"w": P(None, "x"), "unused": P()}, P()]
+    )
+    assert str(prefix.arguments[0]) == '<@mesh, [{}, {"x"}]>'
+    results = propagate(
+        jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, out_shardings={"y": P(None, "x"), "parts": P()}
+    )
+    assert str(results.results[-1]) == '<@mesh, [{}, {"x"}]>'
+    with pytest.raises(OptionError, match="invalid-sharding-tree"):
+        propagate(jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, in_shardings=({"v": P()}, None))
+    with pytest.raises(OptionError, match="no-signature"):
+        propagate(lowered().as_text()).out_specs()
+
+
+def test_the_mesh_of_the_context() -> None:
+    """Shardings without a mesh are over the one that the caller has set, as in `jax.jit`."""
+    program = jax.jit(jnp.sin).lower(X)
+    with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((2,), ("x",))):
+        result = propagate(program, in_shardings=[P("x")])
+    assert str(result.results[0]) == '<@mesh, [{"x"}, {}]>'
+    with pytest.raises(OptionError, match="no-mesh"):
+        propagate(program, in_shardings=[P("x")])
+
+
+def test_results_are_over_the_mesh_of_the_arguments() -> None:
+    """A result mixes with arrays over a mesh whose axes are explicit."""
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))
+    x = jax.device_put(X, NamedSharding(mesh, P("x")))
+    (y,) = propagate(jax.jit(jnp.sin).lower(x)).to_jax()(x)
+    assert y.sharding.mesh == mesh
+    assert np.allclose(x + y, X + np.sin(X))
+
+
+def test_python_functions_of_this_process_are_called() -> None:
+    """Callbacks run in the process that wrote them; a module as text says that they are gone."""
+    seen = []
+
+    def function(x):
+        jax.debug.callback(lambda total: seen.append(float(total)), x.sum())
+        return x * 2
+
+    program = jax.jit(function).lower(X)
+    assert np.allclose(propagate(program).to_jax()(X)[0], 2 * X)
+    jax.effects_barrier()
+    assert seen == [X.sum()]
+    with pytest.raises(UnsupportedError, match="python-callback"):
+        propagate(program.as_text()).to_jax()
+
+
+def test_a_compiled_program_is_not_traced() -> None:
+    """Under `jax.jit` it is refused with what to do."""
+    run = propagate(jax.jit(jnp.sin).lower(X)).to_jax()
+    with pytest.raises(UnsupportedError, match="traced-argument"):
+        jax.jit(lambda x: run(x)[0])(X)
