@@ -20,6 +20,7 @@ from shardy_py.cli.progress import ShowProgress, Steps, progress_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.exhaustion import as_error
 from shardy_py.values import frozen
 
 
@@ -109,6 +110,8 @@ def _answer(request: CompareRequest, show: ShowProgress) -> CompareAnswer:
         return _compare(request, show)
     except ShardyError as error:
         return CompareAnswer(error=error)
+    except (MemoryError, RecursionError, OverflowError) as error:
+        return CompareAnswer(error=as_error(error, request.program.file))
 
 
 def _compare(request: CompareRequest, show: ShowProgress) -> CompareAnswer:
@@ -134,7 +137,8 @@ def _find_program(reference: str) -> Any:
         OptionError: there is no such module or name, or it is something else.
     """
     module, _, name = reference.partition(":")
-    sys.path.insert(0, "")
+    # Behind all else, so that no file of the folder stands for a module of a library.
+    sys.path.append(os.getcwd())
     try:
         found: Any = import_module(module)
         for part in name.split("."):
@@ -151,8 +155,6 @@ def _find_program(reference: str) -> Any:
     return found
 
 
-if __name__ == "__main__":
-    # Requests name the classes of the module by its own name, not by "__main__".
-    from shardy_py.cli import compare_jit
-
-    answer_parent(compare_jit._answer)
+def main() -> None:
+    """Answer the request of the command, as its worker."""
+    answer_parent(_answer)

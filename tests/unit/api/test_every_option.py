@@ -70,6 +70,7 @@ QUANTIZED = _module(
     "%1 = stablehlo.negate %0 : tensor<5x2xi32>",
     "return %1 : tensor<5x2xi32>",
 )
+SQUARE = _module(_argument("%x", '[{"a"}, {}]'), T, f"%0 = chlo.square %x : {T} -> {T}", f"return %0 : {T}")
 UNKNOWN = _module(_argument("%x", '[{"a"}, {}]'), T, f'%0 = "toy.double"(%x) : ({T}) -> {T}', f"return %0 : {T}")
 
 
@@ -98,6 +99,7 @@ INPUTS: dict[str, Case] = {
     "mesh": (NO_MESH, {"a": 2, "c": 3}),
     "in_shardings": (PLAIN, {0: ("b", None)}),
     "out_shardings": (PLAIN, {0: (None, "b")}),
+    "like": (SQUARE, "jit"),
 }
 REGISTRY = sdy.Registry.of([])
 
