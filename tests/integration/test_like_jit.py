@@ -234,3 +234,16 @@ def test_a_program_for_other_processes_is_converted_once() -> None:
     assert any(op.name == "mhlo.topk" for op in session.program.walk())
     assert session.registry.options.like_jit
     assert ProgramSource.of(ProgramInput(lowered(), like="passes")).frontend == "mlir"
+
+
+def test_the_cost_of_text_of_jax_says_what_it_is_of() -> None:
+    """Text that JAX wrote is priced as it is propagated, and the note tells how to price the program of jit."""
+    text = lowered().as_text()
+    session = Session.open(text)
+    assert session.like == "passes"
+    assert any("give like='jit'" in note for note in session.evaluate(profile="xla-cpu").cost.notes)
+    like_jit = Session.open(text, like="jit")
+    assert like_jit.like == "jit"
+    cost = like_jit.evaluate(profile="xla-cpu").cost
+    assert not any("like='jit'" in note for note in cost.notes)
+    assert cost.communication_bytes == Session.open(lowered()).evaluate(profile="xla-cpu").cost.communication_bytes
