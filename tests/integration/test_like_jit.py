@@ -225,14 +225,23 @@ def test_all_that_runs_again_runs_like_jit() -> None:
 
 def test_a_program_for_other_processes_is_converted_once() -> None:
     """What a sweep sends to its processes is the converted module, and is propagated like jit there."""
+    import zlib
+
     from shardy_py.analysis.sweep.program_source import ProgramSource
     from shardy_py.api.options import ProgramInput
+    from shardy_py.frontends.select import bundled_frontend
 
     source = ProgramSource.of(ProgramInput(lowered()))
     assert source.frontend == "jit"
     session = source.open()
     assert any(op.name == "mhlo.topk" for op in session.program.walk())
     assert session.registry.options.like_jit
+    frontend = bundled_frontend("jit")
+    module = frontend.from_bytes(zlib.decompress(source.module))
+    assert frontend.accepts(module)
+    assert "mhlo.topk" in frontend.print_text(module)
+    assert propagate(module).like == "jit"
+    assert shardings(propagate(module)) == LIKE_JIT
     assert ProgramSource.of(ProgramInput(lowered(), like="passes")).frontend == "mlir"
 
 
