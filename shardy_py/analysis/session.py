@@ -17,7 +17,7 @@ from shardy_py.analysis.machine.toml import MachineLike, get_machine
 from shardy_py.api.engine_options import engine_options
 from shardy_py.api.keywords import method_takes, narrow
 from shardy_py.api.main_function import find_main
-from shardy_py.api.options import ProgramOptions, SessionArguments, Strategy
+from shardy_py.api.options import Like, ProgramOptions, SessionArguments, Strategy
 from shardy_py.api.pipeline import make_pipeline
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
@@ -45,6 +45,13 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
 from shardy_py.transforms.run import run
 from shardy_py.values import define, frozen
+
+_WRITTEN_BY_JAX = "mhlo.num_partitions"
+"""An attribute of the modules that JAX writes."""
+_NOT_LIKE_JIT = (
+    "the module is propagated as it is; jax.jit propagates it after XLA's conversion to HLO, and may decide otherwise:"
+    " give like='jit' for the cost of its program"
+)
 
 
 @frozen(eq=False)
@@ -75,6 +82,7 @@ class Session:
         warnings: Diagnostics that are no errors.
         copies: The copies of constants that were made; None without ``on_given`` and ``keep_names``.
         names: The names of the program that was read; None unless they are kept.
+        like: What the program is propagated like: ``jit`` or ``passes``; see `propagate`.
     """
 
     program: Program
@@ -87,6 +95,7 @@ class Session:
     copies: CopyLog | None = None
     names: GivenNames | None = None
     _op_names: frozenset[str] = frozenset()
+    like: Like = "passes"
 
     def __repr__(self) -> str:
         return f"<Session of @{self.main.attributes['sym_name']}>"
@@ -123,7 +132,8 @@ class Session:
             finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))
         told = (*context.warnings, *program.plugin_problems.values())
         options = narrow(given, ProgramOptions)
-        return cls(program, find_main(program), problem, registry, options, told, finisher, copies, names, op_names)
+        main = find_main(program)
+        return cls(program, main, problem, registry, options, told, finisher, copies, names, op_names, read.like)
 
     @property
     def strategy(self) -> Strategy:
@@ -302,6 +312,8 @@ class Session:
                 profile=rules,
             )
         told = [item.show("note") for item in warnings if item.code == REMATERIALIZATION]
+        if rules.follows_results and self.like == "passes" and _WRITTEN_BY_JAX in self.program.attributes:
+            told.append(_NOT_LIKE_JIT)
         return Evaluation(solution, program, evolve(cost, notes=(*cost.notes, *told)) if told else cost)
 
     def rule_of(self, op: Op) -> OpShardingRule | None:

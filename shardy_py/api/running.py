@@ -114,7 +114,7 @@ def _run(compiled: CompiledModule, inputs: Sequence[Any]) -> tuple[list[Any], fl
     # Copies, because a donated argument may share its memory with the array that was given.
     copies = [numpy.array(value) for value in inputs]
     start = perf_counter()
-    results = [numpy.asarray(value) for value in compiled(*copies)]
+    results = [numpy.asarray(value) for value in compiled.run(*copies)]
     return results, perf_counter() - start
 
 

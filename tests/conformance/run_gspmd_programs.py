@@ -32,7 +32,7 @@ def _difference(name: str) -> float | str:
     result = propagate(lower(name, shardy=True), MESH)
     run = result.to_jax()
     inputs = [_values(type_) for type_ in run.in_types]
-    expected = [numpy.asarray(value) for value in run(*inputs)]
+    expected = [numpy.asarray(value) for value in run.run(*inputs)]
     module = result.for_gspmd()
     attributes = result.main.function_results
     try:

@@ -225,12 +225,34 @@ def test_all_that_runs_again_runs_like_jit() -> None:
 
 def test_a_program_for_other_processes_is_converted_once() -> None:
     """What a sweep sends to its processes is the converted module, and is propagated like jit there."""
+    import zlib
+
     from shardy_py.analysis.sweep.program_source import ProgramSource
     from shardy_py.api.options import ProgramInput
+    from shardy_py.frontends.select import bundled_frontend
 
     source = ProgramSource.of(ProgramInput(lowered()))
     assert source.frontend == "jit"
     session = source.open()
     assert any(op.name == "mhlo.topk" for op in session.program.walk())
     assert session.registry.options.like_jit
+    frontend = bundled_frontend("jit")
+    module = frontend.from_bytes(zlib.decompress(source.module))
+    assert frontend.accepts(module)
+    assert "mhlo.topk" in frontend.print_text(module)
+    assert propagate(module).like == "jit"
+    assert shardings(propagate(module)) == LIKE_JIT
     assert ProgramSource.of(ProgramInput(lowered(), like="passes")).frontend == "mlir"
+
+
+def test_the_cost_of_text_of_jax_says_what_it_is_of() -> None:
+    """Text that JAX wrote is priced as it is propagated, and the note tells how to price the program of jit."""
+    text = lowered().as_text()
+    session = Session.open(text)
+    assert session.like == "passes"
+    assert any("give like='jit'" in note for note in session.evaluate(profile="xla-cpu").cost.notes)
+    like_jit = Session.open(text, like="jit")
+    assert like_jit.like == "jit"
+    cost = like_jit.evaluate(profile="xla-cpu").cost
+    assert not any("like='jit'" in note for note in cost.notes)
+    assert cost.communication_bytes == Session.open(lowered()).evaluate(profile="xla-cpu").cost.communication_bytes

@@ -26,8 +26,8 @@ from shardy_py.cli.options import AMOUNT, schedule_option, session_options
 def compare_jit(**options: Any) -> None:
     """Compile PROGRAM as jax.jit does, and compare what XLA decides with what is decided here, op by op.
 
-    PROGRAM is a file, or module:name of what the methods lower or trace of jax.jit(f) returned, or of a function
-    without parameters that returns it. The exit code is 0 where all is equal, 1 where something differs.
+    PROGRAM is a file, or module:name of a lowered or traced program of JAX, or of a function without parameters that
+    returns one. The exit code is 0 where all is equal, 1 where something differs.
     """
     from shardy_py.cli.compare_jit import run_compare_jit
 

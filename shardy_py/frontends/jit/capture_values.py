@@ -15,6 +15,7 @@ from shardy_py.ir.graph import Block, Op, Program, Value
 from shardy_py.ir.op_index import ops_named, outermost
 from shardy_py.ir.op_names import CONSTRAINT, FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.shardings import SHARDING
+from shardy_py.ir.types import TensorType
 from shardy_py.ir.use_order import enter_uses_anew
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
@@ -90,7 +91,8 @@ def open_captured_values(program: Program) -> None:
     for loop in _inner_first(ops_named(program, _WHILE)):
         for value in _captured(loop):
             sharding = _sharding_of(value)
-            if sharding is not None and getattr(value.type, "shape", ()) and not _is_fully_open(sharding):
+            has_dims = isinstance(value.type, TensorType) and value.type.rank > 0
+            if has_dims and sharding is not None and not _is_fully_open(sharding):
                 _open(value, sharding, loop)
 
 

@@ -45,7 +45,8 @@ class JitFrontend(Frontend):
 
     def print_text(self, source: Any) -> str:
         """Return the module as text."""
-        return source.content.decode() if isinstance(source, JitModule) else MLIR.print_text(source)
+        module = parse_module(source.content, name=source.name) if isinstance(source, JitModule) else source
+        return MLIR.print_text(module)
 
     def to_bytes(self, source: Any) -> bytes:
         """Return the module, with the locations of its ops."""

@@ -119,3 +119,35 @@ def test_a_compiled_program_is_not_traced() -> None:
     run = propagate(jax.jit(jnp.sin).lower(X)).to_jax()
     with pytest.raises(UnsupportedError, match="traced-argument"):
         jax.jit(lambda x: run(x)[0])(X)
+
+
+def test_results_in_the_memory_of_the_host() -> None:
+    """A result that the program wants in pinned memory lies there."""
+    host = NamedSharding(MESH, P("x"), memory_kind="pinned_host")
+    (found,) = propagate(jax.jit(jnp.sin, out_shardings=host).lower(X)).to_jax()(X)
+    assert found.sharding.memory_kind == "pinned_host"
+
+
+def test_local_programs_without_the_partitioner_of_xla() -> None:
+    """A function that says to XLA how it is partitioned is refused where there is no partitioner."""
+    text = """
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%a: tensor<2x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<2x3xf32> {
+      %0 = stablehlo.custom_call @CustomSPMDPartitioning(%a) {
+        sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i, j]) {i=2, j=3}>
+      } : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      return %0 : tensor<2x3xf32>
+    }
+    """
+    local = propagate(text, local=True).local()
+    with pytest.raises(UnsupportedError, match="partitioned-by-jax"):
+        local.run(X)
+
+
+def test_a_program_that_is_not_known_any_more() -> None:
+    """A module that was annotated in place has to be given again for a comparison with jit."""
+    from shardy_py.frontends.mlir import parse_module
+
+    result = propagate(parse_module(lowered().as_text()))
+    with pytest.raises(OptionError, match="no-source"):
+        result.compare_jit()
