@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from shardy_py.analysis.session import Session
+from shardy_py.cost.session import Session
 from shardy_py.oracle.conformance import reference_registry
 from shardy_py.schedule.builtin import BUILTIN
 

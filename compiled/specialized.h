@@ -133,7 +133,7 @@ static CYTHON_INLINE PyObject *shardy_call_method(
     return result;
 }
 
-/* What `shardy_py.identity.identity` is, and what it returns. */
+/* What `shardy_py.support.identity.identity` is, and what it returns. */
 #if PY_VERSION_HEX < 0x030C0000
 #define SHARDY_IDENTITY() Py_XNewRef(PyDict_GetItemString(PyEval_GetBuiltins(), "id"))
 #define SHARDY_IDENTITY_OF(object) PyLong_FromVoidPtr(object)

@@ -15,17 +15,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardy_py import rules
-    from shardy_py.analysis.advice.advise import advise
-    from shardy_py.analysis.diff import diff_schedules
-    from shardy_py.analysis.jit import jit
-    from shardy_py.analysis.session import Session
-    from shardy_py.analysis.sweep.compare import compare_schedules
-    from shardy_py.analysis.sweep.search import search_schedule
     from shardy_py.api.coverage import Coverage, MissingRule
     from shardy_py.api.propagate import propagate
     from shardy_py.api.result import Result
     from shardy_py.api.summary import Summary
+    from shardy_py.cost.advice.advise import advise
+    from shardy_py.cost.session import Session
+    from shardy_py.cost.sweeps.compare import compare_schedules
+    from shardy_py.cost.sweeps.search import search_schedule
     from shardy_py.errors import (
         Diagnostic,
         OptionError,
@@ -38,10 +35,12 @@ if TYPE_CHECKING:
         VerificationError,
         WorkerError,
     )
-    from shardy_py.ir.builder import Builder
-    from shardy_py.ir.frontend import Frontend, PrintedName
-    from shardy_py.ir.graph import Program, Value
-    from shardy_py.ir.types import tensor
+    from shardy_py.explain.diff import diff_schedules
+    from shardy_py.ir.graph.builder import Builder
+    from shardy_py.ir.graph.program import Program, Value
+    from shardy_py.ir.graph.types import tensor
+    from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
+    from shardy_py.jax.jit import jit
     from shardy_py.plugins import (
         AsSdyConstant,
         Bitcast,
@@ -107,6 +106,7 @@ if TYPE_CHECKING:
         no_local_form,
         with_window,
     )
+    from shardy_py.sharding import rules
     from shardy_py.sharding.axes import AxisRef, SubAxis
     from shardy_py.sharding.combiner import Combiner
     from shardy_py.sharding.einsum import RuleSpec, rule
@@ -228,12 +228,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "shardy_py.analysis.advice.advise": "advise",
-    "shardy_py.analysis.diff": "diff_schedules",
-    "shardy_py.analysis.jit": "jit",
-    "shardy_py.analysis.session": "Session",
-    "shardy_py.analysis.sweep.compare": "compare_schedules",
-    "shardy_py.analysis.sweep.search": "search_schedule",
+    "shardy_py.cost.advice.advise": "advise",
+    "shardy_py.explain.diff": "diff_schedules",
+    "shardy_py.jax.jit": "jit",
+    "shardy_py.cost.session": "Session",
+    "shardy_py.cost.sweeps.compare": "compare_schedules",
+    "shardy_py.cost.sweeps.search": "search_schedule",
     "shardy_py.api.coverage": "Coverage MissingRule",
     "shardy_py.api.propagate": "propagate",
     "shardy_py.api.result": "Result",
@@ -242,10 +242,10 @@ _HOMES = {
         "Diagnostic OptionError ParseError PluginError RuleError RuleWarning ShardyError UnsupportedError "
         "VerificationError WorkerError"
     ),
-    "shardy_py.ir.builder": "Builder",
-    "shardy_py.ir.frontend": "Frontend PrintedName",
-    "shardy_py.ir.graph": "Program Value",
-    "shardy_py.ir.types": "tensor",
+    "shardy_py.ir.graph.builder": "Builder",
+    "shardy_py.ir.interfaces.frontend": "Frontend PrintedName",
+    "shardy_py.ir.graph.program": "Program Value",
+    "shardy_py.ir.graph.types": "tensor",
     "shardy_py.plugins": (
         "AsSdyConstant Bitcast BranchCost BranchDataFlow Broadcast CombinerOf Concatenation ConstantFoldable "
         "ConstantLike ContextOf Contraction CostOpInterface CountedLoopCost CrossDeviceReduction "
@@ -257,7 +257,7 @@ _HOMES = {
         "ShardingRuleOpInterface Sort Sum Trait TraitsOf UnitedByMlir Unpartitioned hookimpl "
         "local_by_types no_local_form with_window "
     ),
-    "shardy_py.rules": "rules",
+    "shardy_py.sharding.rules": "rules",
     "shardy_py.sharding.axes": "AxisRef SubAxis",
     "shardy_py.sharding.combiner": "Combiner",
     "shardy_py.sharding.einsum": "RuleSpec rule",

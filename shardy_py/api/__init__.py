@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.arguments import checked
+from shardy_py.support.arguments import checked
 
 if TYPE_CHECKING:
-    from shardy_py.ir.graph import Program
+    from shardy_py.ir.graph.program import Program
     from shardy_py.plugins import Registry
 
 __all__ = ["read"]

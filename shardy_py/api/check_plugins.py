@@ -8,11 +8,11 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError, PluginError, ShardyError, did_you_mean
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.guard import Guard
-from shardy_py.ir.op_names import CALL, RESHARD
-from shardy_py.ir.passes import unknown_name
-from shardy_py.ir.plugin_places import place_of
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Guard
+from shardy_py.guards.plugin_places import place_of
+from shardy_py.ir.graph.op_names import CALL, RESHARD
+from shardy_py.ir.interfaces.passes import unknown_name
 from shardy_py.plugins import PluginInfo, Registry
 from shardy_py.schedule.default import DEFAULT
 from shardy_py.schedule.model import OpPriority

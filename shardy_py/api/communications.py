@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from shardy_py.api.summary import RESHARDS
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.program_copy import copy_program
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
 from shardy_py.transforms.run import run

@@ -9,7 +9,7 @@ from attrs import evolve, field
 from shardy_py.api.options import PropagateArguments
 from shardy_py.api.run_input import resolve_like
 from shardy_py.frontends.select import find_frontend, named_frontend
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph.program import Program
 from shardy_py.plugins import Registry
 from shardy_py.values import frozen
 

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
 
-from shardy_py.arguments import Check, check_arguments, checks_of
+from shardy_py.support.arguments import Check, check_arguments, checks_of
 
 _P = ParamSpec("_P")
 _V = TypeVar("_V")

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from attrs import field
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.integers import as_integer, parse_integer
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import as_integer, parse_integer
 from shardy_py.values import frozen
 
 

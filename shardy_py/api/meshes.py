@@ -7,13 +7,13 @@ from itertools import chain, count
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.integers import INT64_MAX, as_integer
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_names import MESH
+from shardy_py.ir.graph.op_names import MESH
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
 from shardy_py.sharding.verify import verify_mesh
-from shardy_py.texts import require_text
+from shardy_py.support.integers import INT64_MAX, as_integer
+from shardy_py.support.texts import require_text
 
 DEFAULT_NAME = "mesh"
 

@@ -17,7 +17,7 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from shardy_py.api.given_shardings import InShardings, OutShardings
     from shardy_py.api.progress import ProgressCallback
-    from shardy_py.ir.graph import Op, Program
+    from shardy_py.ir.graph.program import Op, Program
     from shardy_py.plugins import Registry
     from shardy_py.propagation.engine import StageCallback
     from shardy_py.schedule.given import OpPriorities, ScheduleLike

@@ -16,16 +16,16 @@ from shardy_py.api.result import Result
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.api.written import write, write_verified
-from shardy_py.ir.gc_pause import no_garbage_collection
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.nesting import refuse_deep_nesting
-from shardy_py.ir.passes import Pass, PassContext
-from shardy_py.ir.shardings import store_shardings
-from shardy_py.ir.verify_shardings import verify_manual_axes, verify_shardings
+from shardy_py.ir.graph.nesting import refuse_deep_nesting
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.ir.graph.verify_shardings import verify_manual_axes, verify_shardings
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry
 from shardy_py.plugins.foreign_types import require_shapes
 from shardy_py.propagation import PropagationOptions
 from shardy_py.propagation.solve import Solution
+from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.transforms.plugin_passes import with_plugin_passes
 from shardy_py.transforms.propagate import PropagatePass
 from shardy_py.transforms.run import run
@@ -34,10 +34,10 @@ from shardy_py.values import define
 
 if TYPE_CHECKING:
     from shardy_py.api.given_run import GivenRun
-    from shardy_py.explain.record.recording import Recording
-    from shardy_py.explain.record.trace import Trace
-    from shardy_py.ir.constant_copies import CopyLog
     from shardy_py.propagation.trace import VisitLog
+    from shardy_py.trace.recording import Recording
+    from shardy_py.trace.trace import Trace
+    from shardy_py.transforms.constant_copies import CopyLog
 
 
 @takes(PropagateArguments)
@@ -122,7 +122,7 @@ def _make_copy_log(options: Options, registry: Registry) -> CopyLog | None:
     """Return the log of the constants that are copied, where it is needed."""
     if not options.record_copies and not options.trace:
         return None
-    from shardy_py.ir.constant_copies import CopyLog
+    from shardy_py.transforms.constant_copies import CopyLog
 
     return CopyLog(registry)
 
@@ -167,7 +167,7 @@ class _Recording:
 
     @classmethod
     def of(cls, program: Program, main: Op, context: PassContext, engine: PropagationOptions) -> _Recording:
-        from shardy_py.explain.record.recording import Recording
+        from shardy_py.trace.recording import Recording
 
         return cls(program, context, engine, Recording(program, main))
 

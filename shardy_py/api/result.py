@@ -12,41 +12,41 @@ from attrs import evolve, field
 from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
 from shardy_py.api.keywords import method_takes
+from shardy_py.api.local_options import LocalOptions
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.options import Like, PropagateArguments
 from shardy_py.api.summary import Summary, sharding_of, summarize
-from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
-from shardy_py.frontends.jax_signature import JaxSignature
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.jax.signature import JaxSignature
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.local.options import LocalOptions
+from shardy_py.support.arguments import checked
 from shardy_py.transforms.reduced_shardings import CODE as REDUCED
 from shardy_py.values import define
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from shardy_py.analysis.advice.constraints import Advice
-    from shardy_py.api.explaining import Explainer
     from shardy_py.api.given_run import GivenRun
-    from shardy_py.api.jit_comparison import JitComparison
-    from shardy_py.api.memory import MemoryReport
     from shardy_py.api.names import ValueNames
-    from shardy_py.api.torch_forms import TorchForms
+    from shardy_py.cost.advice.constraints import Advice
+    from shardy_py.cost.memory import MemoryReport
     from shardy_py.explain.answer.op_explanation import OpExplanation
     from shardy_py.explain.answer.unsettled import NotSettled
     from shardy_py.explain.answer.value_explanation import ValueExplanation
-    from shardy_py.explain.record.trace import Trace
-    from shardy_py.explore.page import Page
-    from shardy_py.ir.constant_copies import ConstantCopy
+    from shardy_py.explain.explaining import Explainer
+    from shardy_py.explain.explore.page import Page
+    from shardy_py.jax import CompiledModule
+    from shardy_py.jax.jit_comparison import JitComparison
+    from shardy_py.jax.local import LocalProgram
     from shardy_py.layout.policies import LayoutPolicy
     from shardy_py.schedule.given import ScheduleLike
-    from shardy_py.targets.jax import CompiledModule
-    from shardy_py.targets.local import LocalProgram
-    from shardy_py.targets.torch import ParallelPlan, Placement, Redistribution, TorchProgram
+    from shardy_py.torch.parallel import ParallelPlan, Placement, Redistribution, TorchProgram
+    from shardy_py.torch.result_forms import TorchForms
+    from shardy_py.trace.trace import Trace
+    from shardy_py.transforms.constant_copies import ConstantCopy
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -91,7 +91,7 @@ class Result:
         """The version of the jaxlib whose XLA has converted the program; "" where none did."""
         if self.like == "passes":
             return ""
-        from shardy_py.frontends.jit import jaxlib_version
+        from shardy_py.jax.like_jit import jaxlib_version
 
         return jaxlib_version()
 
@@ -115,7 +115,7 @@ class Result:
         Raises:
             UnsupportedError: the meshes of the program are over different devices.
         """
-        from shardy_py.targets.jax import for_xla
+        from shardy_py.jax import for_xla
 
         return for_xla(self._mlir, semantics=self.registry, leave_open=leave_open).origin.module
 
@@ -134,7 +134,7 @@ class Result:
         Raises:
             UnsupportedError: the module has ops of Shardy that have no counterpart.
         """
-        from shardy_py.api.gspmd import gspmd_module
+        from shardy_py.jax.gspmd.result import gspmd_module
 
         return gspmd_module(self._mlir, self.registry, warnings)
 
@@ -153,7 +153,7 @@ class Result:
             UnsupportedError: the meshes are over different devices, or XLA refuses the module.
             OptionError: fewer devices than the largest mesh has.
         """
-        from shardy_py.targets.jax import to_jax
+        from shardy_py.jax import to_jax
 
         name = self.source_name or "-"
         return to_jax(
@@ -174,7 +174,7 @@ class Result:
         Raises:
             OptionError: it is not a function of JAX.
         """
-        from shardy_py.api.jax_shardings import shardings_in_tree
+        from shardy_py.jax.result_shardings import shardings_in_tree
 
         return shardings_in_tree(self, mesh, of_results=False)
 
@@ -187,7 +187,7 @@ class Result:
         Raises:
             OptionError: it is not a function of JAX.
         """
-        from shardy_py.api.jax_shardings import shardings_in_tree
+        from shardy_py.jax.result_shardings import shardings_in_tree
 
         return shardings_in_tree(self, mesh, of_results=True)
 
@@ -205,7 +205,7 @@ class Result:
             UnsupportedError: XLA refuses the program before it propagates.
             OptionError: there are too few devices, or the program is not known any more.
         """
-        from shardy_py.api.jit_comparison import compare_with_jit
+        from shardy_py.jax.jit_comparison import compare_with_jit
 
         return compare_with_jit(self, source, devices)
 
@@ -221,7 +221,7 @@ class Result:
             UnsupportedError: MLIR does not know a dialect of the program.
             ShardyError: an op has no local form, or a sharded dimension is dynamic.
         """
-        from shardy_py.api.local_form import local_form
+        from shardy_py.jax.local.form import local_form
 
         if not self.has_explicit_collectives:
             message = "a local program needs explicit collectives"
@@ -252,7 +252,7 @@ class Result:
     ) -> ParallelPlan:
         """Return the style of each linear and embedding layer of a program of PyTorch, by module path.
 
-        `shardy_py.targets.torch.to_parallel_styles` makes of it what ``parallelize_module`` takes. A layer whose output
+        `shardy_py.torch.parallel.to_parallel_styles` makes of it what ``parallelize_module`` takes. A layer whose output
         an op behind it cannot take in shards gathers it. Parameters that are sharded, but by no style, are warned of.
 
         Args:
@@ -314,7 +314,7 @@ class Result:
 
     @cached_property
     def _torch(self) -> TorchForms:
-        from shardy_py.api.torch_forms import TorchForms
+        from shardy_py.torch.result_forms import TorchForms
 
         return TorchForms(self.program, self.main, self.registry, is_explicit=self.has_explicit_collectives)
 
@@ -326,7 +326,7 @@ class Result:
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the def-use graph with the shardings as node attributes.
 
-        It is as `shardy_py.ir.networkx.to_networkx` says; a value node also has its printed ``name`` ("" where it has
+        It is as `shardy_py.ir.graph.networkx.to_networkx` says; a value node also has its printed ``name`` ("" where it has
         none), and its ``sharding`` may come from the other end of a data-flow edge.
         """
         from shardy_py.api.named_graph import named_graph
@@ -419,8 +419,8 @@ class Result:
         Raises:
             OptionError: the run was not traced.
         """
-        from shardy_py.api.explaining import Explainer
         from shardy_py.api.run_again import untraced
+        from shardy_py.explain.explaining import Explainer
 
         if self.trace is None:
             raise untraced()
@@ -488,7 +488,7 @@ class Result:
         Raises:
             OptionError: there is no policy of that name.
         """
-        from shardy_py.api.memory import report_memory
+        from shardy_py.cost.memory import report_memory
 
         return report_memory(self.program, self.main, layout)
 

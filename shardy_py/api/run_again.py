@@ -9,14 +9,14 @@ from shardy_py.api.options import PropagateArguments
 from shardy_py.errors import Diagnostic, OptionError
 
 if TYPE_CHECKING:
-    from shardy_py.analysis.advice.constraints import Advice
-    from shardy_py.explore.page import Page
+    from shardy_py.cost.advice.constraints import Advice
+    from shardy_py.explain.explore.page import Page
     from shardy_py.schedule.given import ScheduleLike
 
 
 def page_of(given: GivenRun | None, *, against: ScheduleLike | None, machine: Any, proposals: int, title: str) -> Page:
     """Return the page of a run; see `Result.explore`."""
-    from shardy_py.explore.explore import ExploreOptions, explore_again
+    from shardy_py.explain.explore.explore import ExploreOptions, explore_again
 
     arguments = _arguments_of(given)
     options = ExploreOptions(
@@ -35,8 +35,8 @@ def advice_for(
     limit: int,
 ) -> Advice:
     """Return advice for a run; see `Result.advise`."""
-    from shardy_py.analysis.advice.advise import advise_again
-    from shardy_py.analysis.advice.arguments import AdviceOptions
+    from shardy_py.cost.advice.advise import advise_again
+    from shardy_py.cost.advice.arguments import AdviceOptions
 
     arguments = _arguments_of(given)
     options = AdviceOptions(

@@ -28,20 +28,20 @@ from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.frontends.gspmd import import_gspmd, import_round_trip
-from shardy_py.frontends.jax_signature import JaxSignature, context_mesh, signature_of_stage
 from shardy_py.frontends.select import find_frontend
-from shardy_py.ir.builder_checks import check_shardings
-from shardy_py.ir.check_data_flow import check_data_flows
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.results_on_no_edge import replicate_results_on_no_edge
-from shardy_py.ir.shardings import load_shardings
+from shardy_py.guards.error_texts import shown
+from shardy_py.ir.graph.builder_checks import check_shardings
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.jax.gspmd.importer import import_gspmd, import_round_trip
+from shardy_py.jax.signature import JaxSignature, context_mesh, signature_of_stage
 from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.plugins.check_data_flow import check_data_flows
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
 from shardy_py.propagation.engine import StageCallback
+from shardy_py.transforms.prepare.results_on_no_edge import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
 
@@ -134,7 +134,7 @@ def read_input(
     """
     module = given.module
     if given.args is not None or given.kwargs is not None:
-        from shardy_py.frontends.jax_modules import lower_function
+        from shardy_py.jax.modules import lower_function
 
         module = lower_function(module, given.args or (), given.kwargs or {})
     frontend = find_frontend(module, registry)
@@ -166,7 +166,7 @@ def resolve_like(like: Like | None, module: Any, frontend: Frontend) -> Like:
         return "jit"
     if like is not None or frontend.name not in ("jax", "hlo", "mlir"):
         return like or "passes"
-    from shardy_py.frontends.jit import is_jax_program
+    from shardy_py.jax.like_jit import is_jax_program
 
     return "jit" if is_jax_program(module, frontend) else "passes"
 
@@ -175,7 +175,7 @@ def _read_like_jit(
     module: Any, frontend: Frontend, registry: Registry
 ) -> tuple[Program | None, tuple[Diagnostic, ...]]:
     """Return a program as `jax.jit` propagates it; or None, and a warning that says why there is no such form."""
-    from shardy_py.frontends.jit import ConversionError, import_like_jit
+    from shardy_py.jax.like_jit import ConversionError, import_like_jit
 
     try:
         return import_like_jit(module, frontend, registry), ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from shardy_py.errors import Diagnostic, did_you_mean
-from shardy_py.ir.interfaces import TRAITS
+from shardy_py.ir.interfaces.ops import TRAITS
 from shardy_py.plugins import Registry
 from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.schedule.given import OpPriorities, ScheduleLike

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shardy_py.ir.types import TensorType, Type
+from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -22,7 +22,7 @@ def tensor_bytes(type_: Type, sharding: TensorSharding | None = None, mesh: Mesh
     """Return the bytes of a tensor, or of its largest shard, rounded up; None where a size is not known."""
     if not isinstance(type_, TensorType) or not type_.is_static:
         return None
-    from shardy_py.element_types import mlir_element_bits
+    from shardy_py.support.element_types import mlir_element_bits
 
     bits = mlir_element_bits(type_.element_type)
     if bits is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_py.frontends.select import find_frontend, frontend_of
-from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.graph import Program
-from shardy_py.ir.verify import verify_given
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.verify import verify_given
+from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from shardy_py.api.meshes import as_mesh
 from shardy_py.api.placements import from_placements, is_placements
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, ParseError
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_attribute, parse_tensor_sharding
 from shardy_py.sharding.tensor import CLOSED, OPEN, DimensionSharding, TensorSharding, symbol
+from shardy_py.support.arguments import shown
 
 _HINT = (
     "give a PartitionSpec or a tuple of axis names, None and tuples of axis names; a NamedSharding; placements of "

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from attrs import fields
 
-from shardy_py.ir.check_data_flow import data_flow_problems
-from shardy_py.ir.graph import Block, Op, Value
-from shardy_py.ir.op_names import FUNCTION
-from shardy_py.ir.types import Type
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.graph.types import Type
 from shardy_py.plugins import BranchDataFlow, LoopDataFlow
+from shardy_py.plugins.check_data_flow import data_flow_problems
 
 
 def is_unmarked_terminator(op: Op) -> bool:

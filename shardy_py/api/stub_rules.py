@@ -9,8 +9,8 @@ from keyword import iskeyword
 
 from shardy_py.api.stub_flows import guess_data_flow, is_unmarked_terminator
 from shardy_py.errors import RuleError
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.values import frozen
 
 _HEADER = "import shardy_py as sdy\n"

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.sizes import tensor_bytes
-from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import IsTerminator, OpSemantics
-from shardy_py.ir.op_names import FUNCTION, MESH
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.graph.op_names import FUNCTION, MESH
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen

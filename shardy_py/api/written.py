@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph import Program
-from shardy_py.ir.op_names import (
+from shardy_py.ir.graph.op_names import (
     CONSTANT,
     CONSTRAINT,
     DATA_FLOW_EDGE,
@@ -18,7 +17,8 @@ from shardy_py.ir.op_names import (
     RESHARD,
     SHARDING_GROUP,
 )
-from shardy_py.ir.passes import Pass
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.transforms.plugin_passes import GuardedPass
 
 _WITHOUT_VERIFIER = frozenset(

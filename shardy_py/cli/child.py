@@ -8,8 +8,8 @@ from typing import Any
 
 from shardy_py.cli.progress import ShowProgress, show_nothing
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.processes.child import ChildDied, ChildTimeout, ask_once
-from shardy_py.processes.serve import serve
+from shardy_py.support.processes.child import ChildDied, ChildTimeout, ask_once
+from shardy_py.support.processes.serve import serve
 
 
 def ask_child(worker: str, request: Any, *, timeout: float, show: ShowProgress = show_nothing) -> Any:

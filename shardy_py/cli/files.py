@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.files import write_atomically
+from shardy_py.support.files import write_atomically
 
 if TYPE_CHECKING:
     from shardy_py.plugins import Registry

@@ -8,7 +8,7 @@ from typing import IO
 import click
 
 from shardy_py.report.styles import terminal_lines, terminal_message
-from shardy_py.texts import escape_controls
+from shardy_py.support.texts import escape_controls
 
 
 def echo_report(text: str) -> None:

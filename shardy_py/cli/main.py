@@ -11,8 +11,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 from shardy_py.cli.exit_codes import INTERRUPTED
-from shardy_py.processes.safe_path import SAFE_PATH
-from shardy_py.termination import interrupt_between_imports
+from shardy_py.support.processes.safe_path import SAFE_PATH
+from shardy_py.support.termination import interrupt_between_imports
 
 _NEEDED = ("click", "rich")
 

@@ -15,16 +15,16 @@ from attrs import field
 from shardy_py.api.registries import load_registry
 from shardy_py.cli.files import read_stdin, write_atomically
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
-from shardy_py.exhaustion import as_error
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import Pass, PassContext, unknown_name
-from shardy_py.ir.shardings import load_shardings
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.interfaces.passes import Pass, PassContext, unknown_name
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.report.words import fold
-from shardy_py.texts import escape_controls
+from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import escape_controls
 from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )

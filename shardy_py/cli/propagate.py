@@ -18,7 +18,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.report.summary import print_report
 
 if TYPE_CHECKING:
-    from shardy_py.api.memory import MemoryReport
+    from shardy_py.cost.memory import MemoryReport
 
 
 def run_propagate(

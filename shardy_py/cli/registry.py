@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from shardy_py.analysis.sweep.program_source import SessionOptions
+from shardy_py.api.program_source import SessionOptions
 from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.errors import RuleWarning
-from shardy_py.ir.gc_pause import resume_garbage_collection
 from shardy_py.plugins import Registry
 from shardy_py.plugins.plugin_files import plugin_files
+from shardy_py.support.gc_pause import resume_garbage_collection
 
 
 def make_registry(options: SessionOptions, *, warn: bool = True) -> Registry:

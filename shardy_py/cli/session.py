@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import Like, Options, ProgramInput, ProgramOptions
+from shardy_py.api.program_source import SessionOptions
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.cli.files import read_input
@@ -19,7 +19,7 @@ from shardy_py.plugins.plugin_files import plugin_files
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.analysis.session import Session
+    from shardy_py.cost.session import Session
 
 
 @frozen

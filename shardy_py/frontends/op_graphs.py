@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shardy_py.ir.frontend import Frontend, PrintedName
-from shardy_py.ir.graph import Program
-from shardy_py.ir.printing import print_program, value_names
-from shardy_py.ir.program_copy import copy_program
-from shardy_py.ir.verify import verify_given
+from shardy_py.ir.graph.printing import print_program, value_names
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.graph.verify import verify_given
+from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.values import frozen
 
 __all__ = ["PROGRAM", "ProgramFrontend"]

@@ -7,17 +7,17 @@ from importlib import import_module
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
-from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins import Registry
 
 _BUNDLED = {
     "program": "shardy_py.frontends.op_graphs:PROGRAM",
     "xdsl": "shardy_py.frontends.xdsl:XDSL",
-    "jit": "shardy_py.frontends.jit.modules:JIT",
-    "hlo": "shardy_py.frontends.hlo:HLO",
-    "jax": "shardy_py.frontends.jax_stages:JAX",
-    "torch": "shardy_py.frontends.torch:TORCH",
+    "jit": "shardy_py.jax.like_jit.modules:JIT",
+    "hlo": "shardy_py.jax.hlo:HLO",
+    "jax": "shardy_py.jax.stages:JAX",
+    "torch": "shardy_py.torch.frontend:TORCH",
     "mlir": "shardy_py.frontends.mlir:MLIR",
 }
 

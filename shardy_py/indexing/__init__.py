@@ -5,7 +5,7 @@ Sharding rules are derived from them, layouts are maps from indices to places in
 
 from typing import TYPE_CHECKING
 
-from shardy_py.homes import look_up_in
+from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
     from shardy_py.indexing.affine_map import AffineMap

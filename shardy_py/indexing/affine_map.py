@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.indexing.expressions import Expression, Variable, VariableKind, dim
 from shardy_py.indexing.indexing_map import IndexingMap, bounds_of
 from shardy_py.indexing.text import MapParser, print_expression, unique_names
-from shardy_py.texts import refuse_bad_text, require_text
+from shardy_py.support.texts import refuse_bad_text, require_text
 from shardy_py.values import frozen
 
 _WRAPPED = re.compile(r"\s*+affine_map\s*+<(.*)>\s*+$", re.DOTALL)

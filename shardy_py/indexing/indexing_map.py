@@ -11,7 +11,7 @@ from attrs import evolve, field
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.indexing.expressions import Expression, Variable, VariableKind, evaluate, variables_of
 from shardy_py.indexing.text import MapParser, Spelling, print_expression, unique_names
-from shardy_py.texts import refuse_bad_text, require_text
+from shardy_py.support.texts import refuse_bad_text, require_text
 from shardy_py.values import frozen
 
 KNOWN_EMPTY: Final = "KNOWN EMPTY"

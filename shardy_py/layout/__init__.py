@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from shardy_py.arguments import checked
-from shardy_py.element_types import ELEMENT_TYPES, bit_width, storage_bits, xla_element_type
 from shardy_py.layout.drawing import draw_svg, draw_text
 from shardy_py.layout.image import from_image, image, padding_mask
 from shardy_py.layout.index import (
@@ -24,6 +22,8 @@ from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, TokenS
 from shardy_py.layout.shards import shard_counts, shard_shape
 from shardy_py.layout.sizes import Footprint, array_size, footprint, logical_bytes, padded_bytes, padded_elements
 from shardy_py.layout.values import COMBINE, HBM, HOST, VMEM, Layout, MemorySpace, Split, Tile, default_layout
+from shardy_py.support.arguments import checked
+from shardy_py.support.element_types import ELEMENT_TYPES, bit_width, storage_bits, xla_element_type
 
 __all__ = [
     "AnyShape",

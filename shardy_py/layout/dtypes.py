@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.element_types import xla_element_type
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.support.element_types import xla_element_type
 
 _ML_FLOATS = {
     "bf16": "bfloat16",

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from shardy_py.element_types import ELEMENT_TYPES
 from shardy_py.errors import VerificationError, did_you_mean
 from shardy_py.layout.lexer import Cursor
 from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, Size, TokenShape, TupleShape
 from shardy_py.layout.values import HBM, Layout, MemorySpace, Split, Tile
+from shardy_py.support.element_types import ELEMENT_TYPES
 
 _T = TypeVar("_T")
 _MAX_DEPTH = 100

@@ -8,9 +8,9 @@ from typing import ClassVar, Protocol
 
 from attrs import evolve, field
 
-from shardy_py.element_types import packed_bits
 from shardy_py.layout.shape import AnyShape, Shape, map_arrays
 from shardy_py.layout.values import Layout, Tile, default_layout, invalid
+from shardy_py.support.element_types import packed_bits
 from shardy_py.values import frozen
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from attrs import Factory, evolve, field
 
-from shardy_py.arguments import shown
-from shardy_py.element_types import ELEMENT_TYPES, storage_bits
 from shardy_py.layout.values import (
     Layout,
     Split,
@@ -21,6 +19,8 @@ from shardy_py.layout.values import (
     row_of,
     tuple_of,
 )
+from shardy_py.support.arguments import shown
+from shardy_py.support.element_types import ELEMENT_TYPES, storage_bits
 from shardy_py.values import frozen
 
 _LETTERS = {2: "yx", 3: "zyx", 4: "pzyx"}

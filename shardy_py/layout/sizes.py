@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from shardy_py.element_types import packed_bits, storage_bits
 from shardy_py.layout.index import expanded_sizes, tail_padded
 from shardy_py.layout.shape import AnyShape, Shape, arrays
 from shardy_py.layout.tiling import combined
+from shardy_py.support.element_types import packed_bits, storage_bits
 from shardy_py.values import frozen
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import Attribute, field
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.integers import INT64_MAX, as_integer
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import INT64_MAX, as_integer
 from shardy_py.values import frozen
 
 COMBINE = None

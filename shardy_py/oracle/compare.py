@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from attrs import field
 
-from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.oracle.reference_worker import make_context
 from shardy_py.values import define, frozen
 

@@ -7,8 +7,8 @@ from functools import cache
 from attrs import evolve
 
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
-from shardy_py.ir.graph import Op
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.transforms.pass_names import parse_pipeline
 from shardy_py.transforms.run import run_on_attributes

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Literal
 
 from shardy_py.errors import OptionError, ShardyError
-from shardy_py.files import write_atomically
 from shardy_py.oracle.compare import compare
 from shardy_py.oracle.generate import generate, parse_features
 from shardy_py.oracle.reference import Reference
 from shardy_py.oracle.shrink import shrink
-from shardy_py.processes.pools import spawned_pool
+from shardy_py.support.files import write_atomically
+from shardy_py.support.processes.pools import spawned_pool
 from shardy_py.values import frozen
 
 DEFAULT_PIPELINES = (

@@ -17,7 +17,7 @@ from collections import Counter
 from types import TracebackType
 from typing import Literal, Self
 
-from shardy_py.processes.child import Child, ChildDied, ChildError, ChildTimeout
+from shardy_py.support.processes.child import Child, ChildDied, ChildError, ChildTimeout
 from shardy_py.values import frozen
 
 FUNCTION_PASSES = frozenset(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from shardy_py.processes.serve import ShowStep, serve
+from shardy_py.support.processes.serve import ShowStep, serve
 
 
 def make_context() -> Any:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from shardy_py.ir.op_names import CALL, FUNCTION, MESH, REGION_RETURN, RETURN
+from shardy_py.ir.graph.op_names import CALL, FUNCTION, MESH, REGION_RETURN, RETURN
 from shardy_py.oracle.reference_worker import make_context
 
 Predicate = Callable[[str], bool]

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from shardy_py.errors import PluginError, RuleError
-from shardy_py.homes import look_up_in
-from shardy_py.ir.costs import CostOpInterface, OpShapes, OpWork, OwnCollective, Window
-from shardy_py.ir.frontend import Frontend, PrintedName
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.interfaces.costs import CostOpInterface, OpShapes, OpWork, OwnCollective, Window
+from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
+from shardy_py.ir.interfaces.ops import (
     AsSdyConstant,
     Bitcast,
     Broadcast,
@@ -46,7 +45,7 @@ from shardy_py.ir.interfaces import (
     Unpartitioned,
     UpstreamDataFlow,
 )
-from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hookspecs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, Rule, TraitsOf
@@ -55,11 +54,12 @@ from shardy_py.plugins.region_costs import BranchCost, CountedLoopCost
 from shardy_py.plugins.region_data_flows import BranchDataFlow, LoopDataFlow
 from shardy_py.plugins.registry import Registry
 from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Schedule, Selector
+from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
-    from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
-    from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
-    from shardy_py.ir.local import (
+    from shardy_py.ir.interfaces.emission import ElementBuilder, Emission, Scalar
+    from shardy_py.ir.interfaces.kernels import KernelEmitter, KernelModulePass
+    from shardy_py.ir.interfaces.local import (
         Combined,
         Localize,
         LocalOpInterface,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         local_by_types,
         no_local_form,
     )
-    from shardy_py.ir.local_windows import with_window
+    from shardy_py.ir.interfaces.local_windows import with_window
     from shardy_py.plugins.plugin_files import load_plugin_file
     from shardy_py.sharding.einsum import RuleSpec, rule
 
@@ -167,10 +167,10 @@ __all__ = [
 __getattr__ = look_up_in(
     __name__,
     {
-        "shardy_py.ir.emission": "ElementBuilder Emission Scalar",
-        "shardy_py.ir.kernels": "KernelEmitter KernelModulePass",
-        "shardy_py.ir.local": "Combined LocalOpInterface LocalOps Localize Shard local_by_types no_local_form",
-        "shardy_py.ir.local_windows": "with_window",
+        "shardy_py.ir.interfaces.emission": "ElementBuilder Emission Scalar",
+        "shardy_py.ir.interfaces.kernels": "KernelEmitter KernelModulePass",
+        "shardy_py.ir.interfaces.local": "Combined LocalOpInterface LocalOps Localize Shard local_by_types no_local_form",
+        "shardy_py.ir.interfaces.local_windows": "with_window",
         "shardy_py.plugins.plugin_files": "load_plugin_file",
         "shardy_py.sharding.einsum": "RuleSpec rule",
     },

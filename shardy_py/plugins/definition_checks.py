@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from shardy_py.errors import did_you_mean
-from shardy_py.ir.costs import CostOpInterface
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.guard import Unfit, few
-from shardy_py.ir.interfaces import (
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Unfit, few
+from shardy_py.ir.interfaces.costs import CostOpInterface
+from shardy_py.ir.interfaces.ops import (
     TRAITS,
     MeshReferenceOpInterface,
     ShardableDataFlowOpInterface,

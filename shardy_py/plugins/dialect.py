@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from shardy_py.errors import did_you_mean
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.interfaces import (
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.plugin_places import calling_place, shorten_place
+from shardy_py.ir.interfaces.ops import (
     MeshReferenceOpInterface,
     ShardableDataFlowOpInterface,
     ShardingRuleOpInterface,
     Trait,
 )
-from shardy_py.ir.plugin_places import calling_place, shorten_place
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.bodies import as_emission, as_indexing
 from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_op_name
@@ -35,9 +35,9 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.ir.costs import CostOpInterface
-    from shardy_py.ir.emission import Emission
-    from shardy_py.ir.local import LocalOps
+    from shardy_py.ir.interfaces.costs import CostOpInterface
+    from shardy_py.ir.interfaces.emission import Emission
+    from shardy_py.ir.interfaces.local import LocalOps
     from shardy_py.plugins.op_definition import Indexing, Local
 
 Factors = str | Iterable[str]

@@ -16,7 +16,7 @@ from importlib.machinery import PathFinder
 from stat import S_ISDIR
 from typing import Any
 
-from shardy_py.identity import identity
+from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 _METADATA = (".dist-info", ".egg-info", ".egg")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, UnsupportedError
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.plugins.registry import Registry
 
 OPAQUE_TYPE = "opaque-type"

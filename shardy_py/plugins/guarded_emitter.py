@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard, Unfit
-from shardy_py.ir.kernels import KernelEmitter
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Guard, Unfit
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.kernels import KernelEmitter
 from shardy_py.values import frozen
 
 

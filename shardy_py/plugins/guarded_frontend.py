@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.frontend import Frontend, PrintedName
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Check, Guard, Unfit, as_boolean
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.values import frozen
 
 

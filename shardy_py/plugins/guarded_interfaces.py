@@ -7,17 +7,17 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import PluginError, RuleError
-from shardy_py.ir.attributes import shared_key
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.guard import Check, Guard, Unfit, as_boolean, few
-from shardy_py.ir.interfaces import (
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Check, Guard, Unfit, as_boolean, few
+from shardy_py.ir.graph.attributes import shared_key
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import are_same_tensors, static_shape
+from shardy_py.ir.interfaces.ops import (
     MeshReferenceOpInterface,
     OpOperand,
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.types import are_same_tensors, static_shape
 from shardy_py.plugins.argument_checks import is_written
 from shardy_py.plugins.definition_checks import as_traits
 from shardy_py.sharding.mesh import Mesh
@@ -25,9 +25,9 @@ from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
-    from shardy_py.ir.costs import CostOpInterface, OpWork, OwnCollective, Part, Window
-    from shardy_py.ir.emission import ElementBuilder, Emission, Scalar
-    from shardy_py.ir.local import Localize, Shard
+    from shardy_py.ir.interfaces.costs import CostOpInterface, OpWork, OwnCollective, Part, Window
+    from shardy_py.ir.interfaces.emission import ElementBuilder, Emission, Scalar
+    from shardy_py.ir.interfaces.local import Localize, Shard
 
 _Side = tuple[str, Sequence[int] | None]
 """The name of a tensor, and its shape where it is known."""
@@ -56,7 +56,7 @@ def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataF
 
 def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
     """Return a cost behind the guard."""
-    from shardy_py.ir.costs import CostOpInterface
+    from shardy_py.ir.interfaces.costs import CostOpInterface
 
     return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
 
@@ -175,7 +175,7 @@ def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
     results: tuple[Value, ...] = _items(answer, Value, "value")
     if len(results) != len(op.results):
         raise Unfit(f"returned {len(results)} values for {len(op.results)} results", "return one value per result")
-    from shardy_py.ir.local import Combined
+    from shardy_py.ir.interfaces.local import Combined
 
     return Combined(results) if isinstance(answer, Combined) else results
 
@@ -249,7 +249,7 @@ def _runs(answer: Any, op: Op) -> tuple[float | None, ...]:
 def _work(answer: Any, op: Op) -> OpWork | None:
     if answer is None:
         return None
-    from shardy_py.ir.costs import OpWork
+    from shardy_py.ir.interfaces.costs import OpWork
 
     if not isinstance(answer, OpWork):
         raise Unfit(f"returned {shown(answer)}, not an OpWork or None")
@@ -262,7 +262,7 @@ def _work(answer: Any, op: Op) -> OpWork | None:
 
 
 def _windows(answer: Any, op: Op) -> tuple[Window, ...]:
-    from shardy_py.ir.costs import Window
+    from shardy_py.ir.interfaces.costs import Window
 
     return tuple(_items(answer, Window, "Window"))
 
@@ -326,7 +326,7 @@ def _is_amount(number: Any) -> bool:
 def _collective(answer: Any, op: Op) -> OwnCollective | None:
     if answer is None:
         return None
-    from shardy_py.ir.costs import COLLECTIVES, OwnCollective
+    from shardy_py.ir.interfaces.costs import COLLECTIVES, OwnCollective
 
     if not isinstance(answer, OwnCollective):
         raise Unfit(f"returned {shown(answer)}, not an OwnCollective or None")

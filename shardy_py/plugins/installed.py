@@ -6,11 +6,11 @@ from collections.abc import Hashable
 from functools import lru_cache
 
 from shardy_py.errors import PluginError
-from shardy_py.identity import identity
-from shardy_py.ir.gc_pause import no_garbage_collection
-from shardy_py.ir.interfaces import RuleOptions
+from shardy_py.ir.interfaces.ops import RuleOptions
 from shardy_py.plugins.distributions import installed_distributions
 from shardy_py.plugins.registry import DEFAULT_OPTIONS, Registry
+from shardy_py.support.gc_pause import no_garbage_collection
+from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 _FRAMEWORK = ("builtin", "func", "sdy")

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import pluggy
 from attrs import evolve, field
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.identity import identity
-from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.passes import Pass
-from shardy_py.ir.plugin_places import place_of
+from shardy_py.guards.plugin_places import place_of
+from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import hookspecs
 from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.distributions import EntryPoint, entry_points
@@ -38,10 +36,12 @@ from shardy_py.plugins.hook_answers import (
 from shardy_py.plugins.load_errors import Candidate, blame, broken, located
 from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.schedule.model import OpPriority
+from shardy_py.support.arguments import shown
+from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.kernels import KernelEmitter
+    from shardy_py.ir.interfaces.kernels import KernelEmitter
 
 BUNDLED = "shardy_py"
 

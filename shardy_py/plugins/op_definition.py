@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, fields
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, PluginError, RuleError
-from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import (
     MeshReferenceOpInterface,
     RuleOptions,
     ShardableDataFlowOpInterface,
@@ -37,13 +36,14 @@ from shardy_py.plugins.definition_checks import (
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.support.arguments import shown
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.indexing import IndexingMap, OpIndexing
-    from shardy_py.ir.costs import CostOpInterface
-    from shardy_py.ir.emission import Emission
-    from shardy_py.ir.local import Localize, LocalOpInterface
+    from shardy_py.ir.interfaces.costs import CostOpInterface
+    from shardy_py.ir.interfaces.emission import Emission
+    from shardy_py.ir.interfaces.local import Localize, LocalOpInterface
 
     Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
     """The indexing maps of an op: in both directions, or one per operand from the index of its first result.

@@ -8,13 +8,12 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import RuleError, ShardyError
-from shardy_py.identity import identity
-from shardy_py.ir.attributes import freeze, shared_key, shared_look
-from shardy_py.ir.error_texts import describe_error
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import OpFacts, RuleOptions, Trait
-from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE
-from shardy_py.ir.types import Type
+from shardy_py.guards.error_texts import describe_error
+from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
+from shardy_py.ir.graph.types import Type
+from shardy_py.ir.interfaces.ops import OpFacts, RuleOptions, Trait
 from shardy_py.plugins.guarded_interfaces import look_of
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
 from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
@@ -24,6 +23,7 @@ from shardy_py.plugins.rule_view import OpView, reads_problem
 from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
 from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.support.identity import identity
 
 _CHANGED = "changed its op"
 _CHANGED_HINT = "a rule function looks at its op only; a pass may change it"

@@ -8,8 +8,8 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import RuleError
-from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard
+from shardy_py.guards.guard import Guard
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition
 from shardy_py.plugins.rule_checks import as_combiner, as_operand_numbers
 from shardy_py.sharding.combiner import Combiner

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shardy_py.ir.costs import CostOpInterface
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.costs import CostOpInterface
 from shardy_py.values import NoFields, frozen
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from attrs import field, validators
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.graph import Block, Op, Value
-from shardy_py.ir.guard import Unfit
-from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Unfit
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.interfaces.ops import OpOperand, ShardableDataFlowOpInterface
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 from shardy_py.values import frozen
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.ir.frontend import Frontend
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import OpaqueType, Type
+from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.ir.interfaces.ops import (
     Elementwise,
     MeshReferenceOpInterface,
     OpFacts,
@@ -20,8 +21,7 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.passes import Pass
-from shardy_py.ir.types import OpaqueType, Type
+from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins.clashes import (
     clash,
     first_of_each,
@@ -45,9 +45,9 @@ from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
-    from shardy_py.ir.costs import CostOpInterface
-    from shardy_py.ir.kernels import KernelEmitter, KernelModulePass
-    from shardy_py.ir.local import Localize, LocalOps
+    from shardy_py.ir.interfaces.costs import CostOpInterface
+    from shardy_py.ir.interfaces.kernels import KernelEmitter, KernelModulePass
+    from shardy_py.ir.interfaces.local import Localize, LocalOps
     from shardy_py.plugins.guarded_emitter import GuardedEmitter
     from shardy_py.plugins.guarded_frontend import GuardedFrontend
     from shardy_py.plugins.resolved_definitions import EmissionOf
@@ -61,7 +61,7 @@ _MANY_ANSWERS = 2000
 
 @frozen(slots=False)
 class Registry:
-    """The definitions of all plugins; implements `shardy_py.ir.interfaces.OpSemantics`.
+    """The definitions of all plugins; implements `shardy_py.ir.interfaces.ops.OpSemantics`.
 
     Args:
         definitions: One per op name or glob, sorted by name.

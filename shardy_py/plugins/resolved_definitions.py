@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field
 
 from shardy_py.errors import RuleError, ShardyError
-from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard
-from shardy_py.ir.interfaces import (
+from shardy_py.guards.guard import Guard
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.ops import (
     Contraction,
     Elementwise,
     MeshReferenceOpInterface,
@@ -20,7 +21,6 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.types import static_shape
 from shardy_py.plugins.bodies.body_text import BodyText
 from shardy_py.plugins.guarded_interfaces import (
     guard_applies,
@@ -36,14 +36,14 @@ from shardy_py.plugins.guarded_interfaces import (
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.signatures import signature_of
+from shardy_py.support.signatures import signature_of
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
-    from shardy_py.ir.costs import CostOpInterface
-    from shardy_py.ir.emission import ElementBuilder, Scalar
-    from shardy_py.ir.local import Localize
+    from shardy_py.ir.interfaces.costs import CostOpInterface
+    from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
+    from shardy_py.ir.interfaces.local import Localize
     from shardy_py.plugins.bodies.shares import SharedBody
 
     IndexingOf = Callable[[Op], OpIndexing | None]
@@ -256,7 +256,7 @@ def _derived_rule(
         body: The scalar body, where it is a text.
     """
     if Elementwise in traits:
-        from shardy_py.rules import elementwise
+        from shardy_py.sharding.rules import elementwise
 
         return elementwise if body is None else _elementwise_rule(body)
     if indexing is None:
@@ -284,8 +284,8 @@ def _derived_rule(
 def _elementwise_rule(body: SharedBody) -> Callable[[Op], OpShardingRule | None]:
     """Return the rule function of elementwise ops; dimensions whose index the body names stay whole."""
     from shardy_py.plugins.bodies.places import named_dims
-    from shardy_py.rules import elementwise
     from shardy_py.sharding.derivation import with_whole_dims
+    from shardy_py.sharding.rules import elementwise
 
     dims = named_dims(body.body)
     return (lambda op: with_whole_dims(elementwise(op), dims)) if dims else elementwise

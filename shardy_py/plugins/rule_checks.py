@@ -7,10 +7,10 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard, Unfit
-from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE, with_written_reductions
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Guard, Unfit
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE, with_written_reductions
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import Shape, tensor_shape

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
-from shardy_py.ir.attributes import DenseElements, RawAttribute, Unit
-from shardy_py.ir.interfaces import OpFacts
-from shardy_py.ir.types import OpaqueType, TensorType
+from shardy_py.ir.graph.attributes import DenseElements, RawAttribute, Unit
+from shardy_py.ir.graph.types import OpaqueType, TensorType
+from shardy_py.ir.interfaces.ops import OpFacts
 
 MANY_RULES = 20_000
 """The limit on the rules of a memory; it is emptied before it has more."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import FunctionType
 
 from shardy_py.errors import Diagnostic, RuleWarning
-from shardy_py.ir.plugin_places import place_of
+from shardy_py.guards.plugin_places import place_of
 from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.sharding.einsum.spec import RuleSpec
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.ir.attributes import shared_key
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.attributes import shared_key
+from shardy_py.ir.graph.program import Op, Value
 
 _HINT = "give the op contextual=True, or a function of the op that returns what the rule reads there"
 

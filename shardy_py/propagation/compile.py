@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
-from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.dead_ops import find_dead_ops
-from shardy_py.ir.directions import direction_code
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.dead_ops import find_dead_ops
+from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
+from shardy_py.ir.graph.op_values import entry_block
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.symbols import calls_by_callee
+from shardy_py.ir.graph.types import is_scalar, static_shape
+from shardy_py.ir.interfaces.directions import direction_code
+from shardy_py.ir.interfaces.ops import (
     Elementwise,
     IsTerminator,
     OpFacts,
@@ -19,11 +24,6 @@ from shardy_py.ir.interfaces import (
     ShardableDataFlowOpInterface,
     Trait,
 )
-from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
-from shardy_py.ir.op_values import entry_block
-from shardy_py.ir.symbols import calls_by_callee
-from shardy_py.ir.types import is_scalar, static_shape
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
 from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.id_map import IdMap

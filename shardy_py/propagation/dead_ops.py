@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 
 from attrs import field
 
-from shardy_py.ir.dead_ops import erase_together, is_removable
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import OpSemantics
+from shardy_py.ir.graph.dead_ops import erase_together, is_removable
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.values import define
 
 

@@ -9,12 +9,12 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from shardy_py.ir.data_flow import edge_user
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import IsTerminator, OpOperand, OpSemantics
-from shardy_py.ir.op_names import CALL, DATA_FLOW_EDGE, FUNCTION, RETURN
-from shardy_py.ir.op_values import entry_block
-from shardy_py.ir.symbols import calls_by_callee
+from shardy_py.ir.graph.data_flow import edge_user
+from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNCTION, RETURN
+from shardy_py.ir.graph.op_values import entry_block
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.symbols import calls_by_callee
+from shardy_py.ir.interfaces.ops import IsTerminator, OpOperand, OpSemantics
 from shardy_py.propagation.id_map import ABSENT, IdMap
 from shardy_py.propagation.slots import Slots
 

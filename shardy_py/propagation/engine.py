@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.rule_attributes import drop_rules
+from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.rule_attributes import drop_rules
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.dead_ops import erase_ops
 from shardy_py.propagation.outcome_memory import SHARED

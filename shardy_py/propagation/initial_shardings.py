@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.sharding_table import NO_SHARDING
 from shardy_py.propagation.slots import NO_SLOT, Slots

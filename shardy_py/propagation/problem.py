@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import field
 
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
 from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.sharding_table import ShardingTable

@@ -5,11 +5,11 @@ from __future__ import annotations
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import CONSTRAINT, SHARDING_GROUP
-from shardy_py.ir.shardings import set_sharding
+from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.op_names import CONSTRAINT, SHARDING_GROUP
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.shardings import set_sharding
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots
 from shardy_py.sharding.tensor import OPEN, TensorSharding
 

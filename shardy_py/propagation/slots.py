@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from attrs import field
 
-from shardy_py.ir.data_flow import edge_user
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics, ShardableDataFlowOpInterface
-from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.op_names import FUNCTION
-from shardy_py.ir.op_values import entry_block
+from shardy_py.ir.graph.data_flow import edge_user
+from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.op_values import entry_block
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.propagation.id_map import ABSENT, IdMap
 from shardy_py.values import define
 

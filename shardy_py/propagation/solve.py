@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
-from shardy_py.identity import identity
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
 from shardy_py.propagation.problem import NO_RULE, Problem
@@ -17,6 +16,7 @@ from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
 from shardy_py.schedule.default import Schedule, Vector
+from shardy_py.support.identity import identity
 from shardy_py.values import define
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from itertools import chain
 from math import prod
 from threading import Lock
 
-from shardy_py.identity import identity
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.steps.aggressive import propagate_aggressive
 from shardy_py.propagation.steps.basic import propagate_basic
@@ -22,6 +21,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.identity import identity
 from shardy_py.values import define
 
 Directions = tuple[int, ...]

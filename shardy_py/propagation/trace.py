@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from attrs import field
 
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.step_outcomes import Directions, Outcome, project_step, propagate_step
 from shardy_py.propagation.steps.factors import Direction, Projection, StepContext, Strategy

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.identity import identity
-from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.op_values import region_arguments
-from shardy_py.ir.types import TensorType, Type
+from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.op_values import region_arguments
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.support.identity import identity
 
 
 def check_types(program: Program, *, arguments: bool = False) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import IO, Any
 
-from shardy_py.ir.constant_copies import ConstantCopy
 from shardy_py.report.terminal import open_console, print_table
+from shardy_py.transforms.constant_copies import ConstantCopy
 
 
 def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:

@@ -10,10 +10,10 @@ from attrs import asdict
 
 from shardy_py.api.communications import split_communications
 from shardy_py.api.main_function import argument_name, argument_names, arguments_of, result_name, result_names
-from shardy_py.api.memory import MemoryReport
 from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
-from shardy_py.ir.graph import Value
+from shardy_py.cost.memory import MemoryReport
+from shardy_py.ir.graph.program import Value
 from shardy_py.plugins import Registry
 from shardy_py.report.copies import copies_data
 from shardy_py.report.diagnostics import diagnostics_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.interfaces import Broadcast, Contraction, Elementwise, ForwardPassThrough, PassThrough
+from shardy_py.ir.interfaces.ops import Broadcast, Contraction, Elementwise, ForwardPassThrough, PassThrough
 from shardy_py.schedule.default import DEFAULT, EDGES, FLAT
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector
 from shardy_py.sharding.rule import FactorKind

@@ -5,9 +5,9 @@ Mirrors op_priority_propagation.cc::opPropagationSchedule.
 
 from __future__ import annotations
 
-from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import Broadcast, Elementwise, ForwardPassThrough, PassThrough, Trait
-from shardy_py.ir.op_names import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.graph.op_names import DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import Broadcast, Elementwise, ForwardPassThrough, PassThrough, Trait
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector
 from shardy_py.sharding.rule import FactorKind
 

@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeVar, get_args
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
-from shardy_py.ir.error_texts import shown
-from shardy_py.ir.graph import Op
-from shardy_py.ir.guard import Guard, as_boolean
-from shardy_py.ir.interfaces import TRAITS, Trait
+from shardy_py.guards.error_texts import shown
+from shardy_py.guards.guard import Guard, as_boolean
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import TRAITS, Trait
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.values import define, frozen
 

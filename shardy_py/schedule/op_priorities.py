@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 
 from attrs import evolve
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError, PluginError
-from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import Trait
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import Trait
 from shardy_py.schedule.default import DEFAULT
 from shardy_py.schedule.model import Entry, Level, OpPriority, Schedule, Selector
+from shardy_py.support.arguments import shown
 
 Choice = str | Trait | Selector | Entry | Callable[[Op], bool]
 """Some ops: a name or a glob, a trait, a selector, one with a direction, or a function of the op."""

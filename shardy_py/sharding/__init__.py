@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from shardy_py.homes import look_up_in
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.parse import (
@@ -27,6 +26,7 @@ from shardy_py.sharding.tensor import (
 )
 from shardy_py.sharding.verify import NoShape, verify_mesh, verify_tensor_sharding, verify_tensor_shardings
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
+from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
     from shardy_py.sharding.verify_manual import ManualValues, verify_manual_computation_shardings

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic
-from shardy_py.integers import as_integer
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import as_integer
 
 _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
     MeshAxis: {"name": (str,), "size": (int,)},

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from attrs import field
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.sharding.axes import AxisRef, quote
 from shardy_py.sharding.sdy_attribute import SdyAttribute
+from shardy_py.support.arguments import shown
 from shardy_py.values import define, frozen
 
 

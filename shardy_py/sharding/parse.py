@@ -19,7 +19,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import DimensionSharding, ManualAxes, TensorSharding, TensorShardingPerValue
-from shardy_py.texts import refuse_bad_text, require_text
+from shardy_py.support.texts import refuse_bad_text, require_text
 
 _T = TypeVar("_T")
 

@@ -8,11 +8,11 @@ from itertools import chain
 from operator import index as integer
 from typing import Any, Protocol
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.integers import as_integer
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import as_integer
 
 Shape = tuple[int, ...]
 """The sizes of a tensor; () for a scalar and for anything that is not a tensor."""
@@ -349,7 +349,7 @@ def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
     """Return the rule that shards dimension ``d`` of all operands and results alike.
 
     Sizes are those of the first result; scalars have no part. Operands may be scalars. Mirrors ``buildPointwise`` in
-    upstream's ``op_sharding_rule_builder.cc``; `shardy_py.rules.elementwise` checks the shapes of an op as well.
+    upstream's ``op_sharding_rule_builder.cc``; `shardy_py.sharding.rules.elementwise` checks the shapes of an op as well.
 
     Args:
         op: The op; anything with operands and results whose types may have a shape.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.check_data_flow import data_flow_problems
-from shardy_py.ir.data_flow import values_on_no_edge
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
+from shardy_py.ir.graph.data_flow import values_on_no_edge
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.ops import OpOperand, ShardableDataFlowOpInterface
 from shardy_py.plugins import Registry
+from shardy_py.plugins.check_data_flow import data_flow_problems
+from shardy_py.support.arguments import checked
 
 
 @checked

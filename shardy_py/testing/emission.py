@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.indexing import IndexingMap
-from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
+from shardy_py.support.arguments import checked
 from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.ops import TypeLike, make_op, to_type
 
 if TYPE_CHECKING:
-    from shardy_py.emitters import Kernel
-    from shardy_py.emitters.device import DeviceLike
+    from shardy_py.kernels import Kernel
+    from shardy_py.kernels.device import DeviceLike
 
 LAST = "last"
 _MOST_POINTS = 1_000_000
@@ -74,7 +74,7 @@ def assert_emits(
         AssertionError: a map leads out of an operand, the kernel cannot be made or run, or elements differ.
         OptionError: shapes are missing.
     """
-    from shardy_py.emitters import Fusion, emit
+    from shardy_py.kernels import Fusion, emit
 
     known = registry or installed_registry(skip_broken=True)
     arrays = _arrays(subject, operands, seed)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shardy_py.arguments import checked, shown
-from shardy_py.element_types import ARRAY_ELEMENT_TYPES
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.integers import as_integer
-from shardy_py.ir.attributes import Attribute, RawAttribute
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import OpaqueType, TensorType, Type, tensor
+from shardy_py.ir.graph.attributes import Attribute, RawAttribute
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import OpaqueType, TensorType, Type, tensor
+from shardy_py.support.arguments import checked, shown
+from shardy_py.support.element_types import ARRAY_ELEMENT_TYPES
+from shardy_py.support.integers import as_integer
 
 TypeLike = Type | Iterable[int]
 """A type; or the sizes of an ``f32`` tensor; or anything with ``shape`` and ``dtype``, such as an array."""

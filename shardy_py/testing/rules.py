@@ -8,10 +8,9 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum import RuleSpec
@@ -19,6 +18,7 @@ from shardy_py.sharding.einsum import rule as parse_spec
 from shardy_py.sharding.parse import parse_op_sharding_rule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import tensor_shape
+from shardy_py.support.arguments import checked
 from shardy_py.testing.ops import TypeLike, make_op, to_type
 from shardy_py.testing.rule_differences import canonical, first_difference
 

@@ -13,8 +13,8 @@ from shardy_py.api.result import Result
 from shardy_py.api.source import read_program
 from shardy_py.api.summary import sharding_of
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.files import write_atomically
-from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.support.files import write_atomically
 
 UPDATE = "--shardy-update-snapshots"
 """The option of pytest that writes the files anew."""

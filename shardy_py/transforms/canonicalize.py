@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import load_shardings, store_shardings
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.shardings import load_shardings, store_shardings
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from attrs import field, fields_dict
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.passes import NO_TEXT, Pass
+from shardy_py.ir.interfaces.passes import NO_TEXT, Pass
 from shardy_py.plugins import Registry
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.close_shardings import CloseShardingsPass

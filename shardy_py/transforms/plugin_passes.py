@@ -9,12 +9,12 @@ from typing import Any, cast
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.ir.error_texts import describe_error, shown
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.guard import Guard, Unfit
-from shardy_py.ir.passes import Pass, PassContext
-from shardy_py.ir.types import OpaqueType, TensorType
-from shardy_py.ir.verify import diagnose
+from shardy_py.guards.error_texts import describe_error, shown
+from shardy_py.guards.guard import Guard, Unfit
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import OpaqueType, TensorType
+from shardy_py.ir.graph.verify import diagnose
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen

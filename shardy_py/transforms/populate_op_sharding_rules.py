@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.rule_attributes import RULE_ATTRIBUTE, write_rule
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE, write_rule
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import frozen
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.debug_info import make_recorder
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.propagation.engine import (
     STRATEGIES,
     PropagationOptions,
@@ -22,11 +21,12 @@ from shardy_py.propagation.engine import (
 )
 from shardy_py.propagation.solve import Solution
 from shardy_py.schedule.default import DEFAULT, Schedule
+from shardy_py.transforms.debug_info import make_recorder
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.debug_info.recorder import DebugRecorder
     from shardy_py.propagation.trace import Observer, Update, VisitLog
+    from shardy_py.transforms.debug_info.recorder import DebugRecorder
 
 _ANY_OPTIONS = "sdy-propagate"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.files import write_atomically
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph import Program
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import store_shardings
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.support.files import write_atomically
 from shardy_py.values import frozen
 
 AfterPass = Callable[[str, Program], None]

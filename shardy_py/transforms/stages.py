@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from shardy_py.ir.passes import Pass
+from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.transforms.snapshots import SaveModulePass
 from shardy_py.values import frozen
 

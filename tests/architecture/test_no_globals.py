@@ -8,7 +8,7 @@ import pkgutil
 import pluggy
 
 import shardy_py
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph.program import Program
 from shardy_py.plugins import Dialect, Registry
 
 

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import shardy_py
-from shardy_py.ir import op_names
+from shardy_py.ir.graph import op_names
 
 _NAMES = {name for name in vars(op_names).values() if isinstance(name, str) and name.startswith(("func.", "sdy."))}
 
@@ -19,7 +19,7 @@ def _spelled(path: Path) -> list[str]:
 
 
 def test_op_names_are_spelled_once() -> None:
-    """Other modules take the names of ops from `shardy_py.ir.op_names`."""
+    """Other modules take the names of ops from `shardy_py.ir.graph.op_names`."""
     own = Path(op_names.__file__)
     spelled = {path: _spelled(path) for path in Path(shardy_py.__path__[0]).rglob("*.py")}
     assert len(spelled.pop(own)) == len(_NAMES) > 20

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shardy_py.explore.page import Page
+from shardy_py.explain.explore.page import Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60_000

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 from shardy_py.api.options import SessionArguments
-from shardy_py.explore.explore import ExploreOptions, explore
-from tests.unit.explore.programs import TWO_LAYERS
+from shardy_py.explain.explore.explore import ExploreOptions, explore
+from tests.unit.explain.explore.programs import TWO_LAYERS
 
 pytestmark = pytest.mark.browser
 

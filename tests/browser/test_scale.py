@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 from shardy_py.api.options import SessionArguments
-from shardy_py.explore.explore import explore
-from shardy_py.explore.page import Page
+from shardy_py.explain.explore.explore import explore
+from shardy_py.explain.explore.page import Page
 from tests.browser.repeated import repeat
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from shardy_py.targets.jax.host import use_devices
+from shardy_py.jax.host import use_devices
 from tests.conformance.moved_bytes import moved_bytes
 
 
@@ -21,7 +21,7 @@ def compare(path: str) -> tuple[float, float]:
     from jaxlib import xla_client
 
     import shardy_py as sdy
-    from shardy_py.targets.local.replicas import as_replicas
+    from shardy_py.jax.local.replicas import as_replicas
 
     text = Path(path).read_text()
     local = sdy.propagate(text, explicit_collectives=True).local()

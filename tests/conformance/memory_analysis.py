@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from shardy_py.analysis.session import Session
+from shardy_py.cost.session import Session
 
 P = PartitionSpec
 MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))

@@ -12,9 +12,9 @@ from shardy_dialects.stablehlo.computations import region_combiner
 from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.ops import COMBINING
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.types import TensorType, tensor
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import TensorType, tensor
 
 
 def with_plain_reductions(text: Any) -> str:

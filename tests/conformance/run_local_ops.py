@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from shardy_py.api.local_options import LocalOptions
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.jax.deviations import compare_results
+from shardy_py.jax.host import use_devices
+from shardy_py.jax.local import make_local_program
+from shardy_py.jax.local.replicas import as_replicas
+from shardy_py.jax.local.run_worker import run
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.targets.jax.deviations import compare_results
-from shardy_py.targets.jax.host import use_devices
-from shardy_py.targets.local import make_local_program
-from shardy_py.targets.local.replicas import as_replicas
-from shardy_py.targets.local.run_worker import run
-from shardy_py.transforms.local.options import LocalOptions
 from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.run import run_on_attributes
 from tests.conformance.local_ops.case import Axes, Case, known_numbers, program, ways_to_shard

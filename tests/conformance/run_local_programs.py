@@ -17,13 +17,13 @@ import numpy as np
 
 import shardy_py as sdy
 from shardy_py.errors import ShardyError
-from shardy_py.ir.types import TensorType
-from shardy_py.targets.jax.deviations import Deviation, compare_results
-from shardy_py.targets.jax.host import use_devices
-from shardy_py.targets.jax.inputs import random_inputs
-from shardy_py.targets.jax.unsharded import compile_unsharded, has_manual_computations, without_shardings
-from shardy_py.targets.local.replicas import as_replicas
-from shardy_py.targets.local.run_worker import run
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.jax.deviations import Deviation, compare_results
+from shardy_py.jax.host import use_devices
+from shardy_py.jax.inputs import random_inputs
+from shardy_py.jax.local.replicas import as_replicas
+from shardy_py.jax.local.run_worker import run
+from shardy_py.jax.unsharded import compile_unsharded, has_manual_computations, without_shardings
 from tests.conformance.plain_reference import with_plain_reductions
 from tests.conformance.run_program import random_results
 

@@ -12,8 +12,8 @@ import sys
 from math import prod
 
 from shardy_py.errors import ShardyError
+from shardy_py.jax.host import use_devices
 from shardy_py.oracle.generate import generate
-from shardy_py.targets.jax.host import use_devices
 from tests.conformance.run_local_programs import DEVICES, check
 
 FEATURES = frozenset(

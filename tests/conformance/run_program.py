@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import shardy_py as sdy
-from shardy_py.api.running import run_result
 from shardy_py.errors import UnsupportedError
-from shardy_py.ir.graph import Program
-from shardy_py.targets.jax.unsharded import compile_unsharded
+from shardy_py.ir.graph.program import Program
+from shardy_py.jax.running import run_result
+from shardy_py.jax.unsharded import compile_unsharded
 
 ENTROPY = "stablehlo.rng"
 """The op that gives other numbers every time."""

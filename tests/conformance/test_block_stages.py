@@ -12,13 +12,13 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from xdsl.dialects import builtin
 
-from shardy_py.emitters.dialect.text import print_kernel_module
-from shardy_py.emitters.fusion.aliases import slices_of
-from shardy_py.emitters.fusion.choose import Choice
-from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.emitters.kernel import emit
-from shardy_py.emitters.passes.base import KernelPass
-from shardy_py.emitters.run.kernel import run_kernel
+from shardy_py.kernels.dialect.text import print_kernel_module
+from shardy_py.kernels.fusion.aliases import slices_of
+from shardy_py.kernels.fusion.choose import Choice
+from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.kernels.kernel import emit
+from shardy_py.kernels.passes.base import KernelPass
+from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.sample import sample
 from tests.conformance.test_kernels import FILE, kernels, name_of
 from tests.conformance.test_moving_kernels import initial_module

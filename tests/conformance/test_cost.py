@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("jax", reason="the reference makes its contexts with jax")
 
-from shardy_py.analysis.cost import estimate
 from shardy_py.api.main_function import find_main
+from shardy_py.cost.estimates import estimate
 from shardy_py.frontends.mlir import import_module, parse_module
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import load_shardings
+from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.oracle.conformance import reference_registry
 from shardy_py.transforms.pass_names import parse_pipeline
 from tests.conformance.conformance_data import DATA, need, script

@@ -16,11 +16,11 @@ from attrs import evolve, frozen
 
 pytest.importorskip("jax", reason="compiling needs the extra 'jax'")
 
-from shardy_py.analysis.against_xla import XlaComparison
-from shardy_py.analysis.machine.machine import Link, Machine
-from shardy_py.analysis.machine.toml import get_machine
-from shardy_py.analysis.session import Session
-from shardy_py.targets.jax.figures.values import XlaCollective, XlaFigures
+from shardy_py.cost.against_xla import XlaComparison
+from shardy_py.cost.machines.machine import Link, Machine
+from shardy_py.cost.machines.toml import get_machine
+from shardy_py.cost.session import Session
+from shardy_py.jax.figures.values import XlaCollective, XlaFigures
 from tests.conformance.conformance_data import DATA, need
 
 need("programs")

@@ -10,14 +10,14 @@ import pytest
 
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
-from shardy_py.emitters.device import H100
-from shardy_py.emitters.fusion.choose import choose
-from shardy_py.emitters.launch.launches import launch_of
-from shardy_py.emitters.run.kernel import run_kernel
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.fusion.choose import choose
+from shardy_py.kernels.launch.launches import launch_of
+from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.sample import IS_WHOLE, sample
 from tests.conformance.test_kernel_runs import loop_module
 from tests.conformance.xla_cpu import DTYPES, is_equal, run_on_xla, ulps
-from tests.unit.emitters.fusions import fusion_of
+from tests.unit.kernels.fusions import fusion_of
 
 pytestmark = pytest.mark.conformance
 

@@ -8,11 +8,11 @@ pytest.importorskip("jax", reason="the program is JAX's, and XLA compiles it")
 
 from jax.sharding import PartitionSpec as P
 
-from shardy_py.analysis.advice.advise_inputs import advise_inputs
-from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.api.options import ProgramInput
-from shardy_py.cli.against_xla import xla_figures
+from shardy_py.api.program_source import SessionOptions
 from shardy_py.cli.session import GivenProgram
+from shardy_py.cost.advice.advise_inputs import advise_inputs
+from shardy_py.cost.commands.against_xla import xla_figures
 from tests.conformance.gpt_program import FSDP, MEGATRON, gpt
 
 pytestmark = pytest.mark.conformance

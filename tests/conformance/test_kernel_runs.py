@@ -13,13 +13,13 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from xdsl.dialects import builtin, func
 
-from shardy_py.emitters.device import H100
-from shardy_py.emitters.elemental.functions import FunctionEmitter
-from shardy_py.emitters.entry.loop import loop_entry
-from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.emitters.launch.launches import launch_of
-from shardy_py.emitters.partition import partition
-from shardy_py.emitters.run.kernel import run_kernel
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.elemental.functions import FunctionEmitter
+from shardy_py.kernels.entry.loop import loop_entry
+from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.kernels.launch.launches import launch_of
+from shardy_py.kernels.partition import partition
+from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.sample import sample
 from tests.conformance.test_kernels import FILE, kernels, name_of
 from tests.conformance.xla_cpu import is_equal, random_array, relative, run_on_xla, ulps

@@ -11,14 +11,14 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from xdsl.dialects import builtin
 
-from shardy_py.emitters.device import H100
-from shardy_py.emitters.dialect.text import print_kernel_module
-from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.emitters.launch.launches import launch_of
-from shardy_py.emitters.passes.base import KernelPass
-from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
-from shardy_py.emitters.run.kernel import run_kernel
 from shardy_py.errors import ShardyError
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.dialect.text import print_kernel_module
+from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.kernels.launch.launches import launch_of
+from shardy_py.kernels.passes.base import KernelPass
+from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, run_passes
+from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.test_kernel_runs import OF_LARGEST, loop_module, some_loop_kernels
 from tests.conformance.test_kernels import FILE
 from tests.conformance.xla_cpu import DTYPES, is_equal, random_array, relative

@@ -16,17 +16,17 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from xdsl.dialects import builtin, func
 
-from shardy_py.emitters import read_fusion
-from shardy_py.emitters.device import H100
-from shardy_py.emitters.dialect.text import parse_kernel_module, print_kernel_module
-from shardy_py.emitters.elemental.functions import FunctionEmitter
-from shardy_py.emitters.entry.loop import loop_entry
-from shardy_py.emitters.fusion.choose import Choice, choose
-from shardy_py.emitters.fusion.fusion import Fusion
-from shardy_py.emitters.launch.grid import loop_map
-from shardy_py.emitters.launch.launches import launch_of
-from shardy_py.emitters.partition import partition
-from shardy_py.emitters.passes.pipeline import LOOP_PIPELINE, run_passes
+from shardy_py.kernels import read_fusion
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
+from shardy_py.kernels.elemental.functions import FunctionEmitter
+from shardy_py.kernels.entry.loop import loop_entry
+from shardy_py.kernels.fusion.choose import Choice, choose
+from shardy_py.kernels.fusion.fusion import Fusion
+from shardy_py.kernels.launch.grid import loop_map
+from shardy_py.kernels.launch.launches import launch_of
+from shardy_py.kernels.partition import partition
+from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, run_passes
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "reference" / "xla_gpu" / "kernels.json"
 FILE = Path(os.environ.get("SHARDY_KERNELS", DEFAULT))

@@ -14,23 +14,23 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from xdsl.dialects import builtin, func
 
-from shardy_py.emitters.device import H100
-from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp
-from shardy_py.emitters.dialect.ops import ApplyIndexingOp, LoopOp
-from shardy_py.emitters.dialect.text import parse_kernel_module, print_kernel_module
-from shardy_py.emitters.elemental.functions import FunctionEmitter
-from shardy_py.emitters.entry.entries import entry_function
-from shardy_py.emitters.fusion.aliases import slices_of
-from shardy_py.emitters.fusion.choose import Choice
-from shardy_py.emitters.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.emitters.kernel import emit
-from shardy_py.emitters.launch.grid import GRID_NAMES
-from shardy_py.emitters.launch.launches import launch_of
-from shardy_py.emitters.partition import partition
-from shardy_py.emitters.passes.base import KernelPass
-from shardy_py.emitters.passes.pipeline import run_passes
-from shardy_py.emitters.run.kernel import run_kernel
 from shardy_py.indexing import IndexingMap
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.dialect.memory_ops import AllocateSharedOp
+from shardy_py.kernels.dialect.ops import ApplyIndexingOp, LoopOp
+from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
+from shardy_py.kernels.elemental.functions import FunctionEmitter
+from shardy_py.kernels.entry.entries import entry_function
+from shardy_py.kernels.fusion.aliases import slices_of
+from shardy_py.kernels.fusion.choose import Choice
+from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.kernels.kernel import emit
+from shardy_py.kernels.launch.grid import GRID_NAMES
+from shardy_py.kernels.launch.launches import launch_of
+from shardy_py.kernels.partition import partition
+from shardy_py.kernels.passes.base import KernelPass
+from shardy_py.kernels.passes.pipeline import run_passes
+from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.sample import sample
 from tests.conformance.test_kernel_runs import difference, ops_of
 from tests.conformance.test_kernels import FILE, IGNORED, REQUIRED, in_both_forms, kernels, name_of, op_counts

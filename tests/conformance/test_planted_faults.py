@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
 
-from shardy_py.emitters.device import H100
-from shardy_py.emitters.dialect.text import parse_kernel_module
-from shardy_py.emitters.lower.llvm import llvm_text
-from shardy_py.emitters.lower.ptx import ptx_text
-from shardy_py.emitters.lower.target import nvptx
-from shardy_py.emitters.passes.pipeline import run_passes
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.dialect.text import parse_kernel_module
+from shardy_py.kernels.lower.llvm import llvm_text
+from shardy_py.kernels.lower.ptx import ptx_text
+from shardy_py.kernels.lower.target import nvptx
+from shardy_py.kernels.passes.pipeline import run_passes
 from tests.conformance.test_kernel_ptx import JUDGE, judge
-from tests.unit.emitters.planted_faults import FAULTS, Fault
+from tests.unit.kernels.planted_faults import FAULTS, Fault
 
 pytestmark = [
     pytest.mark.conformance,

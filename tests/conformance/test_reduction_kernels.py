@@ -12,17 +12,17 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from xdsl.dialects import builtin, func
 
-from shardy_py.emitters.device import H100
-from shardy_py.emitters.dialect.memory_ops import AllocateSharedOp
-from shardy_py.emitters.dialect.ops import LoopOp
-from shardy_py.emitters.dialect.text import parse_kernel_module, print_kernel_module
-from shardy_py.emitters.elemental.functions import FunctionEmitter
-from shardy_py.emitters.entry.entries import entry_function
-from shardy_py.emitters.fusion.choose import Choice
-from shardy_py.emitters.fusion.fusion import Fusion
-from shardy_py.emitters.kernel import emit
-from shardy_py.emitters.launch.launches import launch_of
-from shardy_py.emitters.partition import partition
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.dialect.memory_ops import AllocateSharedOp
+from shardy_py.kernels.dialect.ops import LoopOp
+from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
+from shardy_py.kernels.elemental.functions import FunctionEmitter
+from shardy_py.kernels.entry.entries import entry_function
+from shardy_py.kernels.fusion.choose import Choice
+from shardy_py.kernels.fusion.fusion import Fusion
+from shardy_py.kernels.kernel import emit
+from shardy_py.kernels.launch.launches import launch_of
+from shardy_py.kernels.partition import partition
 from tests.conformance.test_kernels import FILE, IGNORED, REQUIRED, in_both_forms, kernels, name_of, op_counts
 
 pytestmark = [

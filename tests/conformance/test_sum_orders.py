@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
-from shardy_py.emitters import read_fusion
-from shardy_py.emitters.fusion.fusion import element_type_of, shape_of
-from shardy_py.emitters.kernel import Kernel, emit
+from shardy_py.kernels import read_fusion
+from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
+from shardy_py.kernels.kernel import Kernel, emit
 from tests.conformance.test_kernels import FILE
 from tests.conformance.xla_cpu import random_array, run_on_xla
 

@@ -13,8 +13,8 @@ import attrs
 
 import shardy_py
 from shardy_py.errors import ShardyError
-from shardy_py.targets.jax.figures import measure
-from shardy_py.targets.jax.host import use_devices
+from shardy_py.jax.figures import measure
+from shardy_py.jax.host import use_devices
 
 DEVICES = 16
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from shardy_py.ir.passes import option_fields
+from shardy_py.ir.interfaces.passes import option_fields
 from shardy_py.transforms.pass_names import bundled_passes, get_pass
 from shardy_py.transforms.stages import PassPipeline
 

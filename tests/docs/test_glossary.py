@@ -45,7 +45,7 @@ def _public_classes() -> dict[str, str]:
     packages = [item.name for item in pkgutil.walk_packages(shardy_py.__path__, "shardy_py.") if item.ispkg]
     packages = [name for name in packages if not name.startswith("shardy_py.oracle")]
     found = {}
-    for name in ("shardy_py", *packages, "shardy_py.analysis.session"):
+    for name in ("shardy_py", *packages, "shardy_py.cost.session"):
         try:
             module = importlib.import_module(name)
         except ImportError:

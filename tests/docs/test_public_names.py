@@ -8,7 +8,8 @@ import re
 import pytest
 
 import shardy_py as sdy
-from shardy_py import plugins, rules
+from shardy_py import plugins
+from shardy_py.sharding import rules
 from tests.docs.pages import PAGES, ROOT, find_blocks
 
 REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").glob("*.md")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shardy_py.explain.record.reasons import MEANINGS
+from shardy_py.trace.reasons import MEANINGS
 from tests.docs.pages import ROOT
 
 

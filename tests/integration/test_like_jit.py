@@ -14,8 +14,8 @@ from jax import lax
 
 from shardy_py import Session, propagate
 from shardy_py.api.source import read_apart
-from shardy_py.frontends.jit import ConversionError, jaxlib_version
-from shardy_py.frontends.jit import read as reading
+from shardy_py.jax.like_jit import ConversionError, jaxlib_version
+from shardy_py.jax.like_jit import read as reading
 from tests.integration.jax_programs import array, over, partitioner
 
 
@@ -227,8 +227,8 @@ def test_a_program_for_other_processes_is_converted_once() -> None:
     """What a sweep sends to its processes is the converted module, and is propagated like jit there."""
     import zlib
 
-    from shardy_py.analysis.sweep.program_source import ProgramSource
     from shardy_py.api.options import ProgramInput
+    from shardy_py.api.program_source import ProgramSource
     from shardy_py.frontends.select import bundled_frontend
 
     source = ProgramSource.of(ProgramInput(lowered()))

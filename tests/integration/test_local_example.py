@@ -12,9 +12,9 @@ pytest.importorskip("jax", reason="programs run through XLA")
 np = pytest.importorskip("numpy")
 
 import shardy_py as sdy  # noqa: E402
-from shardy_py.targets.jax.deviations import compare_results  # noqa: E402
-from shardy_py.targets.jax.inputs import random_inputs  # noqa: E402
-from shardy_py.targets.local.child import run_whole  # noqa: E402
+from shardy_py.jax.deviations import compare_results  # noqa: E402
+from shardy_py.jax.inputs import random_inputs  # noqa: E402
+from shardy_py.jax.local.child import run_whole  # noqa: E402
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gpt_train.mlir"
 _MESH = re.compile(r"sdy\.mesh @(\w+) = <\[[^\]]*\]>")

@@ -7,8 +7,8 @@ import pytest
 import shardy_py as sdy
 from shardy_dialects import func
 from shardy_dialects import sdy as sdy_dialects
-from shardy_py.ir.constant_copies import CopyReason
 from shardy_py.plugins import Registry
+from shardy_py.transforms.constant_copies import CopyReason
 
 pytest.importorskip("xdsl")
 

@@ -31,8 +31,8 @@ else:
 
 USE = """
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Elementwise, Registry
 from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass
 

@@ -8,9 +8,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.analysis.cost import estimate
-from shardy_py.analysis.cost.sizes import LocalSizes
-from shardy_py.analysis.machine.machine import Link, Machine
+from shardy_py.cost.estimates import estimate
+from shardy_py.cost.estimates.sizes import LocalSizes
+from shardy_py.cost.machines.machine import Link, Machine
 from shardy_py.ir import Builder, tensor
 from shardy_py.plugins import Dialect, Elementwise, Registry
 from shardy_py.sharding.axes import AxisRef, SubAxis

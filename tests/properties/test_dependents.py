@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardy_py import ShardyError
-from shardy_py.analysis.session import Session
-from shardy_py.ir.shardings import load_shardings
+from shardy_py.cost.session import Session
+from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.oracle.generate import generate
 from shardy_py.plugins import Registry
 from shardy_py.propagation.engine import make_problem

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardy_py.indexing import AffineMap
-from shardy_py.ir.attributes import DenseElements
+from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.sharding.derivation import PARALLEL, REDUCTION, rule_from_indexing_maps
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule

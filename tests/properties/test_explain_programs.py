@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from shardy_py import ShardyError, propagate
-from shardy_py.explain.record.chains import SlotChain, find_chains
-from shardy_py.explain.record.missing_axes import find_missing
-from shardy_py.explain.record.slot_moves import SlotMove
-from shardy_py.explain.record.trace import Trace
 from shardy_py.oracle.generate import generate
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
+from shardy_py.trace.chains import SlotChain, find_chains
+from shardy_py.trace.missing_axes import find_missing
+from shardy_py.trace.slot_moves import SlotMove
+from shardy_py.trace.trace import Trace
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")
 

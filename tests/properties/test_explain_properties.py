@@ -6,14 +6,14 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.explain.record.reasons import Reason
-from shardy_py.explain.record.step import StepExplanation, explain_step
 from shardy_py.propagation.step_outcomes import ShardingTable, StepOutcomes
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.trace.reasons import Reason
+from shardy_py.trace.step import StepExplanation, explain_step
 from tests.properties.test_propagation_properties import DIRECTIONS, steps
 
 Step = tuple[Mesh, OpShardingRule, tuple[TensorSharding | None, ...]]

@@ -13,11 +13,6 @@ import pytest
 from attrs import evolve
 
 from shardy_py import ShardyError, propagate
-from shardy_py.explain.record.missing_axes import find_missing
-from shardy_py.explain.record.reasons import Reason
-from shardy_py.explain.record.recording import Recording
-from shardy_py.explain.record.slot_refusals import SlotRefusal
-from shardy_py.explain.record.trace import Trace
 from shardy_py.oracle.generate import generate
 from shardy_py.propagation.step_outcomes import project_step
 from shardy_py.propagation.steps.factors import Direction
@@ -27,6 +22,11 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.trace.missing_axes import find_missing
+from shardy_py.trace.reasons import Reason
+from shardy_py.trace.recording import Recording
+from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.trace import Trace
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")
 

@@ -16,10 +16,10 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
-from shardy_py.emitters import emit
 from shardy_py.errors import UnsupportedError
+from shardy_py.kernels import emit
 from tests.properties.random_kernels import Program, random_program
-from tests.unit.emitters.fusions import fusion_of
+from tests.unit.kernels.fusions import fusion_of
 
 MANY = int(os.environ.get("SHARDY_FUZZ_PROGRAMS", "400"))
 FIRST = int(os.environ.get("SHARDY_FUZZ_SEED", "0"))

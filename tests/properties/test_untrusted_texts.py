@@ -13,8 +13,8 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py import layout
-from shardy_py.analysis.machine.toml import parse_machine
 from shardy_py.api.specs import parse_spec
+from shardy_py.cost.machines.toml import parse_machine
 from shardy_py.errors import ShardyError
 from shardy_py.indexing import AffineMap, IndexingMap
 from shardy_py.schedule.toml import format_schedule, parse_schedule

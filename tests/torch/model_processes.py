@@ -21,7 +21,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import parallelize_module
 
 import shardy_py as sdy
-from shardy_py.targets.torch import to_parallel_styles
+from shardy_py.torch.parallel import to_parallel_styles
 from tests.torch.hugging_face import MESHES, MODELS, distance, exported, propagated
 from tests.torch.models import Decoder
 from tests.torch.randomized import randomized

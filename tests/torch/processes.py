@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
 import shardy_py as sdy
-from shardy_py.targets.torch.collectives import ProcessDevices
+from shardy_py.torch.parallel.collectives import ProcessDevices
 from tests.torch.models import exported_decoder
 from tests.torch.test_import import GLOBS
 

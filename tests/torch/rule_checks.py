@@ -12,13 +12,13 @@ from attrs import evolve
 from torch.utils import _pytree as pytree
 
 from shardy_dialects.aten.shapes import RESHAPES
-from shardy_py.frontends.torch.calls import Call, schema_arguments
-from shardy_py.frontends.torch.types import tensor_type
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
-from shardy_py.targets.torch.calls import call, operator
-from shardy_py.targets.torch.exported import to_array
+from shardy_py.torch.frontend.calls import Call, schema_arguments
+from shardy_py.torch.frontend.types import tensor_type
+from shardy_py.torch.parallel.calls import call, operator
+from shardy_py.torch.parallel.exported import to_array
 from tests.torch.random_calls import UNKNOWN
 from tests.torch.rule_calls import CALLS
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 import shardy_py as sdy
-from shardy_py.targets.torch import explicit_program, make_local_torch_program
+from shardy_py.torch.parallel import explicit_program, make_local_torch_program
 
 
 def simulated(

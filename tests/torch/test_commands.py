@@ -13,8 +13,8 @@ import torch
 from click import testing
 
 import shardy_py as sdy
-from shardy_py.frontends.torch import TORCH
-from shardy_py.ir.printing import print_program
+from shardy_py.ir.graph.printing import print_program
+from shardy_py.torch.frontend import TORCH
 from tests.torch.models import exported_decoder
 from tests.torch.test_import import Flow, Scan, export
 
@@ -117,7 +117,7 @@ def test_a_file_runs_on_simulated_devices(model: str, shardy: Run, tmp_path: Pat
 @pytest.mark.parametrize("option", [("--platform", "gpu"), ("--devices", "2")])
 def test_other_devices_are_refused(option: tuple[str, str]) -> None:
     """The error names the option, and what runs on real devices."""
-    from shardy_py.cli.run_worker import _check_simulated
+    from shardy_py.jax.commands.run_worker import _check_simulated
 
     request: Any = SimpleNamespace(**{"platform": "cpu", "devices": None, option[0].removeprefix("--"): option[1]})
     with pytest.raises(sdy.OptionError, match=f"{option[0]} has no effect"):

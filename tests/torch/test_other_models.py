@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import shardy_py as sdy
-from shardy_py.targets.torch import make_local_torch_program
+from shardy_py.torch.parallel import make_local_torch_program
 from tests.torch.other_models import OTHER_MODELS
 from tests.torch.randomized import randomized
 

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import shardy_py as sdy
-from shardy_py.targets.torch import Placement, PlanEntry, to_parallel_styles
+from shardy_py.torch.parallel import Placement, PlanEntry, to_parallel_styles
 from tests.torch.models import export
 from tests.torch.planned_models import COLUMNS, MODELS, Language, Pair, Planned
 
@@ -165,7 +165,7 @@ def test_a_plan_without_shards_is_empty() -> None:
 
 def test_plans_of_packed_programs_are_the_same() -> None:
     """What a plan needs of the module travels with the bytes."""
-    from shardy_py.frontends.torch import TORCH
+    from shardy_py.torch.frontend import TORCH
 
     exported = export(Language(3), torch.arange(16).view(2, 8))
     given = {"head.weight": COLUMNS, "mlp.up.weight": COLUMNS}

@@ -11,8 +11,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 import shardy_py as sdy
-from shardy_py.targets.torch import make_local_torch_program
-from shardy_py.targets.torch.draws import check_random_states
+from shardy_py.torch.parallel import make_local_torch_program
+from shardy_py.torch.parallel.draws import check_random_states
 from tests.conformance.sample import sample
 from tests.torch.simulated import simulated
 

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 import shardy_py as sdy
-from shardy_py.targets.torch import collectives, make_local_torch_program, runner
+from shardy_py.torch.parallel import collectives, make_local_torch_program, runner
 from tests.torch.models import export
 from tests.torch.simulated import simulated
 

@@ -10,7 +10,7 @@ import torch
 from attrs import evolve
 
 import shardy_py as sdy
-from shardy_py.targets.torch import explicit_program, make_local_torch_program
+from shardy_py.torch.parallel import explicit_program, make_local_torch_program
 from tests.torch.cases import CASES
 
 pytestmark = pytest.mark.torch

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import shardy_py as sdy
-from shardy_py.targets.torch import explicit_program, make_local_torch_program
+from shardy_py.torch.parallel import explicit_program, make_local_torch_program
 from tests.torch.models import export
 from tests.torch.test_import import Flow, Scan
 

@@ -72,7 +72,7 @@ def test_different_shardings_for_two_names_of_one_tensor_are_an_error() -> None:
 
 def test_tied_weights_stay_tied_in_files_and_packed_programs(tmp_path: Path) -> None:
     """What is read again has the same names."""
-    from shardy_py.frontends.torch import TORCH
+    from shardy_py.torch.frontend import TORCH
 
     path = tmp_path / "tied.pt2"
     exported = _exported()

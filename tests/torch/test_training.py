@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 import shardy_py as sdy
-from shardy_py.targets.torch import make_local_torch_program
+from shardy_py.torch.parallel import make_local_torch_program
 from tests.torch.models import Decoder
 from tests.torch.training import largest_difference, make_state, propagated_step, traced_step
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import shardy_py as sdy
-from shardy_py.targets.torch import make_local_torch_program
-from shardy_py.targets.torch.calls import call
+from shardy_py.torch.parallel import make_local_torch_program
+from shardy_py.torch.parallel.calls import call
 from tests.torch.models import export
 from tests.torch.test_other_models import COLLECTIVES
 

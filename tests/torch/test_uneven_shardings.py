@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import shardy_py as sdy
-from shardy_py.api.running import run_result
+from shardy_py.jax.running import run_result
 
 pytestmark = pytest.mark.torch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from shardy_py.ir.graph import Block, Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
 
 
 def outline(function: Op) -> list[str]:

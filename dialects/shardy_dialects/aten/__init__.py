@@ -1,7 +1,7 @@
 """The operators of PyTorch, as `torch.export` writes them: the dialects aten, higher_order and transformers.
 
 Pointwise operators, and users' own that carry the tag ``pointwise``, get their rule from the tag; see
-`shardy_py.frontends.torch`. Operators without a rule are reported by coverage. Nothing here imports PyTorch.
+`shardy_py.torch.frontend`. Operators without a rule are reported by coverage. Nothing here imports PyTorch.
 """
 
 from shardy_dialects.aten import (
@@ -20,7 +20,7 @@ from shardy_dialects.aten import (
     shapes,
 )
 from shardy_dialects.aten.local import FORMS, TorchLocalOps
-from shardy_py.ir.local import local_by_types, local_constant
+from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 
 aten = Dialect("aten", local_ops=TorchLocalOps())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 

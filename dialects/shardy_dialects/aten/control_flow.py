@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_dialects.aten.arguments import REPLICATED, Factors, operand_shape
-from shardy_py.ir.graph import Op
-from shardy_py.ir.local import local_by_types, local_constant
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import (
     BranchDataFlow,
     ConstantLike,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_dialects.aten.arguments import Factors, attribute, operand_shape, result_shape, whole
-from shardy_py import rules
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ConstantLike, Dialect, Pure
+from shardy_py.sharding import rules
 
 CONSTANTS = (
     *("full.default", "zeros.default", "ones.default", "empty.memory_format", "arange.default", "arange.start"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_dialects.aten.arguments import Tie, attribute, normal, operand_shape, result_shape, tied, whole
-from shardy_py import rules
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding import rules
 
 ELEMENTS = (
     *("elu_backward", "hardshrink_backward", "hardsigmoid_backward", "hardswish_backward", "hardtanh_backward"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_dialects.aten.arguments import REPLICATED, Factors, Tie, operand_number, operand_shape, tied
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Contraction, Dialect, Pure
 from shardy_py.sharding.rule import FactorKind
 

@@ -13,9 +13,9 @@ from shardy_dialects.aten.arguments import (
     result_shape,
     tied,
 )
-from shardy_py import rules
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
 
 _REDUCED = FactorKind.REDUCTION

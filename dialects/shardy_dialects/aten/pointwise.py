@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_dialects.aten.arguments import Factors, operand_shape
-from shardy_py import rules
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding import rules
 
 _SPECIAL = (
     *("digamma", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "log1p"),

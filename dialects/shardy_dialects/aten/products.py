@@ -15,7 +15,7 @@ from shardy_dialects.aten.arguments import (
     tied,
     whole,
 )
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.rule import FactorKind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_dialects.aten.arguments import REPLICATED, Factors, attribute, operand_names, operand_shape, result_shape
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
 
 _STATES = ("hx", "hx[0]", "hx[1]")

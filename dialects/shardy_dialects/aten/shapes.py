@@ -13,9 +13,9 @@ from shardy_dialects.aten.arguments import (
     operand_shape,
     result_shape,
 )
-from shardy_py import rules
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
 
 RESHAPES = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from shardy_py.ir.attributes import DenseElements
-from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.ir.graph.attributes import DenseElements
+from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import (
     BranchCost,
     BranchDataFlow,

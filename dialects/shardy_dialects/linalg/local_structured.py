@@ -8,7 +8,7 @@ from shardy_dialects.linalg.bodies import Body, initial_outputs
 from shardy_dialects.linalg.local_windows import with_windows
 from shardy_dialects.linalg.loops import Loops, LoopsOf
 from shardy_dialects.linalg.neutral import keeps_neutral
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import Shard, no_local_form
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 

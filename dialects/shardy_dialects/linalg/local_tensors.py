@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shardy_dialects.linalg.tensors import kept_dims
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import local_constant
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import local_constant
 from shardy_py.plugins import Dialect, Localize, Shard, local_by_types, no_local_form, with_window
 from shardy_py.sharding.rule import FactorKind
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from shardy_dialects.linalg.loops import Loops
 from shardy_py.indexing.canonical import linear
 from shardy_py.indexing.expressions import Expression, Variable
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.plugins import Shard, no_local_form, with_window
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from shardy_dialects.linalg.bodies import Body
 from shardy_dialects.linalg.loops import Loops
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.sharding.combiner import Combiner
 
 _KEEP_ALL = frozenset(("arith.extf", "arith.truncf"))

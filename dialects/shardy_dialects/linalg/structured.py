@@ -12,7 +12,7 @@ from attrs import evolve
 from shardy_dialects.linalg.bodies import Body, initial_outputs
 from shardy_dialects.linalg.loops import Loops, LoopsOf
 from shardy_py import indexing
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import (
     Broadcast,
     ConstantFoldable,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shardy_py.indexing import AffineMap, OpIndexing
-    from shardy_py.ir.graph import Value
+    from shardy_py.ir.graph.program import Value
     from shardy_py.plugins import Shard
 
 CONTRACTIONS: dict[str, tuple[str, ...]] = {

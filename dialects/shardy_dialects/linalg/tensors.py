@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Concatenation, ConstantFoldable, ConstantLike, Dialect, Elementwise, PassThrough, Pure
-from shardy_py.rules import concatenate
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, pointwise_rule, tensor_shape
+from shardy_py.sharding.rules import concatenate
 
 
 def window_rule(op: Op) -> OpShardingRule | None:

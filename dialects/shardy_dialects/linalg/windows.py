@@ -15,7 +15,7 @@ from attrs import evolve
 from shardy_dialects.linalg.loops import Loops, LoopsOf
 from shardy_dialects.linalg.structured import described_by
 from shardy_py import indexing
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import PARALLEL, REDUCTION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardy_dialects.sdy.region_ops import ManualComputationDataFlow, RegionDataFlow
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import (
     ConstantLike,
     Dialect,

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from attrs import evolve
 
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import DataFlowShardingTransformType, OpOperand, ShardableDataFlowOpInterface
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, TensorShardingPerValue

@@ -6,11 +6,11 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Broadcast, ConstantFoldable, Dialect, Pure
-from shardy_py.rules.pointwise import expanded_rule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import tensor_shape
+from shardy_py.sharding.rules.pointwise import expanded_rule
 
 
 def broadcast_in_dim_rule(op: Op) -> OpShardingRule:

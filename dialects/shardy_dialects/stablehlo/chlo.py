@@ -6,7 +6,7 @@ from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.custom_calls import top_k_rule
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_dialects.stablehlo.elementwise import ELEMENTWISE_TRAITS
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import (
     ConstantLike,
     Dialect,
@@ -17,9 +17,9 @@ from shardy_py.plugins import (
     UnitedByMlir,
     Unpartitioned,
 )
-from shardy_py.rules.pointwise import aligned_rule
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
+from shardy_py.sharding.rules.pointwise import aligned_rule
 
 UNARY = (
     "_asin_acos_kernel",

@@ -6,7 +6,7 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import CrossDeviceReduction, Dialect, Pure
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape

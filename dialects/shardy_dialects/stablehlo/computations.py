@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph import Block, Op, Value
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.sharding.combiner import Combiner
 
 COMBINERS = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.attributes import ConvolutionDims, parse_convolution_dims
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, RuleOptions
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape

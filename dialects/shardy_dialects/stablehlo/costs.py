@@ -12,8 +12,8 @@ from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.mesh_references import REPLICA_GROUPS, ReplicaGroupMesh
 from shardy_dialects.stablehlo.work import works
-from shardy_py.ir.attributes import DenseElements, RawAttribute
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import BranchCost, CostOpInterface, OpDefinition, OwnCollective
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import frozen

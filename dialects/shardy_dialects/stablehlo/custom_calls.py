@@ -12,7 +12,7 @@ from types import MappingProxyType
 from attrs import evolve
 
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, PassThrough, Pure, Sort, Trait, Unpartitioned
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape

@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import CombinerOf, ContextOf, Dialect, InitialOf, Pure, RuleOptions, Trait, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule

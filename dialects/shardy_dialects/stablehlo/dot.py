@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Contraction, Dialect, Pure
-from shardy_py.rules.contraction import contraction_rule
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding.rules.contraction import contraction_rule
 
 
 def dot_general_rule(op: Op) -> OpShardingRule:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shardy_dialects.stablehlo.definitions import define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import (
     ConstantFoldable,
     Dialect,

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 from shardy_dialects.stablehlo.attributes import DimensionNumbers, Dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.hoisting import hoist_constants
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.dead_ops import erase_dead_ops
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import PassContext
 from shardy_py.values import NoFields, frozen
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from shardy_dialects.stablehlo.attributes import DimensionNumbers, Dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.computations import common_reduction, first_operands, region_combiner
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, RecursiveMemoryEffects
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, tensor_shape

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from shardy_py.ir.attributes import freeze
-from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.graph.attributes import freeze
+from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.plugins import AsSdyConstant, IsolatedFromAbove, OpSemantics
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute, has_static_shapes
 from shardy_dialects.stablehlo.reduction import padding_of
-from shardy_py.element_types import mlir_element_bits
 from shardy_py.indexing import OpIndexing, op_maps
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.plugins import DynamicUpdate, Elementwise, OpDefinition, Scatter
+from shardy_py.support.element_types import mlir_element_bits
 
 if TYPE_CHECKING:
     from shardy_py.indexing import IndexingMap

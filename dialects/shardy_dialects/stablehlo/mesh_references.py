@@ -6,8 +6,8 @@ import re
 from struct import iter_unpack
 from typing import Any
 
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import MeshReferenceOpInterface, OpDefinition
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.mesh import Mesh, MeshAxis

@@ -8,12 +8,12 @@ from __future__ import annotations
 from shardy_dialects.stablehlo import elementwise
 from shardy_dialects.stablehlo.definitions import define
 from shardy_dialects.stablehlo.indexing import bitcast_layouts
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Bitcast, Dialect, Elementwise, Pure
-from shardy_py.rules.reshape import reshape_rule
 from shardy_py.sharding import OpShardingRule
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
+from shardy_py.sharding.rules.reshape import reshape_rule
 
 
 def bitcast_rule(op: Op) -> OpShardingRule | None:

@@ -6,12 +6,12 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ConstantFoldable, Dialect, PassThrough, Pure, Reshape
-from shardy_py.rules.reshape import reshape_rule
-from shardy_py.rules.reshape import transpose_rule as transposition
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding.rules.reshape import reshape_rule
+from shardy_py.sharding.rules.reshape import transpose_rule as transposition
 
 
 def transpose_rule(op: Op) -> OpShardingRule:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 from shardy_dialects.stablehlo.computations import region_combiner, second_operands
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, RecursiveMemoryEffects, Reduction, RuleOptions
-from shardy_py.rules import reduction
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding.rules import reduction
 
 
 def reduce_rule(op: Op) -> OpShardingRule | None:

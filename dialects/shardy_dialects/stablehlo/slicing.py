@@ -6,7 +6,7 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import attribute, define
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import (
     Concatenation,
     ConstantFoldable,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from shardy_py.ir.attributes import OpaqueElements
-from shardy_py.ir.graph import Value
+from shardy_py.ir.graph.attributes import OpaqueElements
+from shardy_py.ir.graph.program import Value
 
 _WORDS = {"false": 0, "true": 1}
 _INFINITIES = {

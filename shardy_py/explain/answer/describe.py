@@ -5,19 +5,19 @@ from __future__ import annotations
 from shardy_py.explain.answer.moves import Chain, Move, Origin
 from shardy_py.explain.answer.refusals import Candidate, MissingAxis, Refusal
 from shardy_py.explain.answer.value_explanation import DimensionExplanation
-from shardy_py.explain.record.chains import SlotChain, find_chains
-from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.missing_axes import find_missing
-from shardy_py.explain.record.reasons import MEANINGS, Reason
-from shardy_py.explain.record.slot_dims import SlotDim
-from shardy_py.explain.record.slot_moves import SlotMove
-from shardy_py.explain.record.slot_refusals import SlotRefusal
-from shardy_py.explain.record.trace import Trace
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import factor_symbol
+from shardy_py.trace.chains import SlotChain, find_chains
+from shardy_py.trace.labels import Labels
+from shardy_py.trace.missing_axes import find_missing
+from shardy_py.trace.reasons import MEANINGS, Reason
+from shardy_py.trace.slot_dims import SlotDim
+from shardy_py.trace.slot_moves import SlotMove
+from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.trace import Trace
 
 
 class Describer:

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from shardy_py.explain.answer.describe import Describer
 from shardy_py.explain.answer.op_explanation import FactorExplanation, OpExplanation, TensorOfOp
-from shardy_py.explain.record.labels import Labels, OpWithoutStep
-from shardy_py.explain.record.missing_axes import RefusalSearch
-from shardy_py.explain.record.ops_without_rule import NO_RULE
-from shardy_py.explain.record.reasons import Reason, StepRefusal
-from shardy_py.explain.record.slot_dims import slot_dim_of
-from shardy_py.explain.record.slot_moves import SlotMove
-from shardy_py.explain.record.slot_refusals import SlotRefusal
-from shardy_py.explain.record.trace import Trace
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.trace import slots_of_visit
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
+from shardy_py.trace.labels import Labels, OpWithoutStep
+from shardy_py.trace.missing_axes import RefusalSearch
+from shardy_py.trace.ops_without_rule import NO_RULE
+from shardy_py.trace.reasons import Reason, StepRefusal
+from shardy_py.trace.slot_dims import slot_dim_of
+from shardy_py.trace.slot_moves import SlotMove
+from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.trace import Trace
 
 
 def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
 from shardy_py.explain.answer.refusals import MissingAxis, Refusal
 from shardy_py.explain.answer.value_explanation import DimensionExplanation, ValueExplanation
-from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.reasons import MEANINGS, Reason
-from shardy_py.explain.record.trace import Trace
-from shardy_py.ir.graph import Value
-from shardy_py.ir.op_names import CALL, FUNCTION
+from shardy_py.ir.graph.op_names import CALL, FUNCTION
+from shardy_py.ir.graph.program import Value
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.arguments import shown
+from shardy_py.trace.labels import Labels
+from shardy_py.trace.reasons import MEANINGS, Reason
+from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
 

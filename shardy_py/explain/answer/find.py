@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.record.labels import EDGE_SUFFIX, Labels, OpLabel
-from shardy_py.integers import as_integer, parse_integer
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import as_integer, parse_integer
+from shardy_py.trace.labels import EDGE_SUFFIX, Labels, OpLabel
 
 _NUMBERED = re.compile(r"([\w.-]+)#(\d+)$")
 

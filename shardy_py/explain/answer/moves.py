@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.explain.answer.places import at_place
+from shardy_py.trace.places import at_place
 from shardy_py.values import frozen
 
 

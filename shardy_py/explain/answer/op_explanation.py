@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.explain.answer.moves import Move, move_line
-from shardy_py.explain.answer.places import at_place
 from shardy_py.explain.answer.refusals import Refusal, refusal_lines
+from shardy_py.trace.places import at_place
 from shardy_py.values import frozen
 
 

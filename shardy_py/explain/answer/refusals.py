@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.explain.answer.moves import dim_text
-from shardy_py.explain.answer.places import at_place
+from shardy_py.trace.places import at_place
 from shardy_py.values import frozen
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.explain.answer.places import at_place
-from shardy_py.explain.record.labels import Labels
-from shardy_py.explain.record.reasons import Reason
-from shardy_py.explain.record.slot_dims import slot_dim_of
-from shardy_py.explain.record.trace import Trace
 from shardy_py.sharding.rule import factor_symbol
+from shardy_py.trace.labels import Labels
+from shardy_py.trace.places import at_place
+from shardy_py.trace.reasons import Reason
+from shardy_py.trace.slot_dims import slot_dim_of
+from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.bindings import import_bindings
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
-from shardy_py.ir.frontend import Frontend, PrintedName
+from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from jaxlib.mlir import ir
 
-    from shardy_py.ir.graph import Op, Program
+    from shardy_py.ir.graph.program import Op, Program
 
 __all__ = [
     "MlirFrontend",

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from jaxlib.mlir import ir
 
 from shardy_py.errors import ShardyError
-from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef
-from shardy_py.ir.types import TensorType, Type
+from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef
+from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.sharding.parse import parse_attribute
 
 _LARGE = 1024
@@ -50,7 +50,7 @@ class Decoding(Protocol):
         ...
 
     def decode(self, native: ir.Attribute) -> Any:
-        """Return an attribute in the form of `shardy_py.ir.attributes`."""
+        """Return an attribute in the form of `shardy_py.ir.graph.attributes`."""
         ...
 
 

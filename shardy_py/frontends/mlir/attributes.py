@@ -9,10 +9,10 @@ from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
-from shardy_py.identity import identity
-from shardy_py.ir.attributes import OpaqueElements, RawAttribute
-from shardy_py.ir.graph import Value
-from shardy_py.ir.symbol_references import symbols_of
+from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.symbol_references import symbols_of
+from shardy_py.support.identity import identity
 
 MISSING = object()
 """Stands for an attribute that was removed."""

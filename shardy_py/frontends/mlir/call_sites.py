@@ -6,7 +6,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.native_ops import location_of
 from shardy_py.frontends.mlir.native_program import NativeProgram
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 
 _MAX_CALL_SITES = 100
 """The limit on nested call sites in a location; MLIR prints and writes locations recursively."""

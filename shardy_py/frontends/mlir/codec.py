@@ -13,14 +13,14 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of
 from shardy_py.frontends.mlir.numbers_like import number_like
 from shardy_py.frontends.mlir.type_codec import TypeDecoder
-from shardy_py.identity import identity
-from shardy_py.ir.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
-from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
+from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.parse import format_attribute
 from shardy_py.sharding.reduction_ops import reduction_op_code
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+from shardy_py.support.identity import identity
 
 
 class Codec:
@@ -51,7 +51,7 @@ class Codec:
         return found
 
     def decode(self, native: ir.Attribute) -> Any:
-        """Return an attribute in the form of `shardy_py.ir.attributes`."""
+        """Return an attribute in the form of `shardy_py.ir.graph.attributes`."""
         found = self._decoded.get(native)
         if found is None:
             found = self._decoded[native] = self._decode(native)

@@ -8,7 +8,7 @@ from threading import Lock
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
 
-from shardy_py.ir.op_names import MESH
+from shardy_py.ir.graph.op_names import MESH
 
 _REGISTRATION = Lock()
 

@@ -17,12 +17,12 @@ from shardy_py.frontends.mlir.native_errors import location_text, scope_text
 from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
 from shardy_py.frontends.mlir.value_names import native_values
-from shardy_py.ir.foreign_types import shardy_name
-from shardy_py.ir.gc_pause import no_garbage_collection
-from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.op_names import FUNCTION, RETURN
-from shardy_py.ir.types import OpaqueType, Type
-from shardy_py.ir.verify import MAX_REGION_DEPTH
+from shardy_py.ir.graph.foreign_types import shardy_name
+from shardy_py.ir.graph.op_names import FUNCTION, RETURN
+from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.types import OpaqueType, Type
+from shardy_py.ir.graph.verify import MAX_REGION_DEPTH
+from shardy_py.support.gc_pause import no_garbage_collection
 
 _UNKNOWN = OpaqueType("?")
 _OUTLINE = "move what is inside to functions, and call them"

@@ -51,6 +51,6 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
     reader = Reader(WORKER, "MLIR's parser", "module", SECONDS)
     content = read_isolated(reader, data, name)
     # Not at the top, as JAX's modules need the bindings.
-    from shardy_py.frontends.jax_modules import is_serialized_export
+    from shardy_py.jax.modules import is_serialized_export
 
     return ParsedModule(content, name, is_serialized_export(data))

@@ -9,7 +9,13 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
-from shardy_py.frontends.jax_modules import (
+from shardy_py.frontends.mlir.context import make_context
+from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
+from shardy_py.frontends.mlir.native_errors import convert_error
+from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
+from shardy_py.frontends.sources import source_bytes
+from shardy_py.frontends.text_limits import check_text
+from shardy_py.jax.modules import (
     BYTECODE,
     is_portable_artifact,
     is_serialized_export,
@@ -18,12 +24,6 @@ from shardy_py.frontends.jax_modules import (
     module_of_serialized,
     module_of_stage,
 )
-from shardy_py.frontends.mlir.context import make_context
-from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
-from shardy_py.frontends.mlir.native_errors import convert_error
-from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
-from shardy_py.frontends.sources import source_bytes
-from shardy_py.frontends.text_limits import check_text
 
 
 def load(source: Any) -> ir.Module:

@@ -10,9 +10,9 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, NativeAttributes
 from shardy_py.frontends.mlir.native_program import NativeProgram
-from shardy_py.identity import identity
-from shardy_py.ir.foreign_types import native_name
-from shardy_py.ir.graph import Block, Op, Value
+from shardy_py.ir.graph.foreign_types import native_name
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.support.identity import identity
 
 Items = Sequence[tuple[str, ir.Attribute | None]]
 """Names with native attributes, None for those that were removed."""

@@ -9,7 +9,7 @@ from shardy_py.frontends.mlir.importer import import_native
 from shardy_py.frontends.mlir.native_errors import convert_error
 from shardy_py.frontends.mlir.native_program import NativeProgram
 from shardy_py.frontends.mlir.writer import write
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph.program import Program
 
 GENERIC_PASSES = ("canonicalize", "symbol-dce")
 

@@ -8,7 +8,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attributes import AttributeSets, NativeAttributes
 from shardy_py.frontends.mlir.codec import Codec
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.values import define
 
 

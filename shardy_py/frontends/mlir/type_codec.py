@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 
 _PLAIN_TENSOR = re.compile(r"tensor<((?:(?:\d+|\?)x)*)(\w+|complex<\w+>)>")
 """The text of nearly every tensor: its sizes, and an element type of MLIR's own."""

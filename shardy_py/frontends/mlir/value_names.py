@@ -8,9 +8,9 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from shardy_py.ir.frontend import PrintedName
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.op_values import entry_arguments
+from shardy_py.ir.graph.op_values import entry_arguments
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.frontend import PrintedName
 from shardy_py.sharding.lexer import unescape
 
 _NAME = re.compile(r'loc\("((?:[^"\\]|\\.)*)"(?:\(.*\))?\)', re.DOTALL)

@@ -14,8 +14,8 @@ from shardy_py.frontends.mlir.attributes import NativeAttributes
 from shardy_py.frontends.mlir.call_sites import CallSites
 from shardy_py.frontends.mlir.native_ops import NativeOpMaker, update_operands, write_items
 from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
-from shardy_py.identity import identity
-from shardy_py.ir.graph import Block, Op, Program
+from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.support.identity import identity
 
 
 def write(program: Program) -> ir.Module:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.frontend import Frontend, PrintedName
-from shardy_py.ir.op_values import entry_block
+from shardy_py.ir.graph.op_values import entry_block
+from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
-    from shardy_py.ir.graph import Op, Program
+    from shardy_py.ir.graph.program import Op, Program
     from shardy_py.plugins import Registry
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, ParseError
-from shardy_py.ir.graph import Op
-from shardy_py.ir.op_names import MESH
-from shardy_py.ir.shardy_attributes import wrong_attributes
+from shardy_py.ir.graph.op_names import MESH
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.shardy_attributes import wrong_attributes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.verify import verify_mesh
 

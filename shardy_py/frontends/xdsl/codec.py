@@ -12,8 +12,8 @@ from xdsl.utils.exceptions import ParseError as NativeParseError
 
 from shardy_py.errors import Diagnostic, ShardyError, VerificationError
 from shardy_py.frontends.xdsl.load import make_context
-from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
-from shardy_py.ir.types import OpaqueType, TensorType, Type
+from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
+from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.parse import format_attribute, parse_attribute
 from shardy_py.sharding.reduction_ops import reduction_op_code
 
@@ -47,7 +47,7 @@ class Codec:
         return found
 
     def decode(self, native: Native) -> Any:
-        """Return an attribute in the form of `shardy_py.ir.attributes`."""
+        """Return an attribute in the form of `shardy_py.ir.graph.attributes`."""
         decoder = next((_DECODERS[class_] for class_ in type(native).__mro__ if class_ in _DECODERS), None)
         if decoder is not None:
             return decoder(self, native)

@@ -11,10 +11,10 @@ from xdsl.ir import Block as NativeBlock
 
 from shardy_py.frontends.xdsl.check_attributes import check_attributes
 from shardy_py.frontends.xdsl.codec import Codec
-from shardy_py.ir.foreign_types import shardy_name
-from shardy_py.ir.gc_pause import no_garbage_collection
-from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.op_names import FUNCTION
+from shardy_py.ir.graph.foreign_types import shardy_name
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.values import define
 
 OP_NAME = "op_name__"

@@ -18,7 +18,7 @@ from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, Verificat
 from shardy_py.frontends.isolation import Reader, read_isolated
 from shardy_py.frontends.sources import source_bytes, source_text
 from shardy_py.frontends.text_limits import check_text, refuse_open_strings
-from shardy_py.ir.error_texts import describe_error
+from shardy_py.guards.error_texts import describe_error
 
 _READER = Reader("shardy_py.frontends.xdsl.isolated_worker", "xDSL's parser", "module")
 

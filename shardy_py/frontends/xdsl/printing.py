@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.printer import Printer
 
-from shardy_py.ir.frontend import PrintedName
-from shardy_py.ir.graph import Program
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.frontend import PrintedName
 
 _SHARDY = "sdy."
 

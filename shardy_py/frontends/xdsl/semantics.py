@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Operation
 
 from shardy_py.frontends.xdsl.importer import XdslAttributes
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.plugins import (
     ConstantLike,
     IsolatedFromAbove,

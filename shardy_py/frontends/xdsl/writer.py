@@ -11,9 +11,9 @@ from xdsl.ir import Region as NativeRegion
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.xdsl.importer import OP_NAME, NativeProgram, XdslAttributes, native_attributes, op_name
-from shardy_py.identity import identity
-from shardy_py.ir.foreign_types import native_name
-from shardy_py.ir.graph import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.foreign_types import native_name
+from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.support.identity import identity
 
 
 def write(program: Program) -> ModuleOp:

@@ -6,7 +6,7 @@ the result's dimensions, ``input_to_output`` maps (where they exist) the operand
 
 from typing import TYPE_CHECKING
 
-from shardy_py.homes import look_up_in
+from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
     from shardy_py.indexing.op_maps.moving import (

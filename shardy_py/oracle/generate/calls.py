@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.op_names import CALL, FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.graph.op_names import CALL, FUNC_DATA_FLOW_EDGE
 from shardy_py.oracle.generate.program import Block, Function, Module, ResultType, Tensor, region_text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shardy_py.ir.op_names import ALL_SLICE, REDUCE_SCATTER
+from shardy_py.ir.graph.op_names import ALL_SLICE, REDUCE_SCATTER
 from shardy_py.oracle.generate.program import Block, ResultType, Tensor, scalar_region
 from shardy_py.oracle.generate.shardings import Axis
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_py.ir.op_names import DATA_FLOW_EDGE
+from shardy_py.ir.graph.op_names import DATA_FLOW_EDGE
 from shardy_py.oracle.generate.program import TOKEN, Block, ResultType, Tensor, region_text
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import Factory, evolve, field
 
-from shardy_py.ir.op_names import CONSTANT
+from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.oracle.generate.choices import Choices
 from shardy_py.oracle.generate.shardings import MeshText, Style, random_sharding
 from shardy_py.values import define, frozen

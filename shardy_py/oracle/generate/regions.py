@@ -6,7 +6,7 @@ from math import prod
 
 from attrs import evolve
 
-from shardy_py.ir.op_names import MANUAL_COMPUTATION, NAMED_COMPUTATION, REGION_RETURN
+from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, NAMED_COMPUTATION, REGION_RETURN
 from shardy_py.oracle.generate.control_flow import result_for
 from shardy_py.oracle.generate.program import Block, ResultType, Tensor, region_text
 from shardy_py.oracle.generate.shardings import Axis, Piece, dim_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.ir.op_names import CONSTRAINT, PROPAGATION_BARRIER, RESHARD, SHARDING_GROUP
+from shardy_py.ir.graph.op_names import CONSTRAINT, PROPAGATION_BARRIER, RESHARD, SHARDING_GROUP
 from shardy_py.oracle.generate.program import Block, Tensor
 
 

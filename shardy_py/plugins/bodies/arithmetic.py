@@ -7,10 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from shardy_py.arguments import shown
-from shardy_py.ir.emission import ElementBuilder
-from shardy_py.ir.error_texts import describe_error
+from shardy_py.guards.error_texts import describe_error
+from shardy_py.ir.interfaces.emission import ElementBuilder
 from shardy_py.plugins.bodies.terms import BOOLEAN, HALVES, Term, alike, mistake
+from shardy_py.support.arguments import shown
 
 _SYMBOLS = {
     ast.Add: "+",

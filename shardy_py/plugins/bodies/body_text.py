@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
-from shardy_py.ir.emission import ElementBuilder, Scalar
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:

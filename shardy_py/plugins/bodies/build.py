@@ -12,9 +12,9 @@ from attrs import evolve
 
 from shardy_py.errors import did_you_mean
 from shardy_py.indexing import Bound, IndexingMap, Interval, first_outside
-from shardy_py.ir.emission import ElementBuilder, Scalar
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary, compare, invert, negate, select, symbol
 from shardy_py.plugins.bodies.calls import ELEMENTARY, REDUCERS
 from shardy_py.plugins.bodies.combining import combine, combined_map

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from types import MappingProxyType
 
-from shardy_py.ir.emission import ElementBuilder
+from shardy_py.ir.interfaces.emission import ElementBuilder
 from shardy_py.plugins.bodies.arithmetic import binary, compare, negate, select
 from shardy_py.plugins.bodies.casts import cast
 from shardy_py.plugins.bodies.terms import CASTS, Term, alike, mistake, with_type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from shardy_py.ir.emission import ElementBuilder
+from shardy_py.ir.interfaces.emission import ElementBuilder
 from shardy_py.plugins.bodies.arithmetic import compare
 from shardy_py.plugins.bodies.terms import BOOLEAN, BYTES, INDEX, Term, mistake, scalar_dtype, with_type
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import inf, prod
 
 from shardy_py.indexing import Bound, IndexingMap
-from shardy_py.ir.emission import ElementBuilder, Scalar
+from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary
 from shardy_py.plugins.bodies.calls import extremum
 from shardy_py.plugins.bodies.casts import cast

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shardy_py.indexing import IndexingMap
-from shardy_py.ir.emission import Scalar
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.emission import Scalar
 from shardy_py.values import frozen
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shardy_py.indexing import OpIndexing, op_maps
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import static_shape
 
 
 def elementwise_indexing(op: Op) -> OpIndexing | None:

@@ -10,8 +10,8 @@ from attrs import field
 from shardy_py.errors import Diagnostic, ParseError, PluginError
 from shardy_py.indexing import AffineMap, Binary, Constant, IndexingMap, VariableKind
 from shardy_py.indexing.expressions import Variable, walk
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.values import frozen
 

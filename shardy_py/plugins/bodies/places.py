@@ -8,9 +8,9 @@ from typing import Any, cast, overload
 
 from shardy_py.indexing import Expression, IndexingMap, VariableKind
 from shardy_py.indexing.expressions import variables_of
-from shardy_py.ir.emission import ElementBuilder, Scalar
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import TensorType, static_shape
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.body_text import INDEX_NAME, BodyText
 from shardy_py.values import frozen
 

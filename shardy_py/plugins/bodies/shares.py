@@ -11,7 +11,7 @@ from types import MappingProxyType
 from shardy_py.errors import PluginError
 from shardy_py.indexing import IndexingMap, OpIndexing, Variable, VariableKind
 from shardy_py.indexing.expressions import variables_of
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins.bodies.body_text import BodyText
 from shardy_py.plugins.bodies.build import element_type, expression_type
 from shardy_py.plugins.bodies.terms import BOOLEAN, BYTES, CASTS, Term

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.ir.emission import ElementBuilder, Scalar
+from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.values import frozen
 
 BOOLEAN, INDEX = "i1", "index"

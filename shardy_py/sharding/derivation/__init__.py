@@ -7,8 +7,8 @@ that describes its ops from the index of the result gets them from `rule_from_op
 
 from typing import TYPE_CHECKING
 
-from shardy_py.homes import look_up_in
 from shardy_py.sharding.derivation.iterators import PARALLEL, REDUCTION
+from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
     from shardy_py.sharding.derivation.from_maps import (

@@ -8,7 +8,7 @@ JAX at its start only.
 
 from typing import TYPE_CHECKING
 
-from shardy_py.homes import look_up_in
+from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
     from shardy_py.sharding.einsum.notation import rule

@@ -9,13 +9,13 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError, did_you_mean
-from shardy_py.integers import as_integer
 from shardy_py.sharding.combiner import Combiner, split_words
 from shardy_py.sharding.einsum.problems import spec_problems
 from shardy_py.sharding.einsum.spec import KINDS, Factors, RuleSpec
 from shardy_py.sharding.einsum.text import parse_tensors
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import as_integer
 
 
 def rule(

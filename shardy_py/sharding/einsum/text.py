@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shardy_py.arguments import shown
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.integers import parse_integer
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import parse_integer
 from shardy_py.values import frozen
 
 Place = tuple[str, int]

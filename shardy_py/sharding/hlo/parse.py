@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, ParseError, VerificationError
 from shardy_py.sharding.hlo.sharding import SUBGROUPS, HloSharding, ShardGroup, Subgroup
 from shardy_py.sharding.hlo.tiles import TileAssignment
 from shardy_py.sharding.lexer import Cursor
-from shardy_py.texts import refuse_bad_text, require_text
+from shardy_py.support.texts import refuse_bad_text, require_text
 
 _KINDS = ("replicated", "manual", "unreduced", "unknown")
 _COMMENT = re.compile(r"/\*[^*]*\*/")

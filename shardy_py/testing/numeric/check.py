@@ -7,13 +7,13 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError, RuleError
-from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
+from shardy_py.support.arguments import checked
 from shardy_py.testing.numeric.bench import Arrays, Bench, Trial, call, takes_local
 from shardy_py.testing.numeric.claims import judge
 from shardy_py.testing.numeric.data import make_generator, make_operand

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.ops import to_type
 

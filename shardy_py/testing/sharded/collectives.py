@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.shard_moves import Windows
 from shardy_py.testing.numeric.combining import combine_arrays

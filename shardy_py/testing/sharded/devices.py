@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import field
 
-from shardy_py.ir.graph import Program, Value
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.shardings import entry_arguments
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.program import Program, Value
+from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.values import define
 
 SECONDS = 60.0

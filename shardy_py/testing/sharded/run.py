@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from shardy_py.api.local_options import LocalOptions
 from shardy_py.api.propagate import propagate
-from shardy_py.arguments import checked
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import LocalValue
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.program_copy import copy_program
-from shardy_py.ir.shardings import entry_arguments
-from shardy_py.ir.types import TensorType, Type
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.interfaces.local import LocalValue
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.jax.arguments import as_numpy
+from shardy_py.local.pipeline import local_passes
 from shardy_py.plugins import Registry
-from shardy_py.targets.jax.arguments import as_numpy
+from shardy_py.support.arguments import checked
 from shardy_py.testing.numeric.bench import Arrays
 from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.numeric.pieces import Array
@@ -29,8 +31,6 @@ from shardy_py.testing.sharded.interpreter import Functions, Interpreter, check_
 from shardy_py.testing.sharded.tolerances import find_tolerances
 from shardy_py.testing.sharded.uneven import UnevenKept
 from shardy_py.testing.sharded.virtual_ops import SPACE, VirtualOps
-from shardy_py.transforms.local.options import LocalOptions
-from shardy_py.transforms.local.pipeline import local_passes
 from shardy_py.transforms.run import run
 from shardy_py.values import frozen
 

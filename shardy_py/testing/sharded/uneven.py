@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from attrs import field
 
-from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.graph import Program, Value
-from shardy_py.ir.shardings import entry_arguments
+from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.program import Program, Value
+from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,

@@ -7,9 +7,9 @@ from typing import Any
 from attrs import evolve
 from hypothesis import strategies as st
 
-from shardy_py.element_types import ELEMENT_TYPES
 from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, TokenShape, TupleShape
 from shardy_py.layout.values import COMBINE, Layout, MemorySpace, Split, Tile
+from shardy_py.support.element_types import ELEMENT_TYPES
 
 
 def tiles(*, max_rank: int = 4, max_size: int = 4) -> st.SearchStrategy[Tile]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.dead_ops import erase_dead_ops
-from shardy_py.ir.graph import Program
-from shardy_py.ir.op_names import (
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_SLICE,
@@ -17,7 +16,8 @@ from shardy_py.ir.op_names import (
     COLLECTIVE_PERMUTE,
     REDUCE_SCATTER,
 )
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants
 from shardy_py.values import NoFields

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_names import FUNCTION, MESH
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.op_names import FUNCTION, MESH
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 _SHARDING = "sdy.sharding"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.rule_attributes import drop_rules
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.rule_attributes import drop_rules
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 

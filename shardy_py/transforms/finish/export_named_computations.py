@@ -9,23 +9,23 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
-from shardy_py.ir.attributes import Attribute, SymbolRef
-from shardy_py.ir.data_flow import edge_user, take_out_edge
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.move_region import move_region
-from shardy_py.ir.op_index import inner_first, ops_named
-from shardy_py.ir.op_names import CALL, FUNCTION, NAMED_COMPUTATION, RETURN
-from shardy_py.ir.parked_ops import bring_back, kept_for
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import complete, set_shardings
-from shardy_py.ir.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
-from shardy_py.ir.types import function_type
+from shardy_py.ir.graph.attributes import Attribute, SymbolRef
+from shardy_py.ir.graph.data_flow import edge_user, take_out_edge
+from shardy_py.ir.graph.move_region import move_region
+from shardy_py.ir.graph.op_index import inner_first, ops_named
+from shardy_py.ir.graph.op_names import CALL, FUNCTION, NAMED_COMPUTATION, RETURN
+from shardy_py.ir.graph.parked_ops import bring_back, kept_for
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.shardings import complete, set_shardings
+from shardy_py.ir.graph.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
+from shardy_py.ir.graph.types import function_type
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import symbol
 from shardy_py.transforms.finish.sink_data_flow_edges import sink_shardings
 from shardy_py.values import NoFields
 
 if TYPE_CHECKING:
-    from shardy_py.ir.constant_copies import CopyLog
+    from shardy_py.transforms.constant_copies import CopyLog
 
 _OF_THE_COMPUTATION = ("name", "in_shardings", "out_shardings", EXECUTION_THREAD)
 """Attributes that a call does not take over."""

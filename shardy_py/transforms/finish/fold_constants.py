@@ -8,14 +8,14 @@ from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import FoldsIntoConstant, OpSemantics, Trait
-from shardy_py.ir.op_index import all_ops
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import FoldsIntoConstant, OpSemantics, Trait
 
 if TYPE_CHECKING:
-    from shardy_py.ir.constant_copies import CopyLog
+    from shardy_py.transforms.constant_copies import CopyLog
 
 _BITS = {"f16": "e", "f32": "f", "f64": "d"}
 """The formats of `struct` for element types."""

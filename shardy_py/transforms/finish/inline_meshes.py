@@ -10,13 +10,13 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph import Program
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_index import ops_among
-from shardy_py.ir.op_names import MESH
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.sharding_walker import transform_shardings
+from shardy_py.ir.graph.op_index import ops_among
+from shardy_py.ir.graph.op_names import MESH
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.sharding_walker import transform_shardings
 from shardy_py.values import NoFields
 
 

@@ -13,9 +13,13 @@ from typing import ClassVar
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.identity import identity
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.graph.op_clones import clone_op
+from shardy_py.ir.graph.op_index import names_with_trait, ops_named, place_of
+from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, PROPAGATION_BARRIER, RESHARD
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.shardings import distinct
+from shardy_py.ir.graph.types import Type, static_shape
+from shardy_py.ir.interfaces.ops import (
     Broadcast,
     Concatenation,
     Contraction,
@@ -28,16 +32,11 @@ from shardy_py.ir.interfaces import (
     Trait,
     Unpartitioned,
 )
-from shardy_py.ir.op_clones import clone_op
-from shardy_py.ir.op_index import names_with_trait, ops_named, place_of
-from shardy_py.ir.op_names import CALL, MANUAL_COMPUTATION, PROPAGATION_BARRIER, RESHARD
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
-from shardy_py.ir.shardings import distinct
-from shardy_py.ir.types import Type, static_shape
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
+from shardy_py.support.identity import identity
 from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
 from shardy_py.transforms.finish.reshards.captured_tensors import replicate_captures
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
@@ -46,6 +45,7 @@ from shardy_py.transforms.finish.reshards.sharding_carriers import Said, visits_
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.finish.reshards.updates import divides_slices, gather_updated
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
+from shardy_py.transforms.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.values import NoFields, frozen
 
 

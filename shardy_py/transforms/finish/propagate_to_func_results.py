@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_names import RETURN
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.symbols import has_body
+from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.op_names import RETURN
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.symbols import has_body
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import Contraction
-from shardy_py.ir.op_names import ALL_GATHER, REDUCE_SCATTER
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.op_names import ALL_GATHER, REDUCE_SCATTER
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.ops import Contraction
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 

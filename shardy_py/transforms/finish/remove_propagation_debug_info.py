@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_names import FUNCTION
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 _DEBUG_INFO = (

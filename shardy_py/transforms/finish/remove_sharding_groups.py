@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph import Program
-from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import SHARDING_GROUP
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.op_names import SHARDING_GROUP
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 

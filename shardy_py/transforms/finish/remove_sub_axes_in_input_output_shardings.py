@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.callgraph import main_function
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import DimensionSharding
 from shardy_py.values import NoFields
 

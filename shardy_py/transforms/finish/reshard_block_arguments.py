@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics, UpstreamDataFlow
-from shardy_py.ir.op_index import ops_among
-from shardy_py.ir.op_names import FUNCTION, RESHARD
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.graph.op_index import ops_among
+from shardy_py.ir.graph.op_names import FUNCTION, RESHARD
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.ops import OpSemantics, UpstreamDataFlow
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import NoFields
 

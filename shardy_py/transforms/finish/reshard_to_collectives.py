@@ -10,14 +10,14 @@ from typing import ClassVar
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import PropagationBarrier
-from shardy_py.ir.op_index import ops_named, place_of
-from shardy_py.ir.op_names import RESHARD
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import mesh_of
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.graph.op_index import ops_named, place_of
+from shardy_py.ir.graph.op_names import RESHARD
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.shardings import mesh_of
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import PropagationBarrier
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.collectives.collective import Collective

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.data_flow import edge_user, take_out_edge
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.op_index import data_flow_ops, ops_named
-from shardy_py.ir.op_names import DATA_FLOW_EDGE
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.data_flow import edge_user, take_out_edge
+from shardy_py.ir.graph.op_index import data_flow_ops, ops_named
+from shardy_py.ir.graph.op_names import DATA_FLOW_EDGE
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph import Program
-from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import FUNC_DATA_FLOW_EDGE
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import set_sharding
+from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.op_names import FUNC_DATA_FLOW_EDGE
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.shardings import set_sharding
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import NoFields
 

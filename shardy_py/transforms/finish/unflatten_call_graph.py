@@ -9,13 +9,19 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import ClassVar
 
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import CALL
-from shardy_py.ir.op_values import entry_arguments
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import complete_unless_maximal
-from shardy_py.ir.symbols import ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable, original_function_name, set_callee
+from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.op_names import CALL
+from shardy_py.ir.graph.op_values import entry_arguments
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.shardings import complete_unless_maximal
+from shardy_py.ir.graph.symbols import (
+    ORIGINAL_FUNCTION_NAME,
+    SYMBOL_NAME,
+    SymbolTable,
+    original_function_name,
+    set_callee,
+)
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
-from shardy_py.ir.graph import Block, Op, Program
-from shardy_py.ir.interfaces import ConstantLike, IsolatedFromAbove, OpSemantics, UnitedByMlir
-from shardy_py.ir.op_index import names_with_trait, ops_among
-from shardy_py.ir.op_names import CONSTANT
+from shardy_py.ir.graph.op_index import names_with_trait, ops_among
+from shardy_py.ir.graph.op_names import CONSTANT
+from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.interfaces.ops import ConstantLike, IsolatedFromAbove, OpSemantics, UnitedByMlir
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.ir.constant_copies import CopyLog
+    from shardy_py.transforms.constant_copies import CopyLog
 
 
 def unify_constants(program: Program, semantics: OpSemantics, log: CopyLog | None = None) -> None:

@@ -12,18 +12,18 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.identity import identity
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_index import ops_among
-from shardy_py.ir.op_names import CALL, FUNCTION
-from shardy_py.ir.op_values import entry_arguments
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.types import Type, static_shape
+from shardy_py.ir.graph.op_index import ops_among
+from shardy_py.ir.graph.op_names import CALL, FUNCTION
+from shardy_py.ir.graph.op_values import entry_arguments
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import Type, static_shape
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.support.identity import identity
 from shardy_py.values import NoFields
 
 

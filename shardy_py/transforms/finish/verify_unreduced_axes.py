@@ -11,9 +11,11 @@ from typing import ClassVar
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.op_index import place_of
+from shardy_py.ir.graph.op_names import ALL_REDUCE, CONSTRAINT, FUNCTION, REDUCE_SCATTER, RESHARD
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.ops import (
     CrossDeviceReduction,
     DataFlowShardingTransformType,
     IsTerminator,
@@ -25,9 +27,7 @@ from shardy_py.ir.interfaces import (
     Sum,
     Trait,
 )
-from shardy_py.ir.op_index import place_of
-from shardy_py.ir.op_names import ALL_REDUCE, CONSTRAINT, FUNCTION, REDUCE_SCATTER, RESHARD
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve
 
-from shardy_py.identity import identity
-from shardy_py.ir.data_flow import edge_of_target, shardable_value
-from shardy_py.ir.debug_info import make_recorder
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_index import inner_first, ops_named
-from shardy_py.ir.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, RETURN
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.rule_attributes import keep_rule
-from shardy_py.ir.shardings import set_sharding
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.data_flow import edge_of_target, shardable_value
+from shardy_py.ir.graph.op_index import inner_first, ops_named
+from shardy_py.ir.graph.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, RETURN
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.rule_attributes import keep_rule
+from shardy_py.ir.graph.shardings import set_sharding
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.identity import identity
+from shardy_py.transforms.debug_info import make_recorder
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.debug_info.recorder import DebugRecorder
+    from shardy_py.transforms.debug_info.recorder import DebugRecorder
 
 
 @frozen

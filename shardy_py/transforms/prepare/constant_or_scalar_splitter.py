@@ -12,8 +12,20 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.graph.op_clones import Mapping, clone_function_recursively, clone_op
+from shardy_py.ir.graph.op_index import all_in_region, names_with_trait, ops_among
+from shardy_py.ir.graph.op_names import CALL, CONSTANT, NAMED_COMPUTATION, SHARDING_GROUP
+from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.symbols import (
+    SymbolTable,
+    functions_callees_first,
+    has_body,
+    original_function_name,
+    set_callee,
+)
+from shardy_py.ir.graph.types import is_scalar
+from shardy_py.ir.graph.use_order import order_uses
+from shardy_py.ir.interfaces.ops import (
     AsSdyConstant,
     Broadcast,
     ConstantFoldable,
@@ -25,23 +37,11 @@ from shardy_py.ir.interfaces import (
     Trait,
     UnitedByMlir,
 )
-from shardy_py.ir.op_clones import Mapping, clone_function_recursively, clone_op
-from shardy_py.ir.op_index import all_in_region, names_with_trait, ops_among
-from shardy_py.ir.op_names import CALL, CONSTANT, NAMED_COMPUTATION, SHARDING_GROUP
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.symbols import (
-    SymbolTable,
-    functions_callees_first,
-    has_body,
-    original_function_name,
-    set_callee,
-)
-from shardy_py.ir.types import is_scalar
-from shardy_py.ir.use_order import order_uses
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 if TYPE_CHECKING:
-    from shardy_py.ir.constant_copies import CopyLog
+    from shardy_py.transforms.constant_copies import CopyLog
 
 _SPECIAL = frozenset((CALL, NAMED_COMPUTATION, SHARDING_GROUP))
 

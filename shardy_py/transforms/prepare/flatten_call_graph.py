@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.call_copy_limit import refuse_too_many_copies
-from shardy_py.ir.graph import Program
-from shardy_py.ir.op_clones import clone_function_recursively
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.symbols import SymbolTable, calls_callees_first, has_body, set_callee
+from shardy_py.ir.graph.op_clones import clone_function_recursively
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.symbols import SymbolTable, calls_callees_first, has_body, set_callee
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.transforms.prepare.call_copy_limit import refuse_too_many_copies
 from shardy_py.values import NoFields
 
 

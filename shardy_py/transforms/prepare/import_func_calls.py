@@ -9,25 +9,25 @@ from copy import copy
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.call_copy_limit import refuse_too_many_copies
-from shardy_py.ir.graph import Op, Program, Region
-from shardy_py.ir.move_region import move_region
-from shardy_py.ir.op_clones import clone_region
-from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import NAMED_COMPUTATION, REGION_RETURN
-from shardy_py.ir.parked_ops import keep_for
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import complete_unless_maximal, set_shardings
-from shardy_py.ir.symbols import (
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.move_region import move_region
+from shardy_py.ir.graph.op_clones import clone_region
+from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.op_names import NAMED_COMPUTATION, REGION_RETURN
+from shardy_py.ir.graph.parked_ops import keep_for
+from shardy_py.ir.graph.program import Op, Program, Region
+from shardy_py.ir.graph.shardings import complete_unless_maximal, set_shardings
+from shardy_py.ir.graph.symbols import (
     EXECUTION_THREAD,
     SymbolTable,
     calls_callees_first,
     has_body,
     original_function_name,
 )
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding, symbol
 from shardy_py.transforms.prepare.add_data_flow_edges import add_edges
+from shardy_py.transforms.prepare.call_copy_limit import refuse_too_many_copies
 from shardy_py.values import frozen
 
 _OF_THE_CALL = ("callee", "no_inline", "arg_attrs", "res_attrs", "sdy.sharding")

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.attributes import DenseElements
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_index import ops_among
-from shardy_py.ir.op_names import MESH
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.sharding_walker import transform_shardings
-from shardy_py.ir.symbols import SYMBOL_NAME, SymbolTable
+from shardy_py.ir.graph.attributes import DenseElements
+from shardy_py.ir.graph.op_index import ops_among
+from shardy_py.ir.graph.op_names import MESH
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.symbols import SYMBOL_NAME, SymbolTable
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.sharding_walker import transform_shardings
 from shardy_py.values import NoFields
 
 EMPTY_MESH_NAME = "empty_mesh"

@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.op_index import ops_named
-from shardy_py.ir.op_names import MANUAL_COMPUTATION, REGION_RETURN
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS, edit_manual_computation
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, REGION_RETURN
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference, sort_and_merge
 from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
+from shardy_py.transforms.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS, edit_manual_computation
 from shardy_py.values import NoFields
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.symbols import functions_callees_first
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.symbols import functions_callees_first
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
 

@@ -11,12 +11,12 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph import Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.sharding_walker import transform_shardings
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.transforms.sharding_walker import transform_shardings
 from shardy_py.values import NoFields
 
 

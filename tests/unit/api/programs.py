@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import ConstantLike, Elementwise, IsTerminator
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.ops import ConstantLike, Elementwise, IsTerminator
 from shardy_py.plugins import Dialect, Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule

@@ -15,7 +15,7 @@ from shardy_py.api.coverage import Coverage, report_coverage, require_coverage, 
 from shardy_py.api.stub_rules import stub_rules
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.plugins import Registry
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 from tests.unit.api.programs import program, registry

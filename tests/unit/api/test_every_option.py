@@ -14,8 +14,8 @@ from attrs import fields
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 import shardy_py as sdy
-from shardy_py.analysis.sweep.program_source import SessionOptions
 from shardy_py.api.options import Options, ProgramInput, ProgramOptions, SessionArguments
+from shardy_py.api.program_source import SessionOptions
 from shardy_py.cli.app import shardy
 from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.propagate import UserPriorityPropagationPass

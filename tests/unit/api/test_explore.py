@@ -6,7 +6,7 @@ pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 from shardy_py import OptionError, propagate
 from shardy_py.frontends.mlir import parse_module
-from tests.unit.explore.programs import TWO_LAYERS
+from tests.unit.explain.explore.programs import TWO_LAYERS
 
 
 def test_a_result_shows_the_program_as_it_was_given():

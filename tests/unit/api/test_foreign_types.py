@@ -6,9 +6,9 @@ from types import ModuleType
 import pytest
 
 import shardy_py as sdy
-from shardy_py.analysis.session import Session
 from shardy_py.api.rules import list_rules
-from shardy_py.ir.types import OpaqueType, TensorType
+from shardy_py.cost.session import Session
+from shardy_py.ir.graph.types import OpaqueType, TensorType
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR modules")
 

@@ -9,12 +9,12 @@ import pytest
 from attrs import field, fields, frozen
 
 import shardy_py as sdy
-from shardy_py.analysis.session import Session
-from shardy_py.analysis.sweep.compare import compare_schedules
-from shardy_py.analysis.sweep.search import search_schedule
 from shardy_py.api.keywords import help_of, keywords, method_takes, narrow, takes
 from shardy_py.api.options import ProgramInput, ProgramOptions, PropagateArguments
 from shardy_py.cli.app import shardy
+from shardy_py.cost.session import Session
+from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.search import search_schedule
 from shardy_py.errors import OptionError
 
 

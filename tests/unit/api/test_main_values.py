@@ -7,8 +7,8 @@ import pytest
 import shardy_py as sdy
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.main_values import MainValues
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import TensorType
 
 
 def _values() -> MainValues:

@@ -6,7 +6,7 @@ import pytest
 
 from shardy_py.api.meshes import add_mesh, as_mesh
 from shardy_py.errors import OptionError
-from shardy_py.ir.builder import Builder
+from shardy_py.ir.graph.builder import Builder
 from shardy_py.sharding.mesh import Mesh
 
 EXPECTED = Mesh.of(data=4, model=2)

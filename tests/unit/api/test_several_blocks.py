@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import shardy_py as sdy
-from shardy_py.analysis.session import Session
 from shardy_py.cli import opt
+from shardy_py.cost.session import Session
 from shardy_py.errors import UnsupportedError
 
 pytest.importorskip("jaxlib")

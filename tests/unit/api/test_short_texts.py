@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import shardy_py as sdy
-from shardy_py.analysis.explain_reshard import ReshardExplainer
+from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
 
 TYPE = "tensor<8x8xf32>"
 _LAYERS = "\n".join(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import shardy_py as sdy
-from shardy_py.analysis.session import Session
+from shardy_py.cost.session import Session
 from shardy_py.errors import ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.mlir import parse_module
 

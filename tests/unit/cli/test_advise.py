@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shardy_py.cli.advise import parse_size
+from shardy_py.cost.commands.run_advise import parse_size
 from shardy_py.errors import OptionError
-from tests.unit.analysis.programs import LAYER
+from tests.unit.cost.programs import LAYER
 
 
 @pytest.fixture

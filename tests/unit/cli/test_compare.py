@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from shardy_py.schedule.builtin import BUILTIN
-from tests.unit.analysis.programs import BARE, LAYER, MLP, TOY_PLUGIN
+from tests.unit.cost.programs import BARE, LAYER, MLP, TOY_PLUGIN
 
 MACHINE = ("--machine", "cpu-8", "--jobs", "1")
 INTERRUPTED = """
 import signal
-from shardy_py.analysis.sweep.store import SweepStore
+from shardy_py.cost.sweeps.store import SweepStore
 from shardy_py.cli.main import main
 
 add = SweepStore.add

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.analysis.programs import BARE, LAYER, TOY_PLUGIN
+from tests.unit.cost.programs import BARE, LAYER, TOY_PLUGIN
 
 
 def test_two_schedules(module: str, shardy: Any) -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
-from tests.unit.emitters.gpu_driver import Driver
+from tests.unit.kernels.gpu_driver import Driver
 
 ADD = """
 func.func @main(%x: tensor<300xf32>, %y: tensor<300xf32>) -> tensor<300xf32> {
@@ -167,7 +167,7 @@ def test_times_on_a_gpu(shardy, add: str, monkeypatch: pytest.MonkeyPatch) -> No
     """--time prints the time on a GPU, with --against that of another PTX beside it."""
     pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
     driver = Driver(lambda _: None)
-    monkeypatch.setattr("shardy_py.emitters.run.device.nvidia_driver", lambda: driver)
+    monkeypatch.setattr("shardy_py.kernels.run.device.nvidia_driver", lambda: driver)
     shardy("emit", add, "--target", "ptx", "-o", "add.ptx")
     lines = shardy("emit", add, "--time", "--against", "add.ptx").output.splitlines()
     assert lines == ["on Stand-in:", "  main: 12.5 us", "  add.ptx: 12.5 us, 1.00 times as long"]
@@ -180,7 +180,7 @@ def test_times_on_a_gpu(shardy, add: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_gpu(shardy, add: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a GPU --time says so, and what else runs kernels."""
     pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
-    monkeypatch.setattr("shardy_py.emitters.run.device.nvidia_driver", lambda: Driver(lambda _: None, init=100))
+    monkeypatch.setattr("shardy_py.kernels.run.device.nvidia_driver", lambda: Driver(lambda _: None, init=100))
     done = shardy("emit", add, "--time")
     assert done.exit_code == 2
     assert "no GPU of NVIDIA" in done.output

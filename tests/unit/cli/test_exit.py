@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from shardy_py.ir.gc_pause import FROZEN_BY_PYTHON
+from shardy_py.support.gc_pause import FROZEN_BY_PYTHON
 
 CODE = """
 import atexit, gc, sys
@@ -38,7 +38,7 @@ def test_an_interrupted_command_has_the_exit_code_of_one() -> None:
     """Code 1 says that something differs, so an interrupt has another."""
     code = """
 import signal, sys
-import shardy_py.cli.commands.machines as command
+import shardy_py.cost.commands.machines as command
 command.machines.callback = lambda **options: signal.raise_signal(signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from shardy_py.cli.main import main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.unit.explore.programs import TWO_LAYERS
+from tests.unit.explain.explore.programs import TWO_LAYERS
 
 
 def test_the_page_of_a_file_is_one_html_file(tmp_path, shardy):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shardy_py.analysis.machine.toml import get_machine, machine_names
+from shardy_py.cost.machines.toml import get_machine, machine_names
 
 MINE = """
 name = "mine"

@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("jax", reason="running needs the extra 'jax'")
 numpy = pytest.importorskip("numpy")
 
-from shardy_py.api.run_report import ResultLine, RunReport  # noqa: E402
-from shardy_py.cli import run as command  # noqa: E402
-from shardy_py.cli.run import RunAnswer  # noqa: E402
 from shardy_py.errors import UnsupportedError  # noqa: E402
-from shardy_py.targets.jax.deviations import Deviation  # noqa: E402
+from shardy_py.jax.commands import run_run as command  # noqa: E402
+from shardy_py.jax.commands.run_run import RunAnswer  # noqa: E402
+from shardy_py.jax.deviations import Deviation  # noqa: E402
+from shardy_py.jax.run_report import ResultLine, RunReport  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("rich")
 
-from shardy_py.analysis.sweep.outcomes import RefusedSchedule
-from shardy_py.cli.sweep import sweep_progress
+from shardy_py.cost.commands.sweep_progress import sweep_progress
+from shardy_py.cost.sweeps.outcomes import RefusedSchedule
 
 
 class Terminal(io.StringIO):

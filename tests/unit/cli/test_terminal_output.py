@@ -54,7 +54,7 @@ def long_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
     monkeypatch.chdir(tmp_path)
     Path("in.mlir").write_text(MODULE)
-    known = files("shardy_py.analysis.machine") / "specs" / "cpu-8.toml"
+    known = files("shardy_py.cost.machines") / "specs" / "cpu-8.toml"
     Path("cpu-4.toml").write_text(known.read_text().replace("8", "4"))
     return "in.mlir"
 

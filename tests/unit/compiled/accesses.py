@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.identity import identity
+from shardy_py.support.identity import identity
 
 
 class Slotted:

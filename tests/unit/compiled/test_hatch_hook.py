@@ -16,7 +16,7 @@ from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 
 ROOT = Path(__file__).resolve().parents[3]
-TYPES = "shardy_py/ir/types.py"
+TYPES = "shardy_py/ir/graph/types.py"
 
 
 class App:
@@ -73,7 +73,7 @@ def test_a_compiled_wheel(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = _initialize(hook)
     ((made, place),) = data["force_include"].items()
     assert Path(made).is_file()
-    assert place.startswith("shardy_py/ir/types.")
+    assert place.startswith("shardy_py/ir/graph/types.")
     assert not place.endswith(".py")
     assert (data["pure_python"], data["infer_tag"]) == (False, True)
     assert not list((ROOT / "shardy_py" / "ir").glob("types.*.so")) or (ROOT.name == "compiled")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shardy_py.identity import identity
+from shardy_py.support.identity import identity
 from tests.unit.compiled import accesses as source
 
 pytest.importorskip("Cython")

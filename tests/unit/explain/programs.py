@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from shardy_py.explain.record.trace import Trace
+from shardy_py.trace.trace import Trace
 from tests.unit.explain.explained import sharded, traced
 
 

@@ -9,7 +9,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.errors import OptionError, PluginError, UnsupportedError
 from shardy_py.frontends.select import _BUNDLED, bundled_frontend, find_frontend, frontend_of, named_frontend
-from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
+from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.report.data import plugins_json
 from shardy_py.report.tables import print_plugins

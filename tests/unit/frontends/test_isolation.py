@@ -17,7 +17,7 @@ from shardy_py.api.source import read_apart
 from shardy_py.errors import ParseError, ShardyError, UnsupportedError
 from shardy_py.frontends.isolation import Reader, read_isolated
 from shardy_py.frontends.select import bundled_frontend
-from shardy_py.ir.frontend import BUNDLED_NAMES, Frontend
+from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins import RuleOptions
 from tests.unit.frontends.toy_graph import Graph, GraphFrontend, Node
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.element_types import mlir_element_bits, xla_element_type
 from shardy_py.errors import VerificationError
 from shardy_py.layout import array_size, footprint, padded_bytes, padded_elements, parse_array, parse_shape, shard_shape
+from shardy_py.support.element_types import mlir_element_bits, xla_element_type
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ pytest.importorskip("jaxlib")
 
 import shardy_py as sdy
 from shardy_py import Dialect, PluginError, propagate
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import Pure
 
 TEXT = """

@@ -9,9 +9,9 @@ import pytest
 
 from shardy_py.errors import PluginError, ShardyError
 from shardy_py.indexing import OpIndexing, op_maps
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import tensor
 from shardy_py.plugins import Contraction, Dialect, Registry
 
 

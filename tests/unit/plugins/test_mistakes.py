@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import shardy_py as sdy
-from shardy_py.analysis.session import Session
 from shardy_py.api.registries import load_registry
+from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.plugins.plugin_files import load_plugin_file
 from tests.unit.plugins.mistakes import COSTS, MISTAKES

@@ -7,7 +7,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.indexing import AffineMap
 from shardy_py.ir import OpaqueType, Program, tensor
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.derivation import rule_from_indexing_maps
 from shardy_py.sharding.parse import parse_op_sharding_rule
 from shardy_py.testing import make_op

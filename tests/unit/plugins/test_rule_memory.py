@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import shardy_py as sdy
-from shardy_py.ir.attributes import SymbolRef
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.attributes import SymbolRef
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import tensor
 from shardy_py.plugins import Registry, rule_memory
 from shardy_py.plugins.rule_memory import attributes_look
 

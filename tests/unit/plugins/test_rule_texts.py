@@ -6,7 +6,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 
 
 def _op(name: str, operands: list[tuple[int, ...]], result: tuple[int, ...]) -> Op:

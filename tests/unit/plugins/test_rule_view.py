@@ -10,7 +10,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.errors import RuleError
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Registry
 
 T = tensor(4, 8)

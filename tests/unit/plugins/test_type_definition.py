@@ -6,7 +6,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.errors import PluginError
-from shardy_py.ir.types import OpaqueType, TensorType, tensor
+from shardy_py.ir.graph.types import OpaqueType, TensorType, tensor
 from shardy_py.plugins import Registry
 
 

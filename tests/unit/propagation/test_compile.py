@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import RuleError, UnsupportedError
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.interfaces import Pure
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.ops import Pure
 from shardy_py.plugins import Dialect, Registry
 from shardy_py.propagation import Direction, compile_program
 from shardy_py.propagation.compile import has_multi_use, parse_direction

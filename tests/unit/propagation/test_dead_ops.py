@@ -7,10 +7,10 @@ import time
 import pytest
 
 import shardy_py as sdy
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.dead_ops import erase_together
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.dead_ops import erase_together
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import tensor
 from shardy_py.propagation.dead_ops import Removal, plan_removal
 
 

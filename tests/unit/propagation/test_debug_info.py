@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from shardy_py.errors import OptionError
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.debug_info.new_axes import NewAxis, find_new_axes
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.propagation.step_outcomes import project_step
 from shardy_py.sharding import AxisRef, Mesh
 from shardy_py.sharding.parse import parse_op_sharding_rule, parse_tensor_sharding
+from shardy_py.transforms.debug_info.new_axes import NewAxis, find_new_axes
 from shardy_py.transforms.prepare.apply_sharding_constraints import ApplyShardingConstraintsPass
 from shardy_py.transforms.propagate import AggressivePropagationPass, UserPriorityPropagationPass
 from tests.unit.propagation.toy import toy_registry

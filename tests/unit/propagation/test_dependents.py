@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Value
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.types import tensor
 from shardy_py.propagation import Problem, compile_program
 from shardy_py.sharding import Mesh
 from tests.unit.propagation.toy import toy_registry

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.shardings import load_shardings
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.propagation import propagate_program
 from shardy_py.sharding import Mesh

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import UnsupportedError
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import tensor
 from shardy_py.propagation import compile_program
 from shardy_py.propagation.initial_shardings import sibling_results
 from shardy_py.propagation.slots import assign_slots

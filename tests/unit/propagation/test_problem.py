@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.interfaces import DataFlowShardingTransformType, ShardableDataFlowOpInterface
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, ShardableDataFlowOpInterface
 from shardy_py.propagation import FLAT, Problem, compile_program, solve
 from shardy_py.propagation.problem import StepGroup, edge_transform
 from shardy_py.sharding import Mesh

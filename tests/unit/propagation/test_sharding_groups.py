@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Value
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.types import tensor
 from shardy_py.propagation import propagate_program
 from shardy_py.propagation.sharding_groups import sync_sharding_groups
 from shardy_py.sharding import Mesh

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.types import OpaqueType, tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import OpaqueType, tensor
 from shardy_py.propagation.slots import NO_SLOT, assign_slots, slots_of
 from tests.unit.propagation.toy import toy_registry
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import tensor
 from shardy_py.propagation import (
     DEFAULT,
     FLAT,

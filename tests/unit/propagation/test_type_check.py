@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import UnsupportedError
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.types import OpaqueType, tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import OpaqueType, tensor
 from shardy_py.propagation.type_check import check_types
 from shardy_py.sharding import Mesh
 from tests.unit.propagation.toy import propagate

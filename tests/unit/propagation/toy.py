@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import (
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.ops import (
     Broadcast,
     Elementwise,
     ForwardPassThrough,

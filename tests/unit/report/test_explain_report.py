@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.analysis.explain_reshard import CommunicationLine, ReshardExplanation
-from shardy_py.analysis.proposals import Trial
-from shardy_py.report.explain import explanation_data, format_reshard, print_reshard
+from shardy_py.explain.report.explain import explanation_data, format_reshard, print_reshard
+from shardy_py.explain.reshards.explain_reshard import CommunicationLine, ReshardExplanation
+from shardy_py.explain.reshards.proposals import Trial
 
 
 def explanation(kind: str, before: str, after: str, *trials: Trial) -> ReshardExplanation:

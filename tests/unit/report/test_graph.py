@@ -16,8 +16,8 @@ import shardy_py as sdy
 from shardy_py.errors import OptionError
 from shardy_py.report.graph import graph_text
 from shardy_py.sharding.tensor import TensorSharding
-from tests.unit.analysis.programs import LAYER
-from tests.unit.analysis.test_diff import LOOP
+from tests.unit.cost.programs import LAYER
+from tests.unit.explain.test_diff import LOOP
 
 
 @pytest.mark.parametrize("text", [LAYER, LOOP], ids=["layer", "loop"])

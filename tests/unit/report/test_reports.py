@@ -7,15 +7,15 @@ import json
 
 import pytest
 
-from shardy_py.amounts import format_bytes
 from shardy_py.api.coverage import survey_rules
 from shardy_py.api.main_function import find_main
 from shardy_py.api.result import Result
-from shardy_py.api.run_report import ResultLine, RunReport
+from shardy_py.jax.report.running import print_run
+from shardy_py.jax.run_report import ResultLine, RunReport
 from shardy_py.plugins import Registry
 from shardy_py.report.data import report_data, report_json
-from shardy_py.report.running import print_run
 from shardy_py.report.summary import print_report
+from shardy_py.support.amounts import format_bytes
 from tests.unit.api.programs import program, registry
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import OptionError
-from shardy_py.ir.graph import Op, Program
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.schedule.builtin import BUILTIN, NAMED, builtin_schedule
 from shardy_py.schedule.default import DEFAULT, kind_directions, matching_entries
 

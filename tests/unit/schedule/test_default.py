@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import Broadcast, Elementwise, ForwardPassThrough, PassThrough, Trait
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.ops import Broadcast, Elementwise, ForwardPassThrough, PassThrough, Trait
 from shardy_py.schedule.default import (
     DEFAULT,
     FACTOR_KINDS,

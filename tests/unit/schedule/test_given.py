@@ -12,7 +12,7 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR modules")
 
 import shardy_py as sdy
 from shardy_py.errors import Diagnostic, OptionError, PluginError
-from shardy_py.ir.interfaces import Contraction
+from shardy_py.ir.interfaces.ops import Contraction
 from shardy_py.oracle.generate import generate
 from shardy_py.plugins import Dialect, Entry, OpPriority, Selector, hookimpl
 from shardy_py.schedule.default import DEFAULT

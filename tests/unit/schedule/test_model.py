@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import OptionError
-from shardy_py.ir.graph import Op, Program
-from shardy_py.ir.interfaces import Broadcast, Elementwise
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.ops import Broadcast, Elementwise
 from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Schedule, Selector
 from shardy_py.sharding.rule import FactorKind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import OptionError
-from shardy_py.ir.interfaces import Elementwise, Trait
+from shardy_py.ir.interfaces.ops import Elementwise, Trait
 from shardy_py.schedule.builtin import NAMED, builtin_schedule
 from shardy_py.schedule.default import DEFAULT, FLAT
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector

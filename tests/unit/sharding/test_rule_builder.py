@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shardy_py.errors import RuleError
-from shardy_py.ir.graph import Block, Op, Program
-from shardy_py.ir.types import OpaqueType, tensor
+from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.graph.types import OpaqueType, tensor
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, identity_rule, pointwise_rule
 

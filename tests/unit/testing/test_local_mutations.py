@@ -13,13 +13,13 @@ pytest.importorskip("jaxlib", reason="programs are MLIR text")
 from attrs import evolve  # noqa: E402
 
 import shardy_py as sdy  # noqa: E402
-from shardy_py.ir.graph import Op, Program  # noqa: E402
-from shardy_py.ir.passes import PassContext  # noqa: E402
-from shardy_py.ir.program_copy import copy_program  # noqa: E402
+from shardy_py.api.local_options import LocalOptions  # noqa: E402
+from shardy_py.ir.graph.program import Op, Program  # noqa: E402
+from shardy_py.ir.graph.program_copy import copy_program  # noqa: E402
+from shardy_py.ir.interfaces.passes import PassContext  # noqa: E402
+from shardy_py.local.pipeline import local_passes  # noqa: E402
 from shardy_py.testing.sharded.devices import VirtualDevices  # noqa: E402
 from shardy_py.testing.sharded.virtual_ops import SPACE, VirtualOps  # noqa: E402
-from shardy_py.transforms.local.options import LocalOptions  # noqa: E402
-from shardy_py.transforms.local.pipeline import local_passes  # noqa: E402
 from shardy_py.transforms.run import run  # noqa: E402
 from tests.unit.testing.test_run_sharded import FUNCTIONS, LOOP, MESH, XY, X, one_op, plugin  # noqa: E402
 

@@ -8,7 +8,7 @@ pytest.importorskip("numpy")
 import numpy as np
 
 import shardy_py as sdy
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.types import tensor
 from shardy_py.testing import Verdict, assert_rule_holds, check_rule_numerically, make_op
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from shardy_py.ir import Builder
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions
 from shardy_py.transforms.pass_names import bundled_passes, parse_pipeline

@@ -9,12 +9,12 @@ import pytest
 from attrs import frozen
 
 import shardy_py as sdy
-from shardy_py.analysis.session import Session
 from shardy_py.cli.opt_passes import parse_arguments, transform
+from shardy_py.cost.session import Session
 from shardy_py.errors import PluginError
 from shardy_py.frontends.mlir import load, parse_module
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import tensor
 from shardy_py.plugins import Registry
 from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.plugin_passes import with_plugin_passes

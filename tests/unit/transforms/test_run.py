@@ -8,7 +8,7 @@ import pytest
 from attrs import field, frozen
 
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.transforms.pipelines import ImportPipeline
 from shardy_py.transforms.run import run

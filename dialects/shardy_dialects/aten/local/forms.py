@@ -13,9 +13,9 @@ from shardy_dialects.aten.local.ops import aten
 from shardy_dialects.aten.local.random import RANDOM_FORMS
 from shardy_dialects.aten.matrices import MATRICES, SOLVES, WITH_VECTORS, crossed_dim
 from shardy_dialects.aten.shapes import RESHAPES
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Localize, Shard, local_by_types, no_local_form
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types, no_local_form
 
 
 def _reshape(op: Op, shard: Shard) -> Sequence[Value]:

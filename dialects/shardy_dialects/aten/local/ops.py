@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.ir.attributes import Attribute
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs
-from shardy_py.ir.types import TensorType, Type, static_shape
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import TensorType, Type, static_shape
+from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.local_collective import LocalCollective
+    from shardy_py.ir.interfaces.local_collective import LocalCollective
 
 COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
 _FLOATS = ("f64", "f32", "bf16", "f16")
@@ -120,7 +120,7 @@ class TorchLocalOps(LocalOps):
         if kind not in COLLECTIVES:
             return None
         groups = tuple(tuple(group) for group in op.attributes["groups"])
-        from shardy_py.ir.local_collective import LocalCollective
+        from shardy_py.ir.interfaces.local_collective import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from shardy_dialects.aten.arguments import attribute
 from shardy_dialects.aten.creation import RANDOM, RANDOM_LIKE
 from shardy_dialects.aten.local.ops import aten
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Localize, Shard, local_by_types
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types
 
 _DRAWN_AS_FLOATS = ("bf16", "f16")
 """Element types of probabilities with which numbers of single precision are compared."""

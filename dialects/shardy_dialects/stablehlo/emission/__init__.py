@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.plugins import OpDefinition
 
 if TYPE_CHECKING:
-    from shardy_py.ir.graph import Op
+    from shardy_py.ir.graph.program import Op
     from shardy_py.plugins import ElementBuilder, Scalar
 
 HOMES = {

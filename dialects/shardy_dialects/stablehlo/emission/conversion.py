@@ -15,9 +15,9 @@ from shardy_dialects.stablehlo.emission.types import (
     operands,
     width,
 )
-from shardy_py.element_types import mlir_element_bits
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
+from shardy_py.support.element_types import mlir_element_bits
 
 _FLOAT_BITS = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
 

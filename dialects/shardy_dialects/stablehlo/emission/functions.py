@@ -15,7 +15,7 @@ from shardy_dialects.stablehlo.emission.types import (
     operands,
     width,
 )
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
 
 

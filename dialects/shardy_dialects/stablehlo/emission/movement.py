@@ -9,7 +9,7 @@ from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.emission.types import is_unsigned
 from shardy_dialects.stablehlo.indexing import shape_of
 from shardy_py.indexing import op_maps
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
 
 

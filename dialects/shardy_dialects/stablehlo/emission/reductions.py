@@ -14,9 +14,9 @@ from shardy_dialects.stablehlo.emission.types import (
     operands,
 )
 from shardy_dialects.stablehlo.indexing import output_to_input
-from shardy_py.element_types import mlir_element_bits
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
+from shardy_py.support.element_types import mlir_element_bits
 
 
 def reduce(b: ElementBuilder, op: Op) -> Sequence[Scalar]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import ElementBuilder, Scalar
 
 HALVES = frozenset(("bf16", "f16"))

@@ -11,8 +11,8 @@ from typing import Any
 
 from shardy_dialects.stablehlo.local import by_types
 from shardy_dialects.stablehlo.local.ops import StablehloLocalOps
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, local_constant
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard, local_constant
 from shardy_py.plugins import OpDefinition
 from shardy_py.values import frozen
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.elementwise import BINARY, UNARY
-from shardy_py.ir.local import local_by_types
+from shardy_py.ir.interfaces.local import local_by_types
 
 _OTHERS = (
     "batch_norm_inference",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard
-from shardy_py.ir.types import TensorType, tensor
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType, tensor
+from shardy_py.ir.interfaces.local import Shard
 
 _INTEGERS = ("i", "ui", "si")
 

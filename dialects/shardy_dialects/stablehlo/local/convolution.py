@@ -10,8 +10,8 @@ from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint
 from shardy_dialects.stablehlo.local.window_attributes import Window, read_windows, window_changes
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 
 _BASE, _STEPS = "lhs_dilation", "rhs_dilation"
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.top_k import localize_top_k
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 
 MATRIX_TARGETS = (
     "Cholesky",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.local.windows import Cut
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.tensor import TensorSharding
 
 

@@ -10,9 +10,9 @@ from math import prod
 from attrs import field
 
 from shardy_dialects.stablehlo.local.texts import array
-from shardy_py.ir.attributes import DenseElements, RawAttribute
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.types import TensorType, Type, static_shape
+from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import TensorType, Type, static_shape
 from shardy_py.values import define
 
 _DEVICE = "stablehlo.partition_id"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph import Value
+from shardy_py.ir.graph.program import Value
 from shardy_py.sharding.shard_moves import Run
 from shardy_py.values import frozen
 

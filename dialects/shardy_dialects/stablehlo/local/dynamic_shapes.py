@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from shardy_dialects.stablehlo.local.texts import array
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 
 
 def localize_dynamic_broadcast(op: Op, shard: Shard) -> Sequence[Value]:

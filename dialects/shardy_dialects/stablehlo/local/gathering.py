@@ -12,9 +12,9 @@ from shardy_dialects.stablehlo.local.indices import IndexVectors, clamped, is_in
 from shardy_dialects.stablehlo.local.looking_up import place_among_zeros, summed, with_zeros_around
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, resized
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 
 
 def localize_gather(op: Op, shard: Shard) -> Sequence[Value]:

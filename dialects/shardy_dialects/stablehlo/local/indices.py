@@ -8,8 +8,8 @@ from attrs import evolve, field
 
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, resized
-from shardy_py.ir.graph import Value
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.types import tensor
 from shardy_py.values import frozen
 
 _TYPE = "i64"

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from shardy_dialects.stablehlo.local.indices import clamped, on_device
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, resized
-from shardy_py.ir.graph import Value
-from shardy_py.ir.local import Combined, Shard, no_local_form
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.interfaces.local import Combined, Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.shard_positions import replica_groups
 

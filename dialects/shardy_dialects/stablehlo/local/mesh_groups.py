@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from shardy_dialects.stablehlo.mesh_references import ReplicaGroupMesh
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Op
-from shardy_py.ir.local import Groups
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.local import Groups
 from shardy_py.sharding.axes import AxisRef, SubAxis, quote
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import replica_groups, shard_positions

@@ -13,16 +13,16 @@ from shardy_dialects.stablehlo.local.padded import PADDED
 from shardy_dialects.stablehlo.local.slices_of_slices import clamped_slice
 from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
 from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
-from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
-from shardy_py.ir.types import TensorType, Type, static_shape, tensor
+from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
+from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.types import TensorType, Type, static_shape, tensor
+from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.local_collective import LocalCollective
+    from shardy_py.ir.interfaces.local_collective import LocalCollective
     from shardy_py.sharding.shard_moves import Windows
 
 COMBINING = {
@@ -255,7 +255,7 @@ class StablehloLocalOps(LocalOps):
         if kind not in _GROUPS:
             return None
         groups = read_mesh_groups(op) or read_dense(str(op.attributes[_GROUPS[kind]]))
-        from shardy_py.ir.local_collective import LocalCollective
+        from shardy_py.ir.interfaces.local_collective import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 

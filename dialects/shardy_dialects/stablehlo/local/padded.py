@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shardy_py.ir.graph import Op
-from shardy_py.ir.local import no_local_form
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.local import no_local_form
 
 
 def pad_slice(op: Op, operands: Sequence[Sequence[int]], result: Sequence[int]) -> Mapping[str, Any]:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
 from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint, with_gaps
 from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import CannotLocalize, Shard, no_local_form
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.local import CannotLocalize, Shard, no_local_form
 from shardy_py.values import frozen
 
 

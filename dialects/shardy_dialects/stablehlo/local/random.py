@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 
 
 def localize_random(op: Op, shard: Shard) -> Sequence[Value]:

@@ -11,8 +11,8 @@ from shardy_dialects.stablehlo.local.dilation import fetch_footprint
 from shardy_dialects.stablehlo.local.reduction import NEUTRAL
 from shardy_dialects.stablehlo.local.window_attributes import read_windows, window_changes
 from shardy_dialects.stablehlo.splats import splat_of
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 
 _BASE, _STEPS = "base_dilations", "window_dilations"
 

@@ -11,9 +11,9 @@ from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.ops import COMBINING
 from shardy_dialects.stablehlo.local.texts import array
 from shardy_dialects.stablehlo.splats import splat_of, splat_text
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Combined, Shard, no_local_form
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.local import Combined, Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.shard_positions import replica_groups
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard
 from shardy_py.sharding.shard_moves import Run, own_runs
 from shardy_py.values import frozen
 

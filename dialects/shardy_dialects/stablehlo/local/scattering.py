@@ -13,9 +13,9 @@ from shardy_dialects.stablehlo.local.indices import IndexVectors, on_device
 from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.tensor import TensorSharding
 
 

@@ -14,8 +14,8 @@ from shardy_dialects.stablehlo.local.window_attributes import Window, read_windo
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
 from shardy_dialects.stablehlo.splats import splat_of
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 

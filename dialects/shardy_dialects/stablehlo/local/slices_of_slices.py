@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_dialects.stablehlo.splats import splat_of
-from shardy_py.ir.graph import Op, Value
+from shardy_py.ir.graph.program import Op, Value
 
 _SLICE = "stablehlo.dynamic_slice"
 _INDEX = "i64"

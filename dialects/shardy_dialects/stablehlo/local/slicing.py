@@ -8,8 +8,8 @@ from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
 from shardy_dialects.stablehlo.local.rotation import find_source
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer, resized
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.shard_moves import Run
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.definitions import attribute
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Shard, no_local_form
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 
 
 def localize_sort(op: Op, shard: Shard) -> Sequence[Value]:

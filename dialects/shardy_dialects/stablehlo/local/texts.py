@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import unpack
 
-from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.graph.attributes import RawAttribute
 
 
 def dense(rows: Sequence[int] | Sequence[Sequence[int]]) -> RawAttribute:

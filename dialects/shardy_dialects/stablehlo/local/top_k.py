@@ -9,9 +9,9 @@ from attrs import evolve
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.local import Combined, Shard, no_local_form
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Combined, Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 
 

@@ -10,7 +10,7 @@ from attrs import evolve
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.dilation import Fetched, Footprint
 from shardy_dialects.stablehlo.local.texts import dense
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.values import frozen
 
 

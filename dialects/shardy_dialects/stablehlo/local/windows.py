@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph import Value
-from shardy_py.ir.local import Shard, no_local_form
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.shard_moves import Move, Round, Run, covered, own_runs, plan_rounds, sent_elements
 from shardy_py.sharding.shard_positions import replica_groups
 from shardy_py.sharding.tensor import TensorSharding

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.literals import literal
 from shardy_dialects.stablehlo.local.texts import array
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Value
-from shardy_py.ir.local import LocalEmitter, LocalOps
-from shardy_py.ir.types import TensorType, tensor
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.types import TensorType, tensor
+from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps
 from shardy_py.values import frozen
 
 _INDEX = "i64"

@@ -11,11 +11,11 @@ from math import gcd, prod
 from shardy_dialects.stablehlo.attributes import parse_convolution_dims, parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.library import LibraryCost
-from shardy_py.element_types import mlir_element_bits
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
+from shardy_py.support.element_types import mlir_element_bits
 from shardy_py.values import frozen
 
 

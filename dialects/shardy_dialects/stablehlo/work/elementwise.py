@@ -12,8 +12,8 @@ from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.splats import number_of
 from shardy_dialects.stablehlo.work.library import LibraryCost
-from shardy_py.ir.graph import Block, Op
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Block, Op
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
 from shardy_py.values import frozen
 

@@ -12,8 +12,8 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes
 
 _ELEMENTWISE = frozenset(

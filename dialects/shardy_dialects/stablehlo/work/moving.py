@@ -11,7 +11,7 @@ from math import prod
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.library import LibraryCost
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
 

@@ -11,8 +11,8 @@ from math import ceil, floor, log2, prod
 from shardy_dialects.stablehlo.custom_calls import APPROXIMATE_TOP_K
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.solvers import call_work
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
 from shardy_py.sharding.rule_builder import tensor_shape
 

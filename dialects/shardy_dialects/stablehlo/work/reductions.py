@@ -12,9 +12,9 @@ from shardy_dialects.stablehlo.attributes import parse_dimension_numbers, parse_
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.work.elementwise import region_work
 from shardy_dialects.stablehlo.work.library import LibraryCost
-from shardy_py.ir.costs import Part
-from shardy_py.ir.graph import Block, Op, Value
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.costs import Part
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
 from shardy_py.sharding.rule_builder import tensor_shape
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from math import ceil, log2, prod
 
 from shardy_dialects.stablehlo.definitions import attribute
-from shardy_py.element_types import mlir_element_bits
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
+from shardy_py.support.element_types import mlir_element_bits
 from shardy_py.values import frozen
 
 _BLOCK = 128

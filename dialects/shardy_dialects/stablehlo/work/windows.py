@@ -11,7 +11,7 @@ from math import prod
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.reduction import padding_of
 from shardy_dialects.stablehlo.work.elementwise import region_work
-from shardy_py.ir.graph import Op
+from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.graph import Op
-from shardy_py.ir.op_names import (
+from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_SLICE,
@@ -19,6 +18,7 @@ from shardy_py.ir.op_names import (
     REPLICATED_TO_UNREDUCED,
     SHARDED_TO_UNREDUCED,
 )
+from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.axis_lists import sort_and_merge
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.transforms.finish.collectives.reduce_scatter import fuse_into_reduce_scatter

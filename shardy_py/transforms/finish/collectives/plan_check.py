@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from shardy_py.ir.op_names import ALL_SLICE
+from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge, axes_size
 from shardy_py.sharding.collectives import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh

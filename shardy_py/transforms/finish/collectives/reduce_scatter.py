@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from shardy_py.ir.data_flow import shardable_value
-from shardy_py.ir.graph import Op
-from shardy_py.ir.op_names import ALL_REDUCE, ALL_SLICE, REDUCE_SCATTER
+from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.graph.op_names import ALL_REDUCE, ALL_SLICE, REDUCE_SCATTER
+from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
 from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.manual_axes import resolve_mesh

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import DataFlowShardingTransformType, OpOperand, ShardableDataFlowOpInterface
+from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, OpOperand, ShardableDataFlowOpInterface
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of

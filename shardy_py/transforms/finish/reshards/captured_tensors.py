@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.identity import identity
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_index import all_ops
+from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.identity import identity
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Block, Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics
-from shardy_py.ir.op_names import ALL_REDUCE, RESHARD
-from shardy_py.ir.shardings import mesh_of
-from shardy_py.ir.types import TensorType
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.shardings import mesh_of
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.reduction_ops import reduction_op_text

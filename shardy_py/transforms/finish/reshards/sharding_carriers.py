@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from attrs import field
 
-from shardy_py.ir.data_flow import target_carrier
-from shardy_py.ir.graph import Op, Program, Value
-from shardy_py.ir.interfaces import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
-from shardy_py.ir.op_index import all_ops, inner_first, names_with_trait, ops_among, outermost
-from shardy_py.ir.shardings import complete
+from shardy_py.ir.graph.data_flow import target_carrier
+from shardy_py.ir.graph.op_index import all_ops, inner_first, names_with_trait, ops_among, outermost
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.shardings import complete
+from shardy_py.ir.interfaces.ops import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.interfaces import OpOperand
-from shardy_py.ir.op_index import place_of
-from shardy_py.ir.op_names import REPLICATED_TO_UNREDUCED, RESHARD, SHARDED_TO_UNREDUCED
+from shardy_py.ir.graph.op_index import place_of
+from shardy_py.ir.graph.op_names import REPLICATED_TO_UNREDUCED, RESHARD, SHARDED_TO_UNREDUCED
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.ops import OpOperand
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes

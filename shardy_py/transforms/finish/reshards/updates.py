@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_py.ir.attributes import DenseElements
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.op_names import RESHARD
-from shardy_py.ir.types import static_shape
+from shardy_py.ir.graph.attributes import DenseElements
+from shardy_py.ir.graph.op_names import RESHARD
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from shardy_py.ir.graph import Op
-from shardy_py.ir.interfaces import ConstantLike, OpSemantics, PropagationBarrier, Trait
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import ConstantLike, OpSemantics, PropagationBarrier, Trait
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.reshards.insertion import Place, Resharder
 

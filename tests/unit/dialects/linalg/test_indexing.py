@@ -10,7 +10,7 @@ pytest.importorskip("numpy")
 
 import numpy as np
 
-from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.graph.attributes import RawAttribute
 from tests.unit.dialects.linalg.test_linalg import REGISTRY
 from tests.unit.dialects.linalg.test_windows import steps
 from tests.unit.dialects.stablehlo.ops import make_op

@@ -13,7 +13,7 @@ import shardy_py as sdy
 from shardy_dialects import func, linalg
 from shardy_dialects import sdy as sdy_dialects
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.plugins import ConstantFoldable, ConstantLike, Elementwise, Registry
 
 ROOT = Path(__file__).parents[4]

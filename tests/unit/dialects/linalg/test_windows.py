@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardy_dialects.linalg.windows import CONVOLUTIONS, POOLING_KINDS, POOLING_LAYOUTS, convolution_loops
-from shardy_py.ir.attributes import DenseElements
+from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.plugins import Registry
 from tests.unit.dialects.linalg.test_linalg import REGISTRY, rule_of
 from tests.unit.dialects.stablehlo.ops import make_op

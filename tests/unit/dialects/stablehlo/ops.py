@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from shardy_dialects.stablehlo import shardy_register_dialects
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.graph import Block, Op, Program, Region, Value
-from shardy_py.ir.types import OpaqueType, TensorType, Type, tensor
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.types import OpaqueType, TensorType, Type, tensor
 from shardy_py.plugins import Registry, RuleOptions
 
 REGISTRY = Registry.of(shardy_register_dialects())

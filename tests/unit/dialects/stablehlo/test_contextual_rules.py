@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.ir.graph import Block, Op, Region
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.program import Block, Op, Region
+from shardy_py.ir.graph.types import tensor
 from tests.unit.dialects.stablehlo.ops import REGISTRY, arguments, make_op, rule_of
 
 SLICED = "permutation={i}>"

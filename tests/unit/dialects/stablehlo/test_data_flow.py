@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph import Block, Op, Program, Region
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.program import Block, Op, Program, Region
+from shardy_py.ir.graph.types import tensor
 from shardy_py.plugins import OpOperand
 from tests.unit.dialects.stablehlo.ops import REGISTRY, arguments, make_op
 

@@ -5,7 +5,7 @@ import pytest
 from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
 from shardy_dialects.stablehlo.mesh_references import ReplicaGroupMesh
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.plugins import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.pass_names import parse_pipeline

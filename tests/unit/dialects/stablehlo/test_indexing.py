@@ -9,7 +9,7 @@ import pytest
 
 from shardy_py import tensor
 from shardy_py.indexing import IndexingMap, OpIndexing
-from shardy_py.ir.attributes import DenseElements
+from shardy_py.ir.graph.attributes import DenseElements
 from tests.unit.dialects.stablehlo.ops import REGISTRY, make_op
 
 COLUMNS = DenseElements((2,), (0, 1))

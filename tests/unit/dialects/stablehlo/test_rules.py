@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.ir.attributes import DenseElements
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.attributes import DenseElements
+from shardy_py.ir.graph.types import tensor
 from tests.unit.dialects.stablehlo.ops import TOKEN, make_op, rule_of
 
 ELEMENTWISE = [

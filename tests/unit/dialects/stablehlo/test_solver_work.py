@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_py.analysis.session import Session
+from shardy_py.cost.session import Session
 
 DIRECTIONS = ", ".join(
     ("left_side = {left}", "lower = true", "transpose_a = #stablehlo<transpose NO_TRANSPOSE>", "unit_diagonal = false")

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_py.analysis.session import Session
+from shardy_py.cost.session import Session
 
 
 def _cost(text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from shardy_py.processes.serve import ShowStep, serve
+from shardy_py.support.processes.serve import ShowStep, serve
 
 
 def main() -> None:

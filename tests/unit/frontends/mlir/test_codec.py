@@ -13,7 +13,7 @@ from shardy_py.frontends.mlir import codec as codec_module
 from shardy_py.frontends.mlir.attributes import AttributeSets
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import make_context
-from shardy_py.ir.types import OpaqueType, TensorType
+from shardy_py.ir.graph.types import OpaqueType, TensorType
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorShardingPerValue
 

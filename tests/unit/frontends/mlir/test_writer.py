@@ -11,10 +11,10 @@ from shardy_py.frontends.mlir import (
     verify_module,
     write_back,
 )
-from shardy_py.ir.attributes import UNIT, RawAttribute, SymbolRef
-from shardy_py.ir.graph import Block, Op, Region
-from shardy_py.ir.op_clones import clone_op
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.attributes import UNIT, RawAttribute, SymbolRef
+from shardy_py.ir.graph.op_clones import clone_op
+from shardy_py.ir.graph.program import Block, Op, Region
+from shardy_py.ir.graph.types import tensor
 from shardy_py.sharding.parse import parse_tensor_sharding
 
 TEXT = """\

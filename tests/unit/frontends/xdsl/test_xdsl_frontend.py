@@ -8,9 +8,9 @@ import shardy_py as sdy
 from shardy_dialects.func import func
 from shardy_dialects.sdy import sdy as sdy_dialect
 from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
-from shardy_py.ir.attributes import SymbolRef
-from shardy_py.ir.graph import Op
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.attributes import SymbolRef
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import tensor
 from shardy_py.plugins import OpOperand, Registry
 from shardy_py.sharding.tensor import TensorSharding
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import shardy_py as sdy
-from shardy_py.emitters import Fusion, emit
 from shardy_py.errors import PluginError, ShardyError
+from shardy_py.kernels import Fusion, emit
 from shardy_py.layout.dtypes import numpy_dtype
 from shardy_py.plugins.bodies.combining import neutral
 from shardy_py.sharding.combiner import Combiner

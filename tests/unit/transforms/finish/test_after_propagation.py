@@ -4,7 +4,7 @@ import pytest
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir import Builder, RawAttribute, tensor, verify
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import ManualAxes, Mesh, TensorShardingPerValue, parse_op_sharding_rule, parse_tensor_sharding
 from shardy_py.transforms.finish.close_shardings import CloseShardingsPass

@@ -3,7 +3,7 @@
 import pytest
 
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import Mesh, parse_attribute
 from shardy_py.transforms.finish.canonicalize_collectives import COLLECTIVES, CanonicalizeCollectivesPass

@@ -3,8 +3,8 @@
 import pytest
 
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.export_named_computations import ExportNamedComputationsPass

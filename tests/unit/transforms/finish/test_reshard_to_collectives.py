@@ -4,7 +4,7 @@ import pytest
 
 from shardy_py.errors import VerificationError
 from shardy_py.ir import Builder, RawAttribute, tensor, verify
-from shardy_py.ir.passes import PassContext, make_pass
+from shardy_py.ir.interfaces.passes import PassContext, make_pass
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass

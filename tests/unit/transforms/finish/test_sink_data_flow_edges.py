@@ -3,7 +3,7 @@
 import pytest
 
 from shardy_py.ir import Builder, OpaqueType, RawAttribute, tensor, verify
-from shardy_py.ir.passes import PassContext, make_pass
+from shardy_py.ir.interfaces.passes import PassContext, make_pass
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.sink_data_flow_edges import SinkDataFlowEdgesPass

@@ -3,7 +3,7 @@
 import pytest
 
 from shardy_py.ir import Builder, OpaqueType, tensor, verify
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.sink_data_flow_edges import SinkDataFlowEdgesPass

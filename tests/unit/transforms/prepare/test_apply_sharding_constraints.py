@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.graph import Op, Value
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import Mesh
 from shardy_py.sharding.tensor import TensorShardingPerValue

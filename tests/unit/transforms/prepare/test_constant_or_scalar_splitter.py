@@ -4,7 +4,7 @@ import pytest
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import (
     AsSdyConstant,
     Broadcast,

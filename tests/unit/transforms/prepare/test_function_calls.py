@@ -4,8 +4,8 @@ import pytest
 
 from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.ir import Builder, OpaqueType, tensor, verify
-from shardy_py.ir.callgraph import callee_of
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.prepare.add_func_data_flow_edges import AddFuncDataFlowEdgesPass

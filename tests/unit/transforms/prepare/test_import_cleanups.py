@@ -4,8 +4,8 @@ import pytest
 
 from shardy_py.errors import VerificationError
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.attributes import RawAttribute, SymbolRef
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.attributes import RawAttribute, SymbolRef
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Dialect, MeshReferenceOpInterface, Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_mesh

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shardy_py.errors import VerificationError
-from shardy_py.ir.builder import Builder
-from shardy_py.ir.passes import PassContext
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.transforms.prepare.import_sharding_groups import ShardingGroupImportPass
 

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("jaxlib")
 
 import shardy_py as sdy
-from shardy_py.analysis.session import Session
+from shardy_py.cost.session import Session
 from shardy_py.errors import UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.oracle.conformance import reference_registry, run
 from shardy_py.transforms.pass_names import parse_pipeline
 from shardy_py.transforms.run import run_on_attributes

@@ -9,8 +9,8 @@ import numpy as np
 from attrs import frozen
 
 import shardy_py as sdy
-from shardy_py.targets.jax.unsharded import compile_unsharded
-from tests.unit.transforms.local.host_devices import compare_padded
+from shardy_py.jax.unsharded import compile_unsharded
+from tests.unit.local.host_devices import compare_padded
 
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[3, 1, 0, 2, 7, 6, 5, 4]>'
 UNEVEN = 'sdy.mesh @mesh = <["x"=2, "y"=3], device_ids=[3, 1, 0, 2, 5, 4]>'

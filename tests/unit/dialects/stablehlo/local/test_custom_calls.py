@@ -9,7 +9,7 @@ pytest.importorskip("jax", reason="programs run through XLA")
 
 import shardy_py as sdy
 from tests.unit.dialects.stablehlo.local.on_devices import MESH, UNEVEN
-from tests.unit.transforms.local.host_devices import compare_padded
+from tests.unit.local.host_devices import compare_padded
 
 TOP_K = '"chlo.top_k"(%a) <{k = 3 : i64}>'
 CALL = "stablehlo.custom_call @mhlo.topk(%a) {mhlo.attributes = {k = 3 : i64, largest = true}}"

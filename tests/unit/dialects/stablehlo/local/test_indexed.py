@@ -13,7 +13,7 @@ from attrs import evolve
 
 import shardy_py as sdy
 from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN, Case, program_of, run_cases, run_padded, type_of
-from tests.unit.transforms.local.host_devices import compare_padded
+from tests.unit.local.host_devices import compare_padded
 
 pytestmark = pytest.mark.slow
 

@@ -13,13 +13,13 @@ from shardy_dialects.stablehlo.local.mesh_groups import group_axes, mesh_groups,
 from shardy_dialects.stablehlo.local.ops import StablehloLocalOps
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.attributes import RawAttribute
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.shard_positions import replica_groups
-from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.run import run_on_attributes
 
 MESH = Mesh(tuple(MeshAxis(name, size) for name, size in (("x", 2), ("y", 3), ("z", 4))), tuple(reversed(range(24))))

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.transforms.local.host_devices import compare_padded
+from tests.unit.local.host_devices import compare_padded
 
 pytestmark = pytest.mark.slow
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'

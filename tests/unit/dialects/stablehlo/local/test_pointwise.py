@@ -9,9 +9,9 @@ pytest.importorskip("jaxlib", reason="programs are MLIR text")
 import shardy_py as sdy
 from shardy_dialects.stablehlo.chlo import BINARY, UNARY
 from shardy_py.frontends.mlir import import_module, parse_module, verify_module, write_back
-from shardy_py.ir.passes import PassContext
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.plugins import Registry
-from shardy_py.transforms.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.transforms.run import run_on_attributes
 from tests.unit.dialects.stablehlo.local.on_devices import MESH
 

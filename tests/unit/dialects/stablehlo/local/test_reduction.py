@@ -9,12 +9,12 @@ pytest.importorskip("jax", reason="programs run through XLA")
 import numpy as np
 
 import shardy_py as sdy
+from shardy_py.api.local_options import LocalOptions
 from shardy_py.frontends.mlir import verify_module
+from shardy_py.jax.local import make_local_program
 from shardy_py.plugins import Registry
-from shardy_py.targets.local import make_local_program
-from shardy_py.transforms.local.options import LocalOptions
 from tests.unit.dialects.stablehlo.local.on_devices import UNEVEN
-from tests.unit.transforms.local.host_devices import compare, compare_padded, propagate_unevenly
+from tests.unit.local.host_devices import compare, compare_padded, propagate_unevenly
 
 ARGMAX = """%v, %w = stablehlo.reduce(%a init: %low), (%i init: %zero) across dimensions = [1]
       : (tensor<4x8xf32>, tensor<4x8xi32>, tensor<f32>, tensor<i32>) -> (tensor<4xf32>, tensor<4xi32>)

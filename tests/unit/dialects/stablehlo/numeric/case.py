@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from shardy_py.ir.types import tensor
+from shardy_py.ir.graph.types import tensor
 
 Frozen = Mapping[str, str]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.attributes import RawAttribute
+from shardy_py.ir.graph.attributes import RawAttribute
 from tests.unit.dialects.stablehlo.numeric.case import Case
 
 ROWS = "#stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>"

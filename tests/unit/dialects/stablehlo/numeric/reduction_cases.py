@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from shardy_py.ir.attributes import DenseElements
+from shardy_py.ir.graph.attributes import DenseElements
 from tests.unit.dialects.stablehlo.numeric.case import Case, booleans
 
 COLUMNS = np.broadcast_to(np.arange(6), (4, 6))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from shardy_py.ir import Builder, Op, Value, verify
-from shardy_py.ir.interfaces import OpOperand, ShardableDataFlowOpInterface
-from shardy_py.ir.passes import Pass, PassContext
+from shardy_py.ir.interfaces.ops import OpOperand, ShardableDataFlowOpInterface
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import (
     Concatenation,
     ConstantLike,

@@ -1,0 +1,237 @@
+"""Advice for a program: constraints where tensors disagree, the best ones combined greedily."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
+from math import prod
+from typing import Any
+
+from attrs import evolve, field, fields
+
+from shardy_py.api.keywords import keywords, narrow, takes
+from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
+from shardy_py.cost.advice.arguments import (
+    AdviceOptions,
+    AdviceProgress,
+    AdviseArguments,
+    check_limit,
+    open_judge,
+)
+from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constraint
+from shardy_py.cost.advice.judge import Figures, Goal, Judge, Shardings
+from shardy_py.cost.advice.places import Place, find_places
+from shardy_py.cost.advice.wishes import find_wishes, idle_axes
+from shardy_py.cost.communications import moved_slot
+from shardy_py.cost.session import Session
+from shardy_py.cost.session_labels import session_labels
+from shardy_py.propagation.solve import Solution
+from shardy_py.values import define
+
+LEAST_GAIN = 0.01
+"""The part of the measure that a constraint of the set has to save."""
+_KEPT = 12
+"""Number of constraints that help alone and are tried again on top of the set."""
+
+
+@takes(AdviseArguments)
+def advise(given: AdviseArguments) -> Advice:
+    """Return sharding constraints that make a program cheaper.
+
+    Wherever the tensors of an op disagree, the shardings that they wish each other are tried as constraints, those
+    first that stand first in the program or by which most is sent. The best one is kept, then the best one on top of
+    it, and so on; each is verified by solving and pricing the program again.
+
+    Raises:
+        ShardyError: the module or an option is not valid.
+    """
+    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
+    return advise_session(session, narrow(given, AdviceOptions))
+
+
+def advise_again(given: PropagateArguments, options: AdviceOptions) -> Advice:
+    """Return advice for a program that was propagated before.
+
+    Args:
+        given: The arguments of `propagate`.
+        options: The options of the advice.
+
+    Raises:
+        ShardyError: an option is not valid.
+    """
+    known = {**keywords(given), "keep_names": True}
+    names = [item.name for item in fields(SessionArguments) if item.name in known]
+    return advise_session(Session.open(**{name: known[name] for name in names}), options)
+
+
+def advise_session(session: Session, options: AdviceOptions) -> Advice:
+    """Return advice for a program.
+
+    Args:
+        session: The session; it must keep the names of the program that was given.
+        options: The options of the advice.
+
+    Raises:
+        ShardyError: an option is not valid.
+    """
+    check_limit(options.limit)
+    goal, judge = open_judge(session, options)
+    advice = _Search(judge, goal, options.trials, options.progress).run(options.limit)
+    return evolve(advice, warnings=session.warnings)
+
+
+@define(eq=False)
+class _Search:
+    """Greedy search for a set of constraints."""
+
+    judge: Judge
+    goal: Goal
+    trials: int
+    progress: AdviceProgress
+    places: dict[int, Place] = field(init=False)
+    seen: dict[Constraint, Figures | None] = field(factory=dict)
+
+    def run(self, limit: int) -> Advice:
+        session = self.judge.session
+        self.places = find_places(session, session_labels(session))
+        before = self._require()
+        chosen: list[AdvisedConstraint] = []
+        current, pool = before, self._candidates({})
+        while len(chosen) < limit:
+            found = self._best(chosen, current, pool)
+            if found is None:
+                break
+            chosen.append(found)
+            current = found.together
+            pool = [*self._helping(before), *self._candidates(_shardings(chosen))]
+        chosen = self._needed(chosen, before)
+        others = self._others(chosen, before)
+        meshes = session.problem.table.meshes.values()
+        devices = max((prod(axis.size for axis in mesh.axes) for mesh in meshes), default=1)
+        machine = None if self.judge.machine is None else self.judge.machine.name
+        return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine)
+
+    def _require(self) -> Figures:
+        found = self.judge.price({})
+        if found is None:
+            self.judge.evaluate({})
+        assert found is not None, "without figures the evaluation raises"
+        return found
+
+    def _best(
+        self, chosen: Sequence[AdvisedConstraint], current: Figures, pool: Iterable[Constraint]
+    ) -> AdvisedConstraint | None:
+        """Return the constraint that helps most on top of those that are chosen, if one helps enough."""
+        base = _shardings(chosen)
+        best: tuple[Constraint, Figures] | None = None
+        for one in pool:
+            if self.judge.tried >= self.trials:
+                break
+            if any(slot in base for slot in one.place.slots):
+                continue
+            found = self._price(one, base)
+            if found is None or not self.goal.is_better(found, current, by=LEAST_GAIN):
+                continue
+            if best is None or self._key(one, found) < self._key(*best):
+                best = one, found
+        if best is None:
+            return None
+        alone = best[1] if not base else self._price(best[0], {})
+        return AdvisedConstraint(best[0], alone or current, best[1])
+
+    def _key(self, one: Constraint, found: Figures) -> tuple[float, ...]:
+        """Return the key of a choice: of equally good constraints, the one of fewer tensors, then the first one."""
+        return *self.goal.score(found), len(one.place.slots), one.place.slots[0]
+
+    def _price(self, one: Constraint, base: Shardings) -> Figures | None:
+        found = self.judge.price({**base, **one.shardings})
+        if not base:
+            self.seen[one] = found
+        self.progress(min(self.judge.tried, self.trials), self.trials)
+        return found
+
+    def _candidates(self, shardings: Shardings) -> list[Constraint]:
+        """Return constraints to try: at disagreements, in turn the first and those that send most; then idle axes."""
+        evaluation = self.judge.evaluate(shardings)
+        problem = self.judge.session.problem
+        sent: dict[int, float] = {}
+        slots: dict[int, int] = {}
+        ops = {op.id: op for op in evaluation.program.walk()}
+        for item in evaluation.cost.transfers:
+            op = ops[item.op_id]
+            slot = moved_slot(problem, op.operands[0], slots) if op.operands else -1
+            sent[slot] = sent.get(slot, 0.0) + item.runs * item.bytes
+        weights: dict[Constraint, float] = {}
+        for wish in find_wishes(problem, evaluation.solution):
+            place = self.places.get(wish.slot)
+            if place is not None and wish.slot not in shardings:
+                weight = sum(sent.get(slot, 0.0) for slot in problem.step_slots[wish.step] if slot >= 0)
+                one = Constraint(place, wish.sharding)
+                weights[one] = max(weights.get(one, 0.0), weight)
+        heaviest = sorted(weights, key=lambda one: -weights[one])
+        return list(dict.fromkeys((*_in_turn(list(weights), heaviest), *self._idle(evaluation.solution, shardings))))
+
+    def _idle(self, solution: Solution, shardings: Shardings) -> Iterator[Constraint]:
+        """Yield constraints with an axis that a tensor does not use yet, those of the largest tensors first."""
+        places = (place for slot, place in self.places.items() if slot not in shardings)
+        first = [place.slots[0] for place in sorted(dict.fromkeys(places), key=_size)]
+        for slot, sharding in idle_axes(self.judge.session.problem, solution, first):
+            yield Constraint(self.places[slot], sharding)
+
+    def _helping(self, before: Figures) -> list[Constraint]:
+        """Return the constraints that help alone, the best first."""
+        found = [
+            (self._key(one, it), one) for one, it in self.seen.items() if it is not None and self._helps(it, before)
+        ]
+        return [one for _, one in sorted(found, key=lambda pair: pair[0])[:_KEPT]]
+
+    def _helps(self, found: Figures, before: Figures) -> bool:
+        return self.goal.is_better(found, before, by=LEAST_GAIN)
+
+    def _needed(self, chosen: list[AdvisedConstraint], before: Figures) -> list[AdvisedConstraint]:
+        """Return constraints without those that the later ones make superfluous."""
+        kept = [one.constraint for one in chosen]
+        for one in [item.constraint for item in chosen[:-1]]:
+            rest = [other for other in kept if other is not one]
+            whole, without = (self.judge.price(_joined(items)) for items in (kept, rest))
+            if whole is not None and without is not None and self.goal.score(without) <= self.goal.score(whole):
+                kept = rest
+        if len(kept) == len(chosen):
+            return chosen
+        result = []
+        for number, one in enumerate(kept):
+            together = self.judge.price(_joined(kept[: number + 1]))
+            result.append(AdvisedConstraint(one, self._price(one, {}) or before, together or before))
+        return result
+
+    def _others(self, chosen: Sequence[AdvisedConstraint], before: Figures) -> tuple[AdvisedConstraint, ...]:
+        """Return the best constraint of each other place and outcome that helps alone."""
+        taken = {one.constraint.place for one in chosen}
+        outcomes = {one.alone for one in chosen}
+        found = []
+        for one in self._helping(before):
+            figures = self.seen[one]
+            if figures is None or one.place in taken or figures in outcomes:
+                continue
+            taken.add(one.place)
+            outcomes.add(figures)
+            found.append(AdvisedConstraint(one, figures, figures))
+        return tuple(found)
+
+
+def _size(place: Place) -> int:
+    """Return the key that sorts places, those of the largest tensors first."""
+    return -prod(size or 0 for size in place.type.shape)
+
+
+def _in_turn(first: Sequence[Constraint], second: Sequence[Constraint]) -> Iterator[Constraint]:
+    pairs: Iterable[tuple[Any, ...]] = zip_longest(first, second)
+    return (one for one in chain.from_iterable(pairs) if one is not None)
+
+
+def _joined(constraints: Iterable[Constraint]) -> dict[int, Any]:
+    return {slot: sharding for one in constraints for slot, sharding in one.shardings.items()}
+
+
+def _shardings(chosen: Iterable[AdvisedConstraint]) -> dict[int, Any]:
+    return _joined(one.constraint for one in chosen)

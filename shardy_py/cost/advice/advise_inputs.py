@@ -1,0 +1,211 @@
+"""Advice for the shardings of inputs: a search by the roles of the axes of the mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import get_args
+
+from attrs import evolve, field
+
+from shardy_py.api.keywords import narrow, takes
+from shardy_py.api.options import ProgramInput
+from shardy_py.cost.advice.arguments import AdviceProgress, AdviseInputsArguments, PricingOptions, open_judge
+from shardy_py.cost.advice.groups import Group, Spec, closed_sharding, divides, group_arguments
+from shardy_py.cost.advice.judge import Figures, Goal, Judge
+from shardy_py.cost.advice.layouts import InputAdvice, Layout, Role, name_roles
+from shardy_py.cost.session import Session
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
+
+_ROLES: tuple[Role, ...] = get_args(Role)
+_PASSES = 2
+"""Number of times that a descent goes over all groups."""
+
+State = Mapping[Group, Spec]
+"""Group to its spec; a group without one is left to propagation."""
+
+
+@takes(AdviseInputsArguments)
+def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
+    """Return shardings of the arguments of a program, one layout for each assignment of roles to axes.
+
+    Axes with the role ``data`` split the batch, those with ``fsdp`` the batch and every parameter, those with
+    ``tensor`` the parameters that gain by it. What a parameter has along an axis is found by descent, one group of
+    parameters at a time; parameters without a spec get theirs by propagation. The shardings that the program came with
+    are one more layout.
+
+    Raises:
+        ShardyError: the module or an option is not valid, or the program has no mesh.
+    """
+    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
+    return advise_session_inputs(session, narrow(given, PricingOptions))
+
+
+def advise_session_inputs(session: Session, options: PricingOptions) -> InputAdvice:
+    """Return shardings of the arguments of a program.
+
+    Args:
+        session: The session; it must keep the names of the program that was given.
+        options: The options of the advice.
+
+    Raises:
+        ShardyError: an option is not valid, or the program has no mesh.
+    """
+    goal, judge = open_judge(session, options)
+    meshes = [(name, mesh) for name, mesh in session.problem.table.meshes.items() if mesh.axes]
+    if not meshes:
+        message = "the program has no mesh"
+        raise OptionError(Diagnostic("no-mesh", message, hint="give one, for example data=4,model=2"))
+    name, mesh = meshes[0]
+    groups = group_arguments(session)
+    if not groups:
+        raise OptionError(Diagnostic("no-inputs", "the program has no arguments with dimensions"))
+    search = _InputSearch(judge, goal, options.trials, options.progress, groups, name, mesh)
+    machine = None if judge.machine is None else judge.machine.name
+    layouts = search.run()
+    return InputAdvice(goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine, session.warnings)
+
+
+@define(eq=False)
+class _InputSearch:
+    """Descent over the specs of groups, for each assignment of roles."""
+
+    judge: Judge
+    goal: Goal
+    trials: int
+    progress: AdviceProgress
+    groups: tuple[Group, ...]
+    mesh_name: str
+    mesh: Mesh
+    bare: dict[int, TensorSharding | None] = field(init=False)
+
+    def run(self) -> tuple[Layout, ...]:
+        main, slot_of = self.judge.session.main, self.judge.session.problem.slot_of
+        results = [slot_of[value.id] for value in main.function_results if value.id in slot_of]
+        self.bare = dict.fromkeys([slot for group in self.groups for slot in group.slots] + results)
+        axes = tuple(axis.name for axis in self.mesh.axes if axis.size > 1)
+        layouts = list(self._given())
+        batch = self._batch(axes)
+        assignments = self._assignments(axes)
+        for number, chosen in enumerate(assignments):
+            # What an assignment leaves of its share of the trials goes to those behind it.
+            share = max(self.trials - self.judge.tried, 0) // (len(assignments) - number)
+            roles: dict[str, Role] = dict(zip(axes, chosen, strict=True))
+            start = self._start(roles, batch)
+            if start is not None:
+                state, figures = self._descend(start, roles, batch[0], self.judge.tried + share)
+                if figures is not None:
+                    layouts.append(Layout(name_roles(roles), self._found(state), figures, roles))
+        return tuple(sorted(_distinct(layouts), key=lambda one: self.goal.score(one.figures)))
+
+    def _assignments(self, axes: tuple[str, ...]) -> list[tuple[Role, ...]]:
+        """Return the assignments of roles, those that need no descent first."""
+        every = product(_ROLES, repeat=len(axes))
+        return sorted(every, key=lambda roles: (roles.count("tensor"), roles.count("fsdp")))
+
+    def _given(self) -> Iterator[Layout]:
+        """Yield the layout that the program came with, if arguments have shardings."""
+        problem = self.judge.session.problem
+        slots = [slot for group in self.groups for slot in group.slots]
+        figures = self.judge.price({}) if any(problem.initial[slot] for slot in slots) else None
+        if figures is not None:
+            table = problem.table.values
+            shardings = {group.pattern: table[problem.initial[group.slots[0]]] for group in self.groups}
+            yield Layout("as it is", shardings, figures, {})
+
+    def _batch(self, axes: tuple[str, ...]) -> tuple[Group, int]:
+        """Return the argument and the dimension that divide the work best."""
+        found: list[tuple[float, int, Group, int]] = []
+        for group in self.groups:
+            for dimension in range(len(group.shape())):
+                spec = self._on(group, dimension, axes)
+                figures = None if spec is None else self._price({group: spec})
+                if figures is not None:
+                    found.append((figures.flops, len(found), group, dimension))
+        if not found:
+            message = "no dimension of an argument is divided by all axes of the mesh"
+            raise OptionError(Diagnostic("no-batch", message, hint="give a smaller mesh, or sizes that divide"))
+        _, _, group, dimension = min(found, key=lambda one: one[:2])
+        return group, dimension
+
+    def _on(self, group: Group, dimension: int, axes: tuple[str, ...]) -> Spec | None:
+        """Return the spec with axes on one dimension; None where they do not divide it."""
+        spec = tuple(axes if one == dimension else () for one in range(len(group.shape())))
+        return spec if divides(group.shape(), spec, self.mesh) else None
+
+    def _start(self, roles: Mapping[str, Role], batch: tuple[Group, int]) -> dict[Group, Spec] | None:
+        """Return the state from which a descent begins; None where the batch cannot be split."""
+        group, dimension = batch
+        split = tuple(axis for axis, role in roles.items() if role != "tensor")
+        spec = self._on(group, dimension, split)
+        if spec is None:
+            return None
+        state = {group: spec}
+        sharded = tuple(axis for axis, role in roles.items() if role == "fsdp")
+        is_left_open = "tensor" in roles.values()
+        for other in self.groups:
+            if other is group:
+                continue
+            shape = other.shape()
+            largest = sorted(range(len(shape)), key=lambda one: -shape[one])
+            found = (self._on(other, one, sharded) for one in largest)
+            whole: Spec = ((),) * len(shape)
+            chosen = next((one for one in found if one is not None), whole)
+            # Along axes that are free for tensors, propagation gives parameters without a spec what fits the others.
+            if not is_left_open or chosen != whole:
+                state[other] = chosen
+        return state
+
+    def _descend(
+        self, state: dict[Group, Spec], roles: Mapping[str, Role], batch: Group, trials: int
+    ) -> tuple[dict[Group, Spec], Figures | None]:
+        """Return the state to which changes of one group at a time lead, and its figures."""
+        figures = self._price(state)
+        movable = tuple(axis for axis, role in roles.items() if role != "data")
+        sharded = {axis for axis, role in roles.items() if role == "fsdp"}
+        order = sorted((one for one in self.groups if one is not batch), key=lambda one: -prod(one.shape()))
+        for _ in range(_PASSES if movable else 0):
+            before = figures
+            for group in order:
+                for spec in group.specs(movable, self.mesh):
+                    lost = sharded.difference(axis for axes in spec for axis in axes)
+                    if spec == state.get(group) or (lost and len(spec) > 1) or self.judge.tried >= trials:
+                        continue
+                    found = self._price({**state, group: spec})
+                    if found is not None and (figures is None or self.goal.is_better(found, figures)):
+                        state, figures = {**state, group: spec}, found
+            if figures == before:
+                break
+        return state, figures
+
+    def _price(self, state: State) -> Figures | None:
+        found = self.judge.price(self._shardings(state))
+        self.progress(min(self.judge.tried, self.trials), self.trials)
+        return found
+
+    def _shardings(self, state: State) -> dict[int, TensorSharding | None]:
+        own = {slot: closed_sharding(spec, self.mesh_name) for group, spec in state.items() for slot in group.slots}
+        return {**self.bare, **own}
+
+    def _found(self, state: State) -> dict[str, TensorSharding | None]:
+        """Return the shardings of the groups after propagation, closed."""
+        solution = self.judge.solve(self._shardings(state))
+        values = self.judge.session.problem.table.values
+        found = {group.pattern: values[solution.shardings[group.slots[0]]] for group in self.groups}
+        return {
+            name: None if one is None else evolve(one.closed_like(), unreduced_axes=()) for name, one in found.items()
+        }
+
+
+def _distinct(layouts: list[Layout]) -> Iterator[Layout]:
+    """Yield layouts, each shardings once."""
+    seen: set[object] = set()
+    for one in layouts:
+        key = tuple(one.specs.items())
+        if key not in seen:
+            seen.add(key)
+            yield one

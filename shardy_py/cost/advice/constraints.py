@@ -1,0 +1,178 @@
+"""Constraints: shardings of intermediate tensors, as a user of JAX writes them and as MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from shardy_py.cost.advice.judge import Figures, Goal
+from shardy_py.cost.advice.places import Place
+from shardy_py.errors import Diagnostic
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.trace.places import short_place
+from shardy_py.values import frozen
+
+
+@frozen
+class Constraint:
+    """A sharding for the tensors of a place.
+
+    Args:
+        place: The tensors.
+        sharding: The sharding.
+    """
+
+    place: Place
+    sharding: TensorSharding
+
+    @property
+    def shardings(self) -> dict[int, TensorSharding]:
+        """Slot to sharding."""
+        return dict.fromkeys(self.place.slots, self.sharding)
+
+    @property
+    def jax(self) -> str:
+        """The line that a user of JAX writes behind the one that makes ``x``."""
+        return f"x = jax.lax.with_sharding_constraint(x, {partition_spec(self.sharding)})"
+
+    @property
+    def line(self) -> str:
+        """The place in the source, with the name of the file only; "" where it is not known."""
+        return short_place(self.place.location)
+
+    @property
+    def mlir(self) -> tuple[str, ...]:
+        """An op of Shardy for each of the tensors."""
+        return tuple(f"sdy.sharding_constraint {name} {self.sharding} : {self.place.type}" for name in self.place.names)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the constraint as plain lists, dictionaries and numbers."""
+        place = self.place
+        return {
+            "jax": self.jax,
+            "line": self.line,
+            "location": place.location,
+            "mlir": list(self.mlir),
+            "op": place.op,
+            "type": str(place.type),
+            "values": list(place.names),
+            "sharding": str(self.sharding),
+        }
+
+
+@frozen
+class AdvisedConstraint:
+    """A constraint with its effect.
+
+    Args:
+        constraint: The constraint.
+        alone: The figures with this constraint only.
+        together: The figures with it and all that stand before it.
+    """
+
+    constraint: Constraint
+    alone: Figures
+    together: Figures
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the constraint with its effect as plain data."""
+        return {
+            **self.constraint.to_json(),
+            "alone": attrs.asdict(self.alone),
+            "together": attrs.asdict(self.together),
+        }
+
+
+@frozen
+class Advice:
+    """Constraints that make a program cheaper.
+
+    Args:
+        goal: What was to become small.
+        before: The figures of the program as it is.
+        constraints: The set, in the order in which they were added.
+        others: Constraints that help alone, but are not in the set; the best first.
+        tried: How many different outcomes were priced.
+        devices: The number of devices.
+        machine: The name of the machine, or None.
+        warnings: What is worth knowing of the program.
+    """
+
+    goal: Goal
+    before: Figures
+    constraints: tuple[AdvisedConstraint, ...]
+    others: tuple[AdvisedConstraint, ...]
+    tried: int
+    devices: int
+    machine: str | None = None
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the figures as they are and with each constraint, and each as a line of JAX."""
+        return "\n".join([self.title, f"as it is: {self.before}", *self._lines()])
+
+    @property
+    def title(self) -> str:
+        """Heading: the goal, the number of devices and the machine."""
+        where = "" if self.machine is None else f", {self.machine}"
+        return f"Advice for {self.goal} on one of {self.devices} devices{where}"
+
+    def _lines(self) -> Iterator[str]:
+        for number, one in enumerate(self.constraints, start=1):
+            yield f"{number}. {one.constraint.place}"
+            yield f"    {one.constraint.jax}"
+            yield f"    with {'it' if number == 1 else f'1 to {number}'}: {one.together}"
+        if not self.constraints:
+            yield self.nothing_saved
+
+    @property
+    def nothing_saved(self) -> str:
+        """That no constraint saves enough, and how many outcomes were tried."""
+        tried = "1 outcome was" if self.tried == 1 else f"{self.tried} outcomes were"
+        return f"no constraint saves enough; {tried} tried"
+
+    @property
+    def after(self) -> Figures:
+        """The figures with the whole set."""
+        return self.constraints[-1].together if self.constraints else self.before
+
+    @property
+    def shardings(self) -> dict[int, TensorSharding]:
+        """Id of a value of the program that was given to its sharding."""
+        return {value: one.constraint.sharding for one in self.constraints for value in one.constraint.place.values}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the advice as plain lists, dictionaries and numbers; sizes are in bytes, times in seconds."""
+        return {
+            "machine": self.machine,
+            "devices": self.devices,
+            "minimise": self.goal.measure,
+            "memory": self.goal.memory,
+            "tried": self.tried,
+            "before": attrs.asdict(self.before),
+            "after": attrs.asdict(self.after),
+            "constraints": [one.to_json() for one in self.constraints],
+            "others": [one.to_json() for one in self.others],
+        }
+
+
+def partition_spec(sharding: TensorSharding | None) -> str:
+    """Return a sharding as JAX writes it.
+
+    >>> from shardy_py.sharding.axes import AxisRef
+    >>> from shardy_py.sharding.tensor import DimensionSharding
+    >>> dims = (DimensionSharding((AxisRef("x"), AxisRef("y")), is_closed=True), DimensionSharding((), is_closed=True))
+    >>> partition_spec(TensorSharding("mesh", dims))
+    'P(("x", "y"), None)'
+    """
+    dims = () if sharding is None else sharding.dim_shardings
+    return f"P({', '.join(_entry([axis.name for axis in dim.axes]) for dim in dims)})"
+
+
+def _entry(names: Sequence[str]) -> str:
+    if not names:
+        return "None"
+    quoted = [repr(name).replace("'", '"') for name in names]
+    return quoted[0] if len(names) == 1 else f"({', '.join(quoted)})"

@@ -1,0 +1,124 @@
+"""``shardy cost``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.lines import echo_report
+from shardy_py.cli.origin import origin_of
+from shardy_py.cli.progress import progress_bar, step_bar
+from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.session import GivenProgram
+from shardy_py.cost.against_xla import XlaComparison
+from shardy_py.cost.commands.against_jit import price_against_jit
+from shardy_py.cost.commands.against_xla import xla_figures
+from shardy_py.cost.estimates import Cost
+from shardy_py.cost.local_cost import estimate_local
+from shardy_py.cost.machines.toml import get_machine, machine_names
+from shardy_py.cost.named_transfers import name_transfers
+from shardy_py.cost.report.against_xla import against_xla_json, print_against_xla
+from shardy_py.cost.report.cost import cost_json, print_cost
+from shardy_py.errors import Diagnostic, OptionError
+
+HOST_PROFILE = "xla-cpu"
+"""The profile of XLA for host devices."""
+
+
+def run_cost(
+    *,
+    machine: str | None,
+    profile: str | None,
+    axes: tuple[str, ...],
+    schedule: str | None,
+    layout: str | None,
+    top: int,
+    as_json: bool,
+    transfers: bool,
+    as_local: bool,
+    ops: bool,
+    against_xla: bool,
+    against_jit: bool,
+    timeout: float,
+    **session_options: Any,
+) -> None:
+    """Print what a program costs on a machine."""
+    found = None if machine is None else get_machine(machine)
+    if found is None and not against_xla and not against_jit:
+        message = "--machine is missing"
+        raise OptionError(
+            Diagnostic("no-machine", message, hint=f"give one of {', '.join(machine_names())}, or a file")
+        )
+    if against_xla or (against_jit and found is None):
+        profile = profile or HOST_PROFILE
+    links = parse_axis_links(axes)
+    program = GivenProgram.of(**session_options)
+    chosen = None if schedule is None else schedule_argument(schedule)
+    setting = {"axes": links, "layout": layout, "profile": profile}
+    estimated = _local_cost if as_local else _cost
+    cost, warnings = estimated(program, chosen, found, setting)
+    print_warnings(warnings)
+    if against_xla:
+        with progress_bar("") as show:
+            figures = xla_figures(program, chosen, timeout=timeout, show=show)
+        compared = XlaComparison(cost, figures)
+        if as_json:
+            text = against_xla_json(compared, transfers=transfers, origin=origin_of(program), warnings=warnings)
+            click.echo(text)
+        else:
+            print_against_xla(compared, file=sys.stdout)
+    elif against_jit:
+        with progress_bar("") as show:
+            priced = price_against_jit(program, chosen, cost, found, setting, timeout=timeout, show=show)
+        echo_report(json.dumps(priced.to_json(), indent=2) if as_json else str(priced))
+    elif as_json:
+        click.echo(cost_json(cost, transfers=transfers, ops=ops, origin=origin_of(program), warnings=warnings))
+    else:
+        print_cost(cost, top=top, file=sys.stdout)
+
+
+def _cost(program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any]) -> tuple[Cost, list[Diagnostic]]:
+    """Return the cost of a program under a schedule, and what it warns of."""
+    with step_bar(3) as steps:
+        steps.start("Reading the module, and preparing")
+        session = program.open(keep_names=True)
+        warnings = [*session.warnings, *(() if schedule is None else session.unknown_op_names(schedule))]
+        steps.start("Propagating, and estimating")
+        evaluation = session.evaluate(schedule, machine, **setting)
+        steps.start("Naming transfers")
+        return name_transfers(session, evaluation), warnings
+
+
+def _local_cost(
+    program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any]
+) -> tuple[Cost, list[Diagnostic]]:
+    """Return the cost of the program that a device runs, and what it warns of."""
+    with step_bar(2) as steps:
+        result = program.propagate(schedule=schedule, local=True, on_progress=steps.on_progress)
+        steps.start("Writing the program of a device")
+        local = result.local()
+        steps.start("Estimating")
+        cost = estimate_local(local, result.registry, machine, **setting)
+        return cost, [*result.warnings, *local.warnings]
+
+
+def parse_axis_links(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the links of the axes that ``data=x`` and ``model=y,z`` give.
+
+    Raises:
+        OptionError: one has another form, or an axis is given twice.
+    """
+    result: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        axis, equals, names = text.partition("=")
+        links = tuple(name.strip() for name in names.split(","))
+        if not equals or not axis.strip() or not all(links) or axis.strip() in result:
+            message = f"--axis {text}: this is not AXIS=LINK,.. for one more axis"
+            raise OptionError(Diagnostic("invalid-axis", message, hint="--axis data=x --axis model=y,z"))
+        result[axis.strip()] = links
+    return result

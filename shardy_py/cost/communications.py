@@ -1,0 +1,205 @@
+"""Communications of a solution: all reshards and collectives that the full explicit reshards need, numbered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from shardy_py.api.summary import RESHARDS, sharding_of
+from shardy_py.cost.session import Session
+from shardy_py.ir.graph.op_names import CONSTRAINT, RESHARD, RETURN
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.solve import Solution
+from shardy_py.sharding.reduction_ops import parse_reduction_op
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.trace.labels import Labels
+from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.values import frozen
+
+Uses = tuple[tuple[int, int], ...]
+"""Uses of a value, each as the id of an op and the number of its operand."""
+
+
+@frozen(eq=False)
+class Communication:
+    """One reshard or collective.
+
+    Args:
+        number: Its number, in program order.
+        kind: ``sdy.reshard``, ``sdy.all_reduce`` and so on.
+        slot: The slot of the tensor that is moved; -1 where propagation did not see it.
+        before: Its sharding before.
+        after: Its sharding behind.
+        users: The ids of the ops that take the result, with the numbers of their operands.
+        where: Its purpose, readable.
+        location: The place in the source of the op that it is for, or "".
+        combiner: The function by which it makes one of partial results, "" for none.
+        final_uses: The ids of the ops that take the result behind all other communication, with the numbers of their
+            operands.
+    """
+
+    number: int
+    kind: str
+    slot: int
+    before: TensorSharding | None
+    after: TensorSharding | None
+    users: tuple[tuple[int, int], ...]
+    where: str
+    location: str = ""
+    combiner: str = ""
+    final_uses: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int, tuple[tuple[int, int], ...]]:
+        """Key of a communication, equal for the same one in two solutions of a program."""
+        return self.kind, self.slot, self.users
+
+
+def list_communications(session: Session, solution: Solution, labels: Labels) -> list[Communication]:
+    """Return all communication of a solution.
+
+    Args:
+        session: The session.
+        solution: One of its solutions.
+        labels: The names of values and ops.
+    """
+    program = session.finish(solution, last_pass=InsertExplicitReshardsPass.name)
+    return list(_Lister(session, solution, program, labels).run())
+
+
+def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
+    """Return the number of communications of each kind."""
+    return dict(sorted(Counter(one.kind for one in communications).items()))
+
+
+def moved_slot(problem: Problem, value: Value, known: dict[int, int]) -> int:
+    """Return the slot of a value before all communication; -1 where propagation did not see it.
+
+    Args:
+        problem: The problem.
+        value: The value.
+        known: Those of other values, by value id; more are added, as communication may be a long chain.
+    """
+    passed = [value.id]
+    while value.id not in known and value.id not in problem.slot_of:
+        if value.defining_op is None or value.defining_op.name not in RESHARDS:
+            break
+        value = value.defining_op.operands[0]
+        passed.append(value.id)
+    slot = known.get(value.id)
+    if slot is None:
+        slot = problem.slot_of.get(value.id, -1)
+        if slot < 0 and value.defining_op is not None:
+            # What is a call again was a named computation while shardings propagated.
+            slot = problem.slot_of.get(value.defining_op.program.originals.get(value.id, -1), -1)
+    known.update(dict.fromkeys(passed, slot))
+    return slot
+
+
+def final_uses(value: Value, known: dict[int, Uses]) -> Uses:
+    """Return the uses of a value behind all communication, each as the id of an op and the number of its operand.
+
+    Args:
+        value: The value.
+        known: Those of other values, by value id; more are added, as communication may be a long chain.
+    """
+    pending = [value]
+    while pending:
+        one = pending[-1]
+        moved = {user.id: user.results[0] for user, _ in one.uses if user.name in RESHARDS and user.results}
+        waiting = [result for result in moved.values() if result.id not in known]
+        if one.id in known or not waiting:
+            pending.pop()
+            parts = [known[moved[user.id].id] if user.id in moved else ((user.id, at),) for user, at in one.uses]
+            known.setdefault(one.id, tuple(chain.from_iterable(parts)))
+        else:
+            pending += waiting
+    return known[value.id]
+
+
+class _Lister:
+    def __init__(self, session: Session, solution: Solution, program: Program, labels: Labels) -> None:
+        self._session, self._solution, self._program, self._labels = session, solution, program, labels
+        self._table = solution.problem.table.values
+        self._steps: Mapping[int, int] = {op.id: step for step, op in enumerate(session.problem.step_ops)}
+        self._constraints = _constrained(session)
+        self._slots: dict[int, int] = {}
+        self._uses: dict[int, Uses] = {}
+
+    def run(self) -> Iterator[Communication]:
+        number = 0
+        for op in self._program.walk():
+            if op.name in RESHARDS and op.operands and op.results:
+                yield self._communication(op, number)
+                number += 1
+
+    def _communication(self, op: Op, number: int) -> Communication:
+        source, result = op.operands[0], op.results[0]
+        slot = self._slot(source)
+        after = sharding_of(self._program, result, self._session.registry)
+        return Communication(
+            number,
+            op.name,
+            slot,
+            sharding_of(self._program, source, self._session.registry),
+            after,
+            tuple((user.id, operand) for user, operand in result.uses),
+            *self._where(op, slot, after),
+            combiner=_combiner(op),
+            final_uses=final_uses(result, self._uses),
+        )
+
+    def _slot(self, value: Value) -> int:
+        return moved_slot(self._session.problem, value, self._slots)
+
+    def _where(self, op: Op, slot: int, after: TensorSharding | None) -> tuple[str, str]:
+        """Return the purpose of a communication, and the place of the op that it is for."""
+        if op.id in self._steps:
+            label = self._labels.of_step[self._steps[op.id]]
+            return f"written in the program as {label}", label.location
+        dims = None if after is None else tuple(dim.axes for dim in after.dim_shardings)
+        constraint = self._constraints.get((slot, dims))
+        if constraint is not None and op.name == RESHARD:
+            return f"sharding constraint {self._labels.value(constraint)}", self._labels.location(constraint)
+        maker = self._labels.maker(slot)
+        if maker is not None and (op.name != RESHARD or self._is_found(slot, after)):
+            return f"result of {self._labels.of_step[maker]}", self._labels.location(slot)
+        uses = list(op.results[0].uses)
+        names = [f"operand {number} of {self._name(user)}" for user, number in uses]
+        return ", ".join(names) or "nothing", uses[0][0].location if uses else ""
+
+    def _is_found(self, slot: int, sharding: TensorSharding | None) -> bool:
+        """Return whether a tensor is moved to the sharding that propagation found."""
+        found = self._table[self._solution.shardings[slot]]
+        return found is not None and sharding is not None and found.is_equivalent(sharding)
+
+    def _name(self, op: Op) -> str:
+        step = self._steps.get(op.id)
+        if step is not None:
+            return str(self._labels.of_step[step])
+        if op.name == RETURN:
+            return RETURN
+        results = [self._labels.value(slot) for value in op.results if (slot := self._slot(value)) >= 0]
+        return f"{op.name} {', '.join(results)}".rstrip()
+
+
+def _combiner(op: Op) -> str:
+    """Return the function by which an all-reduce combines, as Shardy writes it; "" for a sum."""
+    word = parse_reduction_op(op.attributes.get("reduction_op"))
+    return "" if word == "sum" else word
+
+
+def _constrained(session: Session) -> dict[tuple[int, object], int]:
+    """Return the constraints by the slot they constrain and the axes of their dimensions."""
+    problem = session.problem
+    found: dict[tuple[int, object], int] = {}
+    for op in session.program.walk():
+        if op.name != CONSTRAINT:
+            continue
+        slot, source = problem.slot_of.get(op.results[0].id, -1), problem.slot_of.get(op.operands[0].id, -1)
+        sharding = problem.table.values[problem.initial[slot]]
+        if sharding is not None:
+            found.setdefault((source, tuple(dim.axes for dim in sharding.dim_shardings)), slot)
+    return found

@@ -1,0 +1,192 @@
+"""Peak memory of a device, from the live range of every stored value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import Factory, field
+
+from shardy_py.cost.estimates.flatten import DONATED
+from shardy_py.cost.estimates.fusion import Fusion
+from shardy_py.cost.estimates.graph import Node, Section, Tensor, without_repeats
+from shardy_py.cost.estimates.order import Steps, breadth_first, readers
+from shardy_py.cost.estimates.sizes import LocalSizes
+from shardy_py.cost.estimates.traffic import Traffic
+from shardy_py.ir.graph.program import Op
+from shardy_py.support.identity import identity
+from shardy_py.values import define, frozen
+
+HOW = (
+    "by liveness: arguments, and at each op the stored values that are still used; results lie in donated arguments,"
+    " elementwise ops and loops take the memory of what they are the last to use"
+)
+_ALIASED = DONATED[0]
+
+
+@frozen
+class MainMemory:
+    """The memory of the main function on one device, in bytes.
+
+    Args:
+        arguments: The arguments.
+        results: The results.
+        peak: The largest sum of both and of temporary values.
+        peak_op: The id of the op at which it is reached; -1 where arguments and results alone are the most.
+    """
+
+    arguments: int
+    results: int
+    peak: int
+    peak_op: int = -1
+
+
+@define(eq=False)
+class Liveness:
+    """Search for the largest sum of live bytes.
+
+    Args:
+        fusion: The kernels.
+        sizes: Measures values.
+        traffic: Measures stored values.
+        together: The nodes that run at the same time as one, by the id of each of them.
+    """
+
+    fusion: Fusion
+    sizes: LocalSizes
+    traffic: Traffic
+    together: Mapping[int, Sequence[Node]] = Factory(dict)
+    _free: set[int] = field(factory=set, init=False)
+    _apart: set[int] = field(factory=set, init=False)
+    _peak: int = field(default=0, init=False)
+    _peak_op: int = field(default=-1, init=False)
+
+    def measure(self, main: Op, section: Section) -> MainMemory:
+        """Return the memory of the main function.
+
+        Args:
+            main: The function.
+            section: Its flat form.
+        """
+        arguments = sum(self.sizes.bytes(tensor.value) for tensor in section.parameters)
+        results = self.sizes.total(main.function_results)
+        aliased = self._alias(main, section)
+        self._free = {identity(tensor) for tensor in section.parameters} | {identity(tensor) for tensor in aliased}
+        returned_arguments = sum(self.sizes.bytes(item.value) for item in section.results if item.maker is None)
+        inside = self._section(section, (), {identity(tensor) for tensor in section.results})
+        reused = sum(self.sizes.bytes(tensor.value) for tensor in aliased)
+        at_end = arguments + results - reused
+        peak = arguments + inside + returned_arguments
+        return MainMemory(arguments, results, max(peak, at_end), self._peak_op if peak > at_end else -1)
+
+    def _alias(self, main: Op, section: Section) -> list[Tensor]:
+        """Return the results that lie in the memory of donated arguments."""
+        given: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(section.parameters)
+        found: dict[int, Tensor] = {}
+        free: list[int] = []
+        for tensor, attributes in zip(section.parameters, given, strict=True):
+            index = attributes.get(_ALIASED)
+            if isinstance(index, int) and index < len(section.results):
+                found[identity(section.results[index])] = section.results[index]
+            elif not tensor.is_kept:
+                free.append(self.sizes.bytes(tensor.value))
+        for tensor in section.results:
+            size = self.sizes.bytes(tensor.value)
+            if identity(tensor) not in found and size in free and tensor.maker is not None:
+                free.remove(size)
+                found[identity(tensor)] = tensor
+        return [tensor for tensor in found.values() if tensor.maker is not None]
+
+    def _section(self, section: Section, owned: Sequence[Tensor], kept: set[int]) -> int:
+        """Return the largest sum of bytes of the values that a section owns at its start, or makes."""
+        owned = without_repeats(owned)
+        steps, dying = self._steps(section, owned, kept)
+        live = peak = sum([self._bytes(tensor) for tensor in owned])
+        for number, step in enumerate(steps):
+            ends = dying.get(number, ())
+            freed = sum([self._bytes(tensor) for tensor in ends]) if ends else 0
+            total, during = 0, live
+            for node in step:
+                made = self._made(node, ends)
+                inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
+                reused = self._reused(node, made, ends) if ends else 0
+                total += made
+                during += made - reused + inside + round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
+            if during > peak:
+                peak = during
+                if section.owner is None:
+                    self._peak_op = step[-1].op.id
+            live += total - freed
+            for node in step:
+                for item in node.outputs:
+                    if not item.users and identity(item) not in kept:
+                        live -= self._bytes(item)
+        return peak
+
+    def _steps(
+        self, section: Section, owned: Sequence[Tensor], kept: set[int]
+    ) -> tuple[Steps, dict[int, list[Tensor]]]:
+        """Return the steps of a section and, by their numbers, the values that nobody reads behind them."""
+        stored = [item for node in section.nodes for item in node.outputs if self.fusion.is_stored(item)]
+        found = {identity(item): readers(section, item) for item in (*owned, *stored)}
+        is_ordered = not self.traffic.profile.runs_breadth_first
+        steps = [[node] for node in section.nodes] if is_ordered else breadth_first(section, found, self.together)
+        numbers = {node.position: number for number, step in enumerate(steps) for node in step}
+        dying: dict[int, list[Tensor]] = {}
+        for item in (*owned, *stored):
+            places = found[identity(item)]
+            if places and identity(item) not in kept:
+                dying.setdefault(max([numbers[place] for place in places]), []).append(item)
+        return steps, dying
+
+    def _inner(self, node: Node, section: Section) -> int:
+        """Return the bytes of a region besides the values that it gets."""
+        owned, given = [], {identity(tensor) for tensor in section.parameters}
+        copies = []
+        numbers = {identity(tensor): number for number, tensor in enumerate(section.parameters)}
+        for item in node.carried:
+            if item.is_unchanged:
+                continue
+            places = {numbers[identity(one)] for one in item.parameters if identity(one) in numbers}
+            here = [section.parameters[number] for number in sorted(places)]
+            owned += here
+            given -= {identity(tensor) for tensor in here}
+            copied = self.traffic.carried_copies(section, item)
+            if copied:
+                # The next value lies where the old one was, and not where the copy of that is.
+                self._apart |= {identity(tensor) for tensor in item.yielded}
+            # What becomes the old value of something else has another copy there.
+            copies += [Tensor(tensor.value, users=tensor.users) for tensor in copied[1:]]
+        self._free |= given
+        inside = self._section(section, [*owned, *copies], {identity(tensor) for tensor in section.results})
+        return max(0, inside - sum(self._bytes(tensor) for tensor in without_repeats(owned)))
+
+    def _made(self, node: Node, ends: Sequence[Tensor]) -> int:
+        """Return the bytes of the results of a node that lie nowhere else."""
+        made = 0
+        if not node.carried:
+            for tensor in node.outputs:
+                made += self._bytes(tensor)
+            return made
+        for item in node.carried:
+            if item.output is None:
+                continue
+            is_dying = any(item.initial is tensor for tensor in ends)
+            if item.is_unchanged and not is_dying:
+                self._free.add(identity(item.output))
+            made += self._bytes(item.output)
+        return made
+
+    def _reused(self, node: Node, made: int, ends: Sequence[Tensor]) -> int:
+        """Return the bytes of the results that take the place of operands that nobody needs any more."""
+        if node.carried:
+            initial = {identity(item.initial): self._bytes(item.initial) for item in node.carried}
+            return min(made, sum(size for key, size in initial.items() if any(key == identity(item) for item in ends)))
+        if not self.fusion.is_own_kernel(node) or any(identity(tensor) in self._apart for tensor in node.outputs):
+            return 0
+        return made if made in [self._bytes(tensor) for tensor in ends] else 0
+
+    def _bytes(self, tensor: Tensor) -> int:
+        if identity(tensor) in self._free or (tensor.maker is not None and tensor.maker.kind.is_constant):
+            return 0
+        return self.traffic.stored_bytes(tensor)

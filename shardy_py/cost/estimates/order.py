@@ -1,0 +1,61 @@
+"""Order in which kernels run: that of the program, or breadth first.
+
+Breadth first, a kernel runs as soon as what it reads is there, those that wait longest first, as in XLA's
+bfs_scheduler.cc: what reads arguments alone runs at the start, and what ends branches of equal length runs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shardy_py.cost.estimates.graph import Node, Section, Tensor, user_in
+from shardy_py.support.identity import identity
+
+Steps = list[list[Node]]
+"""Nodes that run at the same time, one step after the other."""
+
+
+def readers(section: Section, tensor: Tensor) -> list[int]:
+    """Return the positions of the nodes of a section that end the kernels that read a value."""
+    found: dict[int, None] = {}
+    for user in tensor.users:
+        for root in user.roots or (user,):
+            here = root if root.section is section else user_in(section, root)
+            if here is not None:
+                found[here.position] = None
+    return list(found)
+
+
+def breadth_first(
+    section: Section, found: Mapping[int, Sequence[int]], together: Mapping[int, Sequence[Node]]
+) -> Steps:
+    """Return the nodes of a section breadth first.
+
+    Args:
+        section: The section.
+        found: The positions of the readers of each value, by its id.
+        together: The nodes that run at the same time as one, by the id of each of them.
+    """
+    nodes = section.nodes
+    # A step has the number of its first node.
+    first = list(range(len(nodes)))
+    for node in nodes if together else ():
+        for other in together.get(identity(node), ()):
+            first[node.position] = min(first[node.position], other.position)
+    members: dict[int, list[Node]] = {}
+    for node, number in zip(nodes, first, strict=True):
+        members.setdefault(number, []).append(node)
+    waiting, after = [0] * len(nodes), {}
+    for number, step in members.items():
+        users = {first[place] for node in step for item in node.outputs for place in found.get(identity(item), ())}
+        users.discard(number)
+        after[number] = sorted(users)
+        for user in users:
+            waiting[user] += 1
+    order = [number for number in members if not waiting[number]]
+    for number in order:
+        for user in after[number]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                order.append(user)
+    return [members[number] for number in order] if len(order) == len(members) else [[node] for node in nodes]

@@ -1,0 +1,420 @@
+"""Bytes that kernels read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+
+from attrs import Factory, field
+
+from shardy_py.cost.estimates.flops import Work
+from shardy_py.cost.estimates.fusion import Fusion, Kernel
+from shardy_py.cost.estimates.graph import Carried, Node, RuleOf, Section, Tensor, makers_above
+from shardy_py.cost.estimates.order import readers
+from shardy_py.cost.estimates.sizes import LocalSizes
+from shardy_py.cost.machines.profile import Profile
+from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.support.identity import identity
+from shardy_py.values import frozen
+
+HOW = (
+    "the shards that each kernel reads and writes; what passes between elementwise ops, ops that move data and"
+    " reductions is fused, and slices and updates count what they touch"
+)
+
+
+def _no_rule(op: Op) -> OpShardingRule | None:
+    return None
+
+
+@frozen
+class Traffic:
+    """Bytes of kernels and of values.
+
+    Args:
+        sizes: Measures values.
+        fusion: The kernels.
+        profile: The rules of the backend.
+        halos: The bytes of the halos of each node that gets some and is no part of another kernel, by its id.
+        rule_of: Gives the rule of an op.
+    """
+
+    sizes: LocalSizes
+    fusion: Fusion
+    profile: Profile
+    halos: Mapping[int, int] = Factory(dict)
+    rule_of: RuleOf = _no_rule
+    _numbers: dict[int, tuple[Section, dict[int, int], dict[int, int]]] = field(factory=dict, init=False, eq=False)
+
+    def _has_copies(self, node: Node) -> bool:
+        """Return whether a node may move more than its operands and results."""
+        rules, kind = self.profile, node.kind
+        if not (self.halos or rules.follows_results or rules.widens_bfloat16):
+            return False
+        return kind.is_contraction or kind.is_moving or identity(node) in self.halos
+
+    def bytes_of(self, kernel: Kernel) -> float:
+        """Return the bytes that one device reads and writes for a kernel."""
+        added = self.added_bytes(kernel.root)
+        if self.fusion.is_in_library(kernel.root):
+            added += sum(self.added_bytes(node) for node in kernel.nodes if node is not kernel.root)
+        return self.read_bytes(kernel) + self._written(kernel.root) + added
+
+    def read_bytes(self, kernel: Kernel) -> float:
+        """Return the bytes that one device reads for a kernel."""
+        inside = {identity(node) for node in kernel.nodes}
+        whole: dict[int, Tensor] = {}
+        parts: dict[int, float] = {}
+        for node in kernel.nodes:
+            work = node.work
+            if not work.reads:
+                for tensor in node.inputs:
+                    if identity(tensor.maker) not in inside:
+                        whole[identity(tensor)] = tensor
+                continue
+            for number, tensor in enumerate(node.inputs):
+                if identity(tensor.maker) in inside:
+                    continue
+                amount = self._read(work, number, tensor)
+                if amount is None:
+                    whole[identity(tensor)] = tensor
+                else:
+                    parts[identity(tensor)] = parts.get(identity(tensor), 0.0) + amount
+        read = 0.0 + sum([self.stored_bytes(tensor) for tensor in whole.values()])
+        return read + sum(parts.values()) if parts else read
+
+    def slices_of(self, node: Node) -> int:
+        """Return how often a kernel is computed: once for each device that a part of its result is sent to.
+
+        That is so for what a kernel makes for an all-to-all alone, which slices it first.
+        """
+        if not self.profile.transposes_collectives:
+            return 1
+        users = node.outputs[0].users if len(node.outputs) == 1 else []
+        if len(users) != 1 or users[0].op.name != ALL_TO_ALL:
+            return 1
+        is_taken = self._is_made_for(users[0]) and not node.outputs[0].is_result
+        return self._devices(users[0]) if is_taken else 1
+
+    def halo_bytes(self, tensor: Tensor, halo: int) -> float:
+        """Return the bytes that are moved for the halo of a value, which a kernel joins with the shard.
+
+        A kernel slices it, unless the one that makes the value does; a permutation sends it, and the other reads it.
+        """
+        return (5.0 if self.fusion.is_stored(tensor) else 4.0) * halo
+
+    def added_bytes(self, node: Node) -> float:
+        """Return the bytes that the backend moves for a node besides its operands and results."""
+        if not self._has_copies(node):
+            return 0.0
+        converted = sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node) / 2
+        halo = self.halos.get(identity(node), 0)
+        # A permutation reads and writes a halo, and a slice before it; what comes in is joined with the shard.
+        joined = 4 * halo + 2 * (self.stored_bytes(node.inputs[0]) + halo) if halo else 0
+        copied = self._exchanged_bytes(node) if node.op.name == ALL_TO_ALL else 2 * self.copied_bytes(node)
+        return copied + 4 * converted + joined + self._cut_bytes(node) + self._sliced_bytes(node)
+
+    def _exchanged_bytes(self, node: Node) -> float:
+        """Return the bytes that slices before an all-to-all, and a concatenation behind it, read and write.
+
+        There is a slice for each device of a group, and each reads the whole operand, or what a kernel makes it of.
+        """
+        if not self.profile.transposes_collectives:
+            return 0.0
+        devices = self._devices(node)
+        given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
+        maker = node.inputs[0].maker
+        is_made = self._is_made_for(node) and maker is not None and len(maker.inputs) == 1
+        sliced = (devices - 1) * given if is_made else (devices + 1) * given
+        return sliced + (0 if self._is_taken_by_kernels(node) else 2 * made)
+
+    def _devices(self, node: Node) -> int:
+        """Return the number of devices in a group of an all-to-all."""
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        return max((size // part for part, size in zip(before, after, strict=True) if part), default=1)
+
+    def _cut_bytes(self, node: Node) -> float:
+        """Return the bytes of the copy of a gathered tensor without the padding of its uneven shards.
+
+        Copies in another layout leave it out, and so do kernels that take the tensor.
+        """
+        if not self.profile.follows_results or node.op.name != ALL_GATHER:
+            return 0.0
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        is_even = all(size % part == 0 for part, size in zip(before, after, strict=True) if part)
+        if is_even or self.copied_bytes(node) or self._is_taken_by_kernels(node):
+            return 0.0
+        return 2.0 * self.stored_bytes(node.outputs[0])
+
+    def _sliced_bytes(self, node: Node) -> float:
+        """Return what an all-reduce in place of a reduce-scatter writes besides, and what slicing its sums moves.
+
+        Kernels of elementwise ops slice what they read.
+        """
+        if not self._is_whole_reduce(node):
+            return 0.0
+        part = self.stored_bytes(node.outputs[0])
+        sliced = 0.0 if self._is_taken_by_kernels(node) else 2.0 * part
+        return self.stored_bytes(node.inputs[0]) - part + sliced
+
+    def _is_whole_reduce(self, node: Node) -> bool:
+        """Return whether the backend makes an all-reduce of a reduce-scatter."""
+        return node.op.name == REDUCE_SCATTER and not self.profile.makes_reduce_scatters
+
+    def converted(self, node: Node) -> list[Tensor]:
+        """Return the operands and results of a product that are converted from, or to, ``bf16`` for it."""
+        if not self.profile.widens_bfloat16 or not node.kind.is_contraction:
+            return []
+        # A kernel of the library takes bf16, and gives f32.
+        if not any(map(_is_bfloat16, node.outputs)):
+            return []
+        return [
+            tensor for tensor in (*node.inputs, *node.outputs) if _is_bfloat16(tensor) and not self._is_widened(tensor)
+        ]
+
+    def converted_elements(self, kernel: Kernel) -> int:
+        """Return the number of elements that a kernel converts from ``bf16`` arguments, and to ``bf16`` results.
+
+        In between it computes in ``f32``, as XLA's float_normalization.cc and simplify_fp_conversions.cc leave it.
+        """
+        if not self.profile.widens_bfloat16:
+            return 0
+        found: dict[int, Tensor] = {}
+        for node in kernel.nodes:
+            inputs = [tensor for tensor in node.inputs if _is_bfloat16(tensor)]
+            outputs = [tensor for tensor in node.outputs if _is_bfloat16(tensor)]
+            if inputs and outputs and node.kind.is_elementwise:
+                ends = (*(one for one in inputs if one.maker is None), *(one for one in outputs if one.is_result))
+                found |= {identity(tensor): tensor for tensor in ends}
+        return sum(prod(self.sizes.shape(tensor.value)) for tensor in found.values())
+
+    def _transposed_bytes(self, node: Node) -> float:
+        """Return the bytes of the operands of a product that are copied with their batch dimensions first.
+
+        So are those whose other dimensions are on both sides of the contracted ones, or the other way around. As in
+        XLA's dot_decomposer.cc. What a kernel makes for the product alone, it makes in that order.
+        """
+        if not self.profile.transposes_operands or not node.kind.is_contraction:
+            return 0.0
+        rule = self.rule_of(node.op)
+        if rule is None or len(node.inputs) != 2:
+            return 0.0
+        moved, converted = 0.0, {identity(tensor) for tensor in self.converted(node)}
+        for tensor, value, mapping in zip(node.inputs, node.op.operands, rule.operand_mappings, strict=True):
+            # A dimension of which a device has one place may stand anywhere.
+            shape = self.sizes.shape(value)
+            kinds = [_dimension_kind(rule, dim) for dim, size in zip(mapping, shape, strict=False) if size != 1]
+            runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
+            is_leading = (runs[:1] == ["batch"] or "batch" not in runs) and len(runs) == len(set(runs))
+            is_free = is_leading or identity(tensor) in converted or self._is_made_alone(tensor)
+            moved += 0.0 if is_free else self.stored_bytes(tensor)
+        return moved
+
+    def carried_bytes(self, node: Node) -> float:
+        """Return the bytes of the copies of what a loop carries, as XLA's copy_insertion.cc makes them.
+
+        What starts in an argument that nobody donates, or in a tensor that something else starts in or takes, is copied
+        once before the loop, unless the loop needs the latter. In each iteration, what is still read when its next
+        value is there is copied, and what is handed on by an op that does not write over its operand.
+        """
+        if not self.profile.copies_carried:
+            return 0.0
+        moved = 0.0
+        changing = [item for item in node.carried if not item.is_unchanged]
+        last = {identity(item.initial): item for item in changing}
+        for item in changing:
+            if item.initial.maker is None:
+                is_copied = item.initial.is_kept or node.section.owner is not None
+            else:
+                is_copied = last[identity(item.initial)] is not item or _is_used_apart(item.initial, node)
+            if is_copied:
+                moved += 2 * node.runs * self.stored_bytes(item.initial)
+            for section in node.sections:
+                copies = self.carried_copies(section, item)
+                moved += 2 * section.runs * sum([self.stored_bytes(tensor) for tensor in copies])
+        return moved
+
+    def returned_bytes(self, main: Section) -> float:
+        """Return the bytes of the copies of results that are arguments which nobody donates, or earlier results.
+
+        As in copy_insertion.cc::AddSpecialCaseCopies: each result has memory of its own.
+        """
+        if not self.profile.copies_carried:
+            return 0.0
+        moved, seen = 0.0, set()
+        for tensor in main.results:
+            if identity(tensor) in seen or (tensor.maker is None and tensor.is_kept):
+                moved += 2 * self.stored_bytes(tensor)
+            seen.add(identity(tensor))
+        return moved
+
+    def carried_copies(self, section: Section, item: Carried) -> list[Tensor]:
+        """Return what a region copies, so that the next value of what a loop carries can lie in the memory of the old.
+
+        That is the old value where something may read it once the next one is there, and, where the next one is the
+        old one of something else, that.
+        """
+        given, yielded = self._numbers_of(section)
+        here = _first(section.parameters, given, item.parameters)
+        made = _first(section.results, yielded, item.yielded)
+        if here is None or made is None or not self.profile.copies_carried:
+            return []
+        maker = made.maker
+        if maker is None or maker.section is not section:
+            is_other = identity(made) in given and made is not here
+            return [here, made] if is_other and (here.users or self._is_handed_on(section, here)) else []
+        return [here] if self._is_handed_on(section, here) or self._is_read_late(section, here, maker) else []
+
+    def _is_handed_on(self, section: Section, tensor: Tensor) -> bool:
+        return identity(tensor) in self._numbers_of(section)[1]
+
+    def _numbers_of(self, section: Section) -> tuple[dict[int, int], dict[int, int]]:
+        """Return the numbers of the parameters and of the results of a section, by identity."""
+        if identity(section) not in self._numbers:
+            given, results = (
+                {identity(one): number for number, one in reversed(list(enumerate(tensors)))}
+                for tensors in (section.parameters, section.results)
+            )
+            self._numbers[identity(section)] = section, given, results
+        return self._numbers[identity(section)][1:]
+
+    def _is_read_late(self, section: Section, tensor: Tensor, maker: Node) -> bool:
+        """Return whether a kernel may read a value when the kernel that makes its next one has begun to write.
+
+        One that the maker needs may not, nor the maker itself, if it goes through the elements one by one.
+        """
+        found = set(readers(section, tensor))
+        if maker.position in found and not self.fusion.is_fusible(maker):
+            return True
+        found.discard(maker.position)
+        if not found or max(found) > maker.position:
+            return bool(found)
+        return not found <= makers_above(maker, min(found))
+
+    def copied_bytes(self, node: Node) -> float:
+        """Return the bytes of the copies that a collective makes of its operand and result, in another layout.
+
+        A kernel that makes the operand, or takes the result, may do so in that layout. Dimensions are gathered one
+        after the other, the last one first; each but the outermost one needs the copies.
+        """
+        if not self.profile.transposes_collectives or node.op.name not in (ALL_GATHER, ALL_TO_ALL):
+            return 0.0
+        before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
+        given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
+        copied_in = 0 if self._is_made_for(node) else given
+        copied_out = 0 if self._is_taken_by_kernels(node) else made
+        if node.op.name == ALL_TO_ALL:
+            return copied_in + copied_out
+        changed = [dim for dim, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]]
+        copied, size = 0.0, float(given)
+        for dim in reversed(changed):
+            outer, is_last = prod(before[:dim]), dim == changed[0]
+            larger = made if is_last else size * after[dim] / before[dim]
+            if outer > 1:
+                copied += (copied_in if size == given else 0.0) + (copied_out if is_last else larger)
+            # What one gather makes, the next one takes.
+            copied += 0.0 if is_last else larger
+            size = larger
+        return copied
+
+    def _is_made_for(self, node: Node) -> bool:
+        """Return whether the operand of a node is what a kernel makes for it alone."""
+        (tensor,) = node.inputs
+        return self._is_made_alone(tensor)
+
+    def _is_made_alone(self, tensor: Tensor) -> bool:
+        """Return whether a kernel makes a value for its only user, and no function or region hands it on."""
+        maker = tensor.maker
+        if maker is None or len(tensor.users) != 1 or not self.fusion.is_own_kernel(maker):
+            return False
+        return not self._is_handed_on(maker.section, tensor)
+
+    def _is_taken_by_kernels(self, node: Node) -> bool:
+        """Return whether only kernels of elementwise ops take the result of a node."""
+        (tensor,) = node.outputs
+        return not tensor.is_result and all(self.fusion.is_own_kernel(user) for user in tensor.users)
+
+    def extra_bytes(self, node: Node) -> float:
+        """Return the bytes of such copies that live while the collective runs, or directly behind it."""
+        if not self._has_copies(node) or not node.inputs:
+            return 0
+        halo = self.halos.get(identity(node), 0)
+        joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
+        converted = 2 * sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node)
+        summed = self.stored_bytes(node.inputs[0]) if self._is_whole_reduce(node) else 0
+        return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined + summed
+
+    def stored_bytes(self, tensor: Tensor) -> int:
+        """Return the bytes that a value takes in the memory of one device, once all kernels are known."""
+        found = tensor.stored_bytes
+        if found is None:
+            found = self.sizes.bytes(tensor.value) if self.fusion.is_stored(tensor) else 0
+            found = tensor.stored_bytes = 2 * found if self._is_widened(tensor) else found
+        return found
+
+    def _is_widened(self, tensor: Tensor) -> bool:
+        if not self.profile.widens_bfloat16 or tensor.maker is None or tensor.is_result:
+            return False
+        return _is_bfloat16(tensor)
+
+    def _read(self, work: Work, number: int, tensor: Tensor) -> float | None:
+        """Return the bytes that a node reads of an operand; None for all of it."""
+        elements = work.reads.get(number)
+        if elements is None or (number in work.tables and self.profile.fuses_tables):
+            return None
+        return elements * self._width(tensor)
+
+    def _written(self, root: Node) -> float:
+        work = root.work
+        written = 0.0
+        if not work.writes:
+            for tensor in root.outputs:
+                written += self.stored_bytes(tensor)
+            return written
+        for number, tensor in enumerate(root.outputs):
+            elements = work.writes.get(number)
+            is_whole = elements is None or (number in work.tables and self.profile.fuses_tables)
+            written += self.stored_bytes(tensor) if is_whole else (elements or 0.0) * self._width(tensor)
+            if elements is not None and self._copies(root, number):
+                written += 2 * self.stored_bytes(root.inputs[work.targets.get(number, number)])
+        return written
+
+    def _copies(self, root: Node, number: int) -> bool:
+        """Return whether an op that writes into an operand needs a copy: others need the operand later."""
+        target = root.inputs[root.work.targets.get(number, number)]
+        if target.maker is None:
+            return target.is_kept
+        later = [user for user in target.users if user is not root and user.position > root.position]
+        return bool(later)
+
+    def _width(self, tensor: Tensor) -> float:
+        """Return the bytes of an element."""
+        count = prod(self.sizes.shape(tensor.value))
+        return self.stored_bytes(tensor) / count if count else 0.0
+
+
+def _is_used_apart(tensor: Tensor, node: Node) -> bool:
+    """Return whether something takes a tensor that need not be there before a node is."""
+    found = set(readers(node.section, tensor)) - {node.position}
+    return bool(found) and not found <= makers_above(node, min(found))
+
+
+def _dimension_kind(rule: OpShardingRule, factors: tuple[int, ...]) -> str:
+    """Return the kind of a dimension of an operand of a product."""
+    if all(factor in rule.reduction_factors for factor in factors):
+        return "contracted"
+    return "batch" if all(rule.is_batching(factor) for factor in factors) else "free"
+
+
+def _is_bfloat16(tensor: Tensor) -> bool:
+    type_ = tensor.value.type
+    return isinstance(type_, TensorType) and type_.element_type == "bf16"
+
+
+def _first(tensors: Sequence[Tensor], numbers: Mapping[int, int], wanted: Iterable[Tensor]) -> Tensor | None:
+    """Return the first of some tensors that is wanted."""
+    found = [numbers[identity(one)] for one in wanted if identity(one) in numbers]
+    return tensors[min(found)] if found else None

@@ -1,0 +1,393 @@
+"""Ops that move data between devices, with the cost of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, zip_longest
+from math import prod
+
+from attrs import field
+
+from shardy_py.cost.estimates import formulas
+from shardy_py.cost.estimates.combining import Priced, combine, group_key
+from shardy_py.cost.estimates.graph import Node
+from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of
+from shardy_py.cost.estimates.resharded import is_sliced_from_whole, reshards_before
+from shardy_py.cost.estimates.sizes import LocalSizes
+from shardy_py.cost.estimates.values import Transfer
+from shardy_py.cost.machines.placement import LinkPart, Placement
+from shardy_py.cost.machines.profile import NO_PROFILE, Profile
+from shardy_py.ir.graph.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+    REDUCE_SCATTER,
+    REPLICATED_TO_UNREDUCED,
+    RESHARD,
+    SHARDED_TO_UNREDUCED,
+)
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.costs import OwnCollective
+from shardy_py.ir.interfaces.ops import Contraction
+from shardy_py.plugins import Registry
+from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
+
+AXES_ATTRIBUTES = {
+    ALL_GATHER: "gathering_axes",
+    ALL_SLICE: "slicing_axes",
+    ALL_TO_ALL: "params",
+    ALL_REDUCE: "reduction_axes",
+    REDUCE_SCATTER: "reduce_scatter_axes",
+}
+"""The attribute that holds the axes of each of Shardy's collectives."""
+
+WITHOUT_AXES = (COLLECTIVE_PERMUTE, RESHARD)
+"""Its ops whose axes follow from the shardings before and after."""
+
+LOCAL = (REPLICATED_TO_UNREDUCED, SHARDED_TO_UNREDUCED)
+"""Its ops that change what a device has of a value without asking another one."""
+
+_NAMES = frozenset((*AXES_ATTRIBUTES, *WITHOUT_AXES, *LOCAL))
+
+_HOW = {
+    "all_gather": "ring: each device sends its shard on to all others of its group",
+    "all_reduce": "ring: a reduce-scatter and an all-gather of what one device holds",
+    "reduce_scatter": "ring: as an all-gather of the scattered shards, backwards",
+    "all_to_all": "each device sends an equal part of its shard to each other one of its group",
+    "collective_permute": "each device sends its shard to one other; where to does not matter",
+    "collective_broadcast": "counted as a permutation: each device gets the value once",
+    "all_slice": "each device keeps a part of what it has: nothing is sent",
+    "reshard": "no collectives are known for it: counted as a permutation of the result",
+    "replicated_to_unreduced": "nothing is sent: devices zero what others count",
+    "sharded_to_unreduced": "nothing is sent: each device adds zeros around its shard",
+}
+_WHOLE_REDUCE = "the backend makes no reduce-scatters: an all-reduce, of which each device keeps its part"
+_MIRRORED = "the order of elements is reversed: each device sends its shard to the one at the mirrored place"
+_GATHERED_HALO = "halo: the windows reach over nearly all, so that every device gets all shards"
+_HALO = "halo: each device sends the elements at the bounds of its shard that the windows of a neighbour reach"
+
+
+@frozen
+class Group:
+    """The devices that take part in one group of a collective.
+
+    Args:
+        axes: The axes along which they differ, as text.
+        devices: Their number.
+        parts: The links between them; None without a machine.
+    """
+
+    axes: str
+    devices: int
+    parts: tuple[LinkPart, ...] | None
+
+
+@frozen
+class TransferPricer:
+    """Prices the transfers of a program.
+
+    Args:
+        sizes: Measures values.
+        registry: The definitions of ops.
+        placement: Where the meshes lie on a machine; None for no times.
+        profile: The rules of the backend.
+    """
+
+    sizes: LocalSizes
+    registry: Registry
+    placement: Placement | None
+    profile: Profile = NO_PROFILE
+    _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
+
+    def check_meshes(self) -> None:
+        """Check that the meshes of all values seen fit the machine, whether something is sent along them or not.
+
+        Raises:
+            OptionError: one does not.
+        """
+        if self.placement is None:
+            return
+        for mesh in self.sizes.meshes:
+            self.placement.links_of(mesh)
+
+    def price(self, node: Node) -> list[Priced]:
+        """Return the transfers of an op: none, one, or one for each halo that its windows need.
+
+        Raises:
+            OptionError: a mesh does not fit the machine.
+        """
+        op = node.op
+        if op.name in _NAMES:
+            return [self._priced_sdy(node)]
+        kind = node.kind
+        if kind.cost is None or not (kind.has_collective or kind.has_windows or kind.has_mirrored):
+            return []
+        if kind.has_mirrored:
+            return self._mirrored(node, kind.cost.get_mirrored_dims(op))
+        own = kind.cost.get_collective(op)
+        if own is None:
+            windows = tuple(kind.cost.get_windows(op))
+            return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
+        sent, seconds = self._priced(own.kind, self._own_group(own), op)
+        found = self._transfer(node, own.kind, "", len(own.group), sent, seconds, _HOW[own.kind])
+        return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
+
+    def masked(self, node: Node) -> float:
+        """Return the operations that put padding in its place in what the windows of an op read."""
+        kind = node.kind
+        windows = () if kind.cost is None or not kind.has_windows else tuple(kind.cost.get_windows(node.op))
+        return halo_operations(node.op, windows, self.sizes) if windows else 0.0
+
+    def combine(self, priced: list[Priced]) -> list[list[Priced]]:
+        """Combine all-reduces of one section as the backend does; return those that become one."""
+        return combine(priced, self.profile.combined_bytes, self._combined_seconds)
+
+    def _priced_sdy(self, node: Node) -> Priced:
+        kind = node.op.name.removeprefix("sdy.")
+        if kind == "reduce_scatter" and not self.profile.makes_reduce_scatters:
+            kind, how = "all_reduce", _WHOLE_REDUCE
+        else:
+            how = _HOW[kind]
+        axes, devices, sent, seconds = self._of_sdy(node.op, kind)
+        found = self._transfer(node, kind, axes, devices, sent, seconds, how)
+        return Priced(node, found, group_key(node, axes, devices))
+
+    def _mirrored(self, node: Node, dims: Sequence[int]) -> list[Priced]:
+        """Return the transfer of shards that change places, as in spmd_partitioner.cc::HandleReverse."""
+        op = node.op
+        sharding = self.sizes.sharding(op.results[0])
+        mesh = None if sharding is None else self.sizes.mesh(sharding)
+        if sharding is None or mesh is None or self._is_mirrored_before(op.operands[0], dims):
+            return []
+        axes = tuple(axis for dim in dims for axis in sharding.dim_shardings[dim].axes)
+        group = self._along(axes, mesh)
+        sent, seconds = self._priced("collective_permute", group, op)
+        if not sent:
+            return []
+        found = self._transfer(node, "collective_permute", group.axes, group.devices, sent, seconds, _MIRRORED)
+        return [Priced(node, found)]
+
+    def _is_mirrored_before(self, operand: Value, dims: Sequence[int]) -> bool:
+        """Return whether shards change places as the operand is resharded, which sends no more than without that."""
+        if any(step.name == COLLECTIVE_PERMUTE for step in reshards_before(operand)):
+            return True
+        return is_sliced_from_whole(operand, dims, self.sizes)
+
+    def _halo(self, node: Node, halo: Halo) -> Priced:
+        """Return the transfer of a halo."""
+        axes = tuple(halo.axes)
+        parts = None if self.placement is None else self.placement.parts(axes, halo.mesh)
+        text = "{" + ", ".join(str(axis) for axis in axes) + "}"
+        devices = _combined_size(axes, halo.mesh)
+        if halo.is_gathered:
+            kind, how = "all_gather", _GATHERED_HALO
+            seconds = None if parts is None else formulas.all_gather_seconds(parts, halo.bytes / max(1, devices - 1))
+        else:
+            kind, how = "collective_permute", _HALO
+            seconds = None if parts is None else formulas.permute_seconds(parts, halo.bytes)
+        found = self._transfer(node, kind, text, devices, halo.bytes, seconds, how, halo.operand)
+        return Priced(node, found, is_halo=True, operand=halo.operand)
+
+    def _transfer(
+        self,
+        node: Node,
+        kind: str,
+        axes: str,
+        devices: int,
+        sent: int,
+        seconds: float | None,
+        how: str,
+        operand: int = 0,
+    ) -> Transfer:
+        tensor = str(node.op.operands[operand].type) if node.op.operands else ""
+        return Transfer(
+            node.op.id, kind, tensor, axes, devices, node.runs, sent, seconds, how, is_hoisted=node.is_hoisted
+        )
+
+    def _combined_seconds(self, item: Priced, sent: int) -> float | None:
+        """Return the time of an all-reduce of more bytes than that of an item."""
+        if item.transfer.seconds is None or self.placement is None:
+            return None
+        op = item.node.op
+        before, after = self.sizes.sharding(op.operands[0]), self.sizes.sharding(op.results[0])
+        cost = self.registry.get_cost(op)
+        own = cost.get_collective(op) if cost is not None else None
+        group = self._sdy_group(op, before, after) if own is None else self._own_group(own)
+        n = group.devices
+        return formulas.all_reduce_seconds(group.parts or (), round(sent * n / (2 * (n - 1)))) if n > 1 else 0.0
+
+    def _of_sdy(self, op: Op, kind: str) -> tuple[str, int, int, float | None]:
+        before, after = self.sizes.sharding(op.operands[0]), self.sizes.sharding(op.results[0])
+        attribute = op.attributes.get(AXES_ATTRIBUTES.get(op.name, ""))
+        key: tuple[object, ...] = (op.name, kind, op.operands[0].type, before, after, attribute)
+        if kind == "all_reduce" and op.name == ALL_REDUCE and self.profile.follows_results:
+            key = (*key, *self._axes_by_dimension(op))
+        if self.profile.widens_bfloat16:
+            key = (*key, self._is_widened(kind, op))
+        found = self._memo.get(key)
+        if found is None:
+            group = self._sdy_group(op, before, after)
+            parts = [self._priced(kind, part, op) for part in self._groups(op, kind, before, after)]
+            times = [seconds for _, seconds in parts if seconds is not None]
+            seconds = sum(times) if len(times) == len(parts) else None
+            found = self._memo[key] = (group.axes, group.devices, sum(sent for sent, _ in parts), seconds)
+        return found
+
+    def _groups(self, op: Op, kind: str, before: TensorSharding | None, after: TensorSharding | None) -> list[Group]:
+        """Return the groups along which a collective runs, one run after the other.
+
+        XLA's partitioner reduces along the axes of one dimension after the other (AllReduceAlongShardingDims).
+        """
+        whole = self._sdy_group(op, before, after)
+        sharding = after or before
+        mesh = None if sharding is None else self.sizes.mesh(sharding)
+        if kind != "all_reduce" or op.name != ALL_REDUCE or not self.profile.follows_results or mesh is None:
+            return [whole]
+        parts = [self._along(axes, mesh) for axes in self._axes_by_dimension(op)]
+        return parts if prod(part.devices for part in parts) == whole.devices else [whole]
+
+    def _axes_by_dimension(self, op: Op) -> Iterator[tuple[AxisRef, ...]]:
+        """Yield the axes of an all-reduce that shard one dimension of what its operand is made from."""
+        wanted = op.attributes[AXES_ATTRIBUTES[ALL_REDUCE]].axes
+        maker = op.operands[0].defining_op
+        found: dict[tuple[AxisRef, ...], None] = {}
+        for value in () if maker is None else maker.operands:
+            sharding = self.sizes.sharding(value)
+            dims = () if sharding is None else sharding.dim_shardings
+            found |= {axes: None for dim in dims if (axes := tuple(item for item in dim.axes if item in wanted))}
+        yield from found
+
+    def _priced(self, kind: str, group: Group, op: Op) -> tuple[int, float | None]:
+        """Return the bytes that one device sends, and the time."""
+        before, after = self.sizes.total(op.operands), self.sizes.total(op.results)
+        if self.profile.widens_bfloat16 and self._is_widened(kind, op):
+            before, after = 2 * before, 2 * after
+        n = group.devices
+        if n == 1 or kind not in _PRICES:
+            return 0, 0.0 if self.placement is not None else None
+        sent, seconds = _PRICES[kind](n, before, after, group.parts or ())
+        return sent, seconds if group.parts is not None else None
+
+    def _is_widened(self, kind: str, op: Op) -> bool:
+        """Return whether ``f32`` is sent for ``bf16``: in sums, and to products that are computed in ``f32``."""
+        if not _is_bfloat16(op.operands):
+            return False
+        users = [user for value in op.results for user in value.users]
+        widening = (self.registry.has_trait(user, Contraction) and _is_bfloat16(user.results) for user in users)
+        return kind == "all_reduce" or (bool(users) and all(widening))
+
+    def _sdy_group(self, op: Op, before: TensorSharding | None, after: TensorSharding | None) -> Group:
+        meshes = [self.sizes.mesh(sharding) for sharding in (after, before) if sharding is not None]
+        # Between a mesh and one of its devices the mesh decides.
+        mesh = max((item for item in meshes if item is not None), key=lambda item: item.total_size, default=None)
+        if mesh is None or op.name in LOCAL:
+            return Group("", 1, () if self.placement is not None else None)
+        return self._along(tuple(dict.fromkeys(_axes_of(op, before, after, mesh))), mesh)
+
+    def _along(self, axes: tuple[AxisRef, ...], mesh: Mesh) -> Group:
+        """Return a group of the devices along axes."""
+        parts = self.placement.parts(axes, mesh) if self.placement is not None else None
+        devices = formulas.group_size(parts) if parts is not None else _combined_size(axes, mesh)
+        return Group("{" + ", ".join(str(axis) for axis in axes) + "}", devices, parts)
+
+    def _own_group(self, own: OwnCollective) -> Group:
+        if self.placement is None:
+            return Group("", len(own.group), None)
+        return Group("", len(own.group), tuple(_parts_of_group(own.group, self.placement)))
+
+
+def _is_bfloat16(values: Iterable[Value]) -> bool:
+    return any(isinstance(value.type, TensorType) and value.type.element_type == "bf16" for value in values)
+
+
+def _axes_of(op: Op, before: TensorSharding | None, after: TensorSharding | None, mesh: Mesh) -> Iterator[AxisRef]:
+    """Yield the axes along which the devices of a group of one of Shardy's collectives differ."""
+    name = AXES_ATTRIBUTES.get(op.name)
+    if name is None:
+        yield from _changed_axes(before, after, mesh)
+        return
+    attribute = op.attributes[name]
+    if op.name == ALL_REDUCE:
+        yield from attribute.axes
+    elif op.name == ALL_TO_ALL:
+        for param in attribute.params:
+            yield from param.axes
+    else:
+        yield from attribute.axes()
+
+
+def _changed_axes(before: TensorSharding | None, after: TensorSharding | None, mesh: Mesh) -> Iterator[AxisRef]:
+    """Yield the axes of the dimensions that are sharded differently; all axes where the meshes differ."""
+    if before is not None and after is not None and before.mesh != after.mesh:
+        yield from (AxisRef(axis.name) for axis in mesh.axes)
+        return
+    old = before.dim_shardings if before is not None else ()
+    new = after.dim_shardings if after is not None else ()
+    for first, second in zip_longest(old, new):
+        first_axes = first.axes if first is not None else ()
+        second_axes = second.axes if second is not None else ()
+        if first_axes != second_axes:
+            yield from first_axes
+            yield from second_axes
+
+
+def _combined_size(axes: Sequence[AxisRef], mesh: Mesh) -> int:
+    """Return the number of devices along axes, of which one may be a part of another."""
+    alone = [axis for axis in axes if not any(axis != other and other.contains(axis) for other in axes)]
+    return axes_size(alone, mesh)
+
+
+def _parts_of_group(group: Sequence[int], placement: Placement) -> Iterator[LinkPart]:
+    """Yield the parts of links that a group of device numbers runs over."""
+    stride = 1
+    found = []
+    for link in reversed(placement.machine.links):
+        places = sorted({device // stride % link.size for device in group})
+        if len(places) > 1:
+            found.append(LinkPart(link, len(places), min(b - a for a, b in pairwise(places))))
+        stride *= link.size
+    yield from reversed(found)
+
+
+_Parts = Sequence[LinkPart]
+
+
+def _all_gather(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
+    return (n - 1) * before, formulas.all_gather_seconds(parts, before)
+
+
+def _reduce_scatter(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
+    return (n - 1) * after, formulas.reduce_scatter_seconds(parts, after)
+
+
+def _all_reduce(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
+    return -(-2 * (n - 1) * before // n), formulas.all_reduce_seconds(parts, before)
+
+
+def _all_to_all(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
+    return -(-(n - 1) * before // n), formulas.all_to_all_seconds(parts, before)
+
+
+def _permute(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
+    return before, formulas.permute_seconds(parts, before)
+
+
+def _reshard(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
+    return after, formulas.permute_seconds(parts, after)
+
+
+_PRICES: dict[str, Callable[[int, int, int, _Parts], tuple[int, float]]] = {
+    "all_gather": _all_gather,
+    "reduce_scatter": _reduce_scatter,
+    "all_reduce": _all_reduce,
+    "all_to_all": _all_to_all,
+    "collective_permute": _permute,
+    "collective_broadcast": _permute,
+    "reshard": _reshard,
+}

@@ -1,0 +1,1 @@
+"""Costs, comparisons and advice as text."""

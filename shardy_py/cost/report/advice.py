@@ -1,0 +1,91 @@
+"""Advice, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint
+from shardy_py.cost.advice.judge import Figures
+from shardy_py.cost.advice.layouts import InputAdvice
+from shardy_py.report.json_text import record_json
+from shardy_py.report.terminal import HEADING, open_console, print_lines, print_table
+from shardy_py.support.amounts import format_bytes, format_seconds
+
+_HEADINGS = ("program", "bytes sent", "time", "peak memory")
+_WORDS = ("program",)
+_MLIR = 4
+
+
+def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
+    """Print what the constraints save, then each as a line of JAX and as MLIR.
+
+    Args:
+        advice: The advice.
+        file: Where to; stdout by default.
+    """
+    console = open_console(file)
+    rows = [("as it is", *_figures(advice.before))]
+    for number, one in enumerate(advice.constraints, start=1):
+        rows.append((f"with {number}" if number == 1 else f"with 1 to {number}", *_figures(one.together)))
+    print_lines(console, [advice.title], HEADING)
+    print_table(console, "", _HEADINGS, [rows], words=_WORDS)
+    for number, one in enumerate(advice.constraints, start=1):
+        _print(console, f"{number}. {_place(one)}", _code(one), f"alone: {one.alone}")
+    if not advice.constraints:
+        print_lines(console, [advice.nothing_saved])
+    if advice.others:
+        print_lines(console, ["", "Alone these would help, too:"])
+    for one in advice.others:
+        _print(console, f"- {_place(one)}", [one.constraint.jax], str(one.alone))
+
+
+def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
+    """Print what each layout costs, then the shardings of each as JAX writes them.
+
+    Args:
+        advice: The advice for inputs.
+        file: Where to; stdout by default.
+    """
+    console = open_console(file)
+    print_lines(console, [advice.title], HEADING)
+    rows = [(f"{number}. {one.name}", *_figures(one.figures)) for number, one in enumerate(advice.layouts, start=1)]
+    print_table(console, "", ("layout", *_HEADINGS[1:]), [rows], words=("layout",))
+    for number, one in enumerate(advice.layouts, start=1):
+        note = "" if not advice.goal.excess(one.figures) else ", which does not fit"
+        specs = [f"{name}: {spec}" for name, spec in one.specs.items()]
+        _print(console, f"{number}. {one.name}{note}", specs)
+
+
+def advice_json(advice: Advice | InputAdvice, *, origin: Mapping[str, Any] | None = None) -> str:
+    """Return advice as JSON text, with its origin and warnings; see `Advice.to_json`."""
+    return record_json(advice.to_json(), origin, warnings=advice.warnings)
+
+
+def _place(one: AdvisedConstraint) -> str:
+    return str(one.constraint.place)
+
+
+def _code(one: AdvisedConstraint) -> Iterator[str]:
+    yield f"{one.constraint.jax}   # behind {one.constraint.line}" if one.constraint.line else one.constraint.jax
+    ops = one.constraint.mlir
+    yield from ops[:_MLIR]
+    if len(ops) > _MLIR:
+        yield f"... and {len(ops) - _MLIR} more"
+
+
+def _figures(figures: Figures) -> Sequence[str]:
+    seconds = "-" if figures.seconds is None else format_seconds(figures.seconds)
+    return format_bytes(round(figures.bytes)), seconds, format_bytes(round(figures.peak_bytes))
+
+
+def _print(console: Console, title: str, code: Iterable[str] = (), note: str = "") -> None:
+    """Print an item: lines of code stay whole, so that they can be copied."""
+    print_lines(console, [title], "bold")
+    for line in code:
+        console.print(Text(f"    {line}"), soft_wrap=True)
+    if note:
+        print_lines(console, [f"    {note}"])

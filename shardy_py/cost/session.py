@@ -1,0 +1,327 @@
+"""Sessions: a program that is prepared and compiled once, and solved under as many schedules as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from functools import cached_property
+from types import NoneType
+
+from attrs import evolve, field
+
+from shardy_py.api.engine_options import engine_options
+from shardy_py.api.keywords import method_takes, narrow
+from shardy_py.api.main_function import find_main
+from shardy_py.api.options import Like, ProgramOptions, SessionArguments, Strategy
+from shardy_py.api.pipeline import make_pipeline
+from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
+from shardy_py.api.schedule_names import unknown_op_names
+from shardy_py.cost.estimates import Cost, estimate
+from shardy_py.cost.finishing import Finisher
+from shardy_py.cost.machines.placement import AxisLinks
+from shardy_py.cost.machines.profile import Profile, choose_profile
+from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.errors import Diagnostic, OptionError, as_warnings
+from shardy_py.ir.graph.nesting import refuse_deep_nesting
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.verify_shardings import verify_manual_axes
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.layout.policies import LayoutPolicy
+from shardy_py.plugins import Registry
+from shardy_py.propagation import PropagationOptions, Solution
+from shardy_py.propagation.engine import STRATEGIES, make_problem, op_rules, settle_rules
+from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.solve import solve
+from shardy_py.propagation.trace import Observer, VisitLog
+from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.model import Schedule
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.arguments import checked, shown
+from shardy_py.support.gc_pause import no_garbage_collection
+from shardy_py.support.integers import as_integer
+from shardy_py.trace.given_names import GivenNames
+from shardy_py.transforms.constant_copies import CopyLog
+from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
+from shardy_py.transforms.run import run
+from shardy_py.values import define, frozen
+
+_WRITTEN_BY_JAX = "mhlo.num_partitions"
+"""An attribute of the modules that JAX writes."""
+_NOT_LIKE_JIT = (
+    "the module is propagated as it is; jax.jit propagates it after XLA's conversion to HLO, and may decide otherwise:"
+    " give like='jit' for the cost of its program"
+)
+
+
+@frozen(eq=False)
+class Evaluation:
+    """The outcome of a schedule: shardings, the finished program and its cost.
+
+    Args:
+        solution: The shardings that propagation finds.
+        program: The finished program.
+        cost: Its cost.
+    """
+
+    solution: Solution
+    program: Program
+    cost: Cost
+
+
+@define(frozen=True, slots=False, eq=False)
+class Session:
+    """A compiled program.
+
+    Attributes:
+        program: The program as propagation finds it, after all passes that stand before; nothing changes it.
+        main: Its main function.
+        problem: The problem that the engine solves.
+        registry: The definitions of ops.
+        options: The options that it was opened with.
+        warnings: Diagnostics that are no errors.
+        copies: The copies of constants that were made; None without ``on_given`` and ``keep_names``.
+        names: The names of the program that was read; None unless they are kept.
+        like: What the program is propagated like: ``jit`` or ``passes``; see `propagate`.
+    """
+
+    program: Program
+    main: Op
+    problem: Problem
+    registry: Registry
+    options: ProgramOptions
+    warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
+    _finisher: Finisher
+    copies: CopyLog | None = None
+    names: GivenNames | None = None
+    _op_names: frozenset[str] = frozenset()
+    like: Like = "passes"
+
+    def __repr__(self) -> str:
+        return f"<Session of @{self.main.attributes['sym_name']}>"
+
+    @classmethod
+    @method_takes(SessionArguments)
+    def open(cls, given: SessionArguments) -> Session:
+        """Return the session of a program: read, prepared and compiled; a module that is given stays as it is.
+
+        Raises:
+            ShardyError: the input or an option is not valid, or a plugin is broken.
+        """
+        registry = make_semantics(given, given.registry)
+        engine = engine_options(given, registry)
+        read = read_input(given, registry, verify=given.verify)
+        program, main, registry = read.program, read.main, read.registry
+        left_out = give_shardings(read, given)
+        verify_manual_axes(program)
+        op_names = frozenset(program.op_names)
+        names = GivenNames.of(program, main) if given.keep_names else None
+        if given.on_given is not None:
+            given.on_given(program, main)
+        problems = [*(registry.problems if given.registry is None else registry.notices), *left_out]
+        problems += reduced_shardings(read, given)
+        copies = CopyLog(registry) if given.keep_names or given.on_given is not None else None
+        context = PassContext(registry, problems, copies=copies)
+        pipeline = make_pipeline(given, explicit_collectives=True)
+        with no_garbage_collection(keep=True), refuse_deep_nesting(main):
+            run(program, pipeline.before_propagation(registry), context)
+            problem = make_problem(
+                program, registry, conservative=engine.conservative, warnings=context.warnings, check_arguments=True
+            )
+            settle_rules(program, problem, keep=True)
+            finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))
+        told = (*context.warnings, *program.plugin_problems.values())
+        options = narrow(given, ProgramOptions)
+        main = find_main(program)
+        return cls(program, main, problem, registry, options, told, finisher, copies, names, op_names, read.like)
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy that every solve uses."""
+        return self.options.strategy
+
+    @checked
+    def solve(
+        self,
+        schedule: ScheduleLike | None = None,
+        *,
+        op_priorities: OpPriorities | None = None,
+        observer: Observer | None = None,
+        log: VisitLog | None = None,
+    ) -> Solution:
+        """Return the shardings that propagation finds under a schedule.
+
+        Args:
+            schedule: A `Schedule`, the ``pathlib.Path`` of a TOML file, the name of a built-in one; None for the
+                default with the plugins' priorities.
+            op_priorities: Ops that come before all others, as in `propagate`.
+            observer: Gets every accepted update as it happens.
+            log: Gets every visit.
+
+        Raises:
+            OptionError: there is no such schedule, or the strategy has no levels.
+        """
+        options = self._options(schedule, op_priorities)
+        return solve(
+            self.problem,
+            schedule=options.schedule,
+            strategies=STRATEGIES[options.strategy],
+            user_priorities=options.user_priorities,
+            observer=observer,
+            log=log,
+        )
+
+    def schedule(self, schedule: ScheduleLike | None = None) -> Schedule | None:
+        """Return the schedule that a solve uses; None where the strategy has no levels."""
+        return self._options(schedule, None).schedule
+
+    @checked
+    def unknown_op_names(
+        self, *schedules: ScheduleLike, op_priorities: OpPriorities | None = None
+    ) -> tuple[Diagnostic, ...]:
+        """Return a warning for each name in schedules that is of no op, neither of the program nor of a dialect.
+
+        Args:
+            schedules: The schedules, as for `solve`.
+            op_priorities: Ops that come before them.
+
+        Raises:
+            OptionError: there is no such schedule, or the strategy has no levels.
+        """
+        found = (
+            warning
+            for schedule in schedules or (None,)
+            for warning in unknown_op_names(
+                self._options(schedule, op_priorities).schedule,
+                schedule=schedule,
+                op_priorities=op_priorities,
+                op_names=self._op_names,
+                registry=self.registry,
+            )
+        )
+        return tuple(dict.fromkeys(found))
+
+    def _options(self, schedule: ScheduleLike | None, op_priorities: OpPriorities | None) -> PropagationOptions:
+        return engine_options(self.options, self.registry, schedule=schedule, op_priorities=op_priorities)
+
+    @checked
+    def with_shardings(self, shardings: Mapping[int, TensorSharding | None]) -> Session:
+        """Return a session that starts with other shardings.
+
+        Args:
+            shardings: Slot to sharding, for those that change.
+        """
+        problem = copy(self.problem)
+        problem.initial = list(problem.initial)
+        for slot, sharding in shardings.items():
+            if as_integer(slot) is None or not isinstance(sharding, (TensorSharding, NoneType)):
+                message = f"{shown(slot)}: {shown(sharding)} is no slot with its sharding"
+                raise OptionError(Diagnostic("invalid-argument", message))
+            if not 0 <= slot < len(problem.initial):
+                raise OptionError(Diagnostic("invalid-argument", f"there is no slot {shown(slot)}"))
+            problem.initial[slot] = problem.table.intern(sharding)
+        return evolve(self, problem=problem)
+
+    @checked
+    def finish(self, solution: Solution, *, last_pass: str = "", like_partitioner: bool = False) -> Program:
+        """Return a copy of the program with a solution's shardings and all communication as collectives.
+
+        Ops and values that the passes after propagation leave as they are keep the ids they have in `program`. The
+        copy is for analysis: it belongs to no native module.
+
+        Args:
+            solution: The solution.
+            last_pass: The name of the pass after which to stop; by default all run.
+            like_partitioner: Whether communication is that of XLA's partitioner, which follows the shardings of
+                results, rather than that of Shardy's explicit reshards.
+
+        Raises:
+            ShardyError: a pass cannot handle the program.
+        """
+        with no_garbage_collection(), refuse_deep_nesting(self.main):
+            return self._finisher.finish(solution, last_pass=last_pass, like_partitioner=like_partitioner)
+
+    @checked
+    def evaluate(
+        self,
+        schedule: ScheduleLike | None = None,
+        machine: MachineLike | None = None,
+        *,
+        op_priorities: OpPriorities | None = None,
+        axes: AxisLinks | None = None,
+        layout: str | LayoutPolicy | None = None,
+        profile: str | Profile | None = None,
+    ) -> Evaluation:
+        """Return the outcome of a schedule, with its cost.
+
+        Args:
+            schedule: A `Schedule`, the ``pathlib.Path`` of a TOML file, the name of a built-in one; None for the
+                default with the plugins' priorities.
+            machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
+            op_priorities: Ops that come before all others, as in `propagate`.
+            axes: The links of the machine that the axes of the mesh run over, where that does not follow from their
+                order.
+            layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
+            profile: The profile of a backend, or its name: ``xla-cpu``, ``xla-gpu`` or ``none``; None for that of the
+                machine.
+
+        Raises:
+            ShardyError: an option is not valid, or a pass cannot handle the program.
+        """
+        solution = self.solve(schedule, op_priorities=op_priorities)
+        return self.price(solution, machine, axes=axes, layout=layout, profile=profile)
+
+    @checked
+    def price(
+        self,
+        solution: Solution,
+        machine: MachineLike | None = None,
+        *,
+        axes: AxisLinks | None = None,
+        layout: str | LayoutPolicy | None = None,
+        profile: str | Profile | None = None,
+    ) -> Evaluation:
+        """Return the outcome of a solution, with its cost.
+
+        Args:
+            solution: The solution.
+            machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
+            axes: The links of the machine that the axes of the mesh run over, where that does not follow from their
+                order.
+            layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
+            profile: The profile of a backend, or its name: ``xla-cpu``, ``xla-gpu`` or ``none``; None for that of the
+                machine.
+
+        Raises:
+            ShardyError: an option is not valid, or a pass cannot handle the program.
+        """
+        found = None if machine is None else get_machine(machine)
+        rules = choose_profile(profile, found)
+        warnings: list[Diagnostic] = []
+        with no_garbage_collection(), refuse_deep_nesting(self.main):
+            program = self._finisher.finish(solution, like_partitioner=rules.follows_results, warnings=warnings)
+        with no_garbage_collection():
+            cost = estimate(
+                program,
+                find_main(program),
+                self.registry,
+                found,
+                axes=axes,
+                layout=layout,
+                rule_of=self.rule_of,
+                profile=rules,
+            )
+        told = [item.show("note") for item in warnings if item.code == REMATERIALIZATION]
+        if rules.follows_results and self.like == "passes" and _WRITTEN_BY_JAX in self.program.attributes:
+            told.append(_NOT_LIKE_JIT)
+        return Evaluation(solution, program, evolve(cost, notes=(*cost.notes, *told)) if told else cost)
+
+    def rule_of(self, op: Op) -> OpShardingRule | None:
+        """Return the sharding rule of an op of `program` or of a finished one."""
+        known = self._rules.get(op.id)
+        return known if known is not None else self.registry.get_sharding_rule(op)
+
+    @cached_property
+    def _rules(self) -> dict[int, OpShardingRule]:
+        """The rules of ops by their ids, which finished programs keep."""
+        return {op.id: rule for op, rule in op_rules(self.problem)}

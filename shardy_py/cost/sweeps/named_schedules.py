@@ -1,0 +1,116 @@
+"""Schedules with the names that tables show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
+from pathlib import Path
+
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.plugins import Registry
+from shardy_py.schedule.given import ScheduleLike, make_schedule
+from shardy_py.schedule.model import Schedule
+from shardy_py.schedule.toml import format_schedule
+from shardy_py.support.arguments import shown
+from shardy_py.values import frozen
+
+
+@frozen
+class NamedSchedule:
+    """A schedule with the name that tables show.
+
+    Args:
+        name: The name.
+        schedule: The schedule.
+    """
+
+    name: str
+    schedule: Schedule
+
+    @property
+    def text(self) -> str:
+        """The schedule as TOML, which `propagate` takes; equal schedules have equal texts.
+
+        Raises:
+            OptionError: an entry has a predicate.
+        """
+        return format_schedule(self.schedule)
+
+
+Schedules = Iterable[ScheduleLike | NamedSchedule] | Mapping[str, ScheduleLike]
+"""Schedules as a caller gives them: in order, or by the names that tables show."""
+
+
+def as_schedules(
+    given: Schedules | None,
+) -> Mapping[str, ScheduleLike] | tuple[ScheduleLike | NamedSchedule, ...] | None:
+    """Return schedules as a caller gives them, those in order as a tuple.
+
+    Raises:
+        OptionError: they are neither in order nor by names.
+    """
+    if given is None or isinstance(given, Mapping):
+        return given
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        return tuple(given)
+    message = f"schedules are a list, or names to schedules, not {shown(given)}"
+    raise OptionError(Diagnostic("invalid-schedules", message, hint=f"schedules=[{shown(given)}]"))
+
+
+def schedule_of(item: ScheduleLike | NamedSchedule) -> ScheduleLike:
+    """Return a schedule without its name."""
+    return item.schedule if isinstance(item, NamedSchedule) else item
+
+
+def named_schedules(given: Schedules, registry: Registry | None = None) -> tuple[NamedSchedule, ...]:
+    """Return schedules with names: those given, that of a built-in one, the path of a file, or ``schedule N``.
+
+    Args:
+        given: The schedules as a caller gives them.
+        registry: The plugins, with the order of their ops and their traits; none by default.
+
+    Raises:
+        OptionError: there is no such schedule, one cannot be written as TOML, or two have the same name.
+    """
+    known = registry or Registry()
+    found: list[NamedSchedule] = []
+    names = map(str, given) if isinstance(given, Mapping) else repeat("")
+    items = given.values() if isinstance(given, Mapping) else given
+    for number, (name, item) in enumerate(zip(names, items, strict=False)):
+        named = item if isinstance(item, NamedSchedule) else _named(item, number, known)
+        named = evolve(named, name=name or named.name)
+        if any(named.name == other.name for other in found):
+            message = f"two schedules are named {named.name!r}"
+            raise OptionError(Diagnostic("duplicate-schedule", message, hint="give each schedule once"))
+        # A schedule without a text could neither be saved nor be sent to another process.
+        format_schedule(named.schedule)
+        found.append(named)
+    return tuple(found)
+
+
+def without_entries(item: NamedSchedule, prefix: str = "") -> Iterator[NamedSchedule]:
+    """Yield a schedule without each of its entries, one at a time; a level that loses its only entry goes.
+
+    Args:
+        item: The schedule.
+        prefix: What the names begin with, before the numbers of the level and the entry.
+    """
+    levels = item.schedule.levels
+    for number, level in enumerate(levels):
+        for index, entry in enumerate(level.entries):
+            rest = level.entries[:index] + level.entries[index + 1 :]
+            left = (*levels[:number], *([evolve(level, entries=rest)] if rest else ()), *levels[number + 1 :])
+            if left:
+                schedule = evolve(item.schedule, levels=left)
+                yield NamedSchedule(f"{prefix}without {number}.{index} {entry}", schedule)
+
+
+def _named(item: ScheduleLike, number: int, registry: Registry) -> NamedSchedule:
+    text = str(item) if isinstance(item, (str, Path)) else shown(item)
+    name = f"schedule {number}" if isinstance(item, Schedule) else text
+    # The default schedule is the one that runs where none is given.
+    given = None if name == "default" and not isinstance(item, Schedule) else item
+    schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
+    return NamedSchedule(name, schedule)

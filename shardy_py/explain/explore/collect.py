@@ -1,0 +1,123 @@
+"""Data of a page: a program with its shardings, the reasons for them and their costs, as plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.api.main_function import find_main
+from shardy_py.cost.machines.toml import MachineLike
+from shardy_py.cost.named_transfers import name_transfers
+from shardy_py.explain.explore.program_rows import Naming, ProgramRows
+from shardy_py.explain.explore.proposals import find_proposals
+from shardy_py.explain.explore.replay import Replay, reason_texts
+from shardy_py.explain.explore.runs import RunRows
+from shardy_py.explain.explore.steps import StepCallback, tell_nothing
+from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
+from shardy_py.propagation.trace import VisitLog
+from shardy_py.schedule.given import ScheduleLike
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.trace.given_names import GivenNames
+from shardy_py.trace.trace import Trace
+from shardy_py.values import frozen
+
+SCHEMA, VERSION = "shardy-explore", 1
+
+
+@frozen(eq=False)
+class Order:
+    """An order that a page shows.
+
+    Args:
+        name: Its name.
+        schedule: The schedule; None for the default.
+    """
+
+    name: str
+    schedule: ScheduleLike | None = None
+
+
+def collect(
+    explainer: ReshardExplainer,
+    orders: Sequence[Order],
+    *,
+    title: str,
+    machine: MachineLike | None = None,
+    proposals: int = 0,
+    step: StepCallback = tell_nothing,
+) -> dict[str, Any]:
+    """Return the data of a page.
+
+    Args:
+        explainer: The explainer of the first order.
+        orders: The orders: one, or two to compare.
+        title: The title.
+        machine: What the program runs on; without one there are no times.
+        proposals: For how many transfers proposals are tried.
+        step: Called as each order but the first, each transfer, and the data of the page start.
+    """
+    session = explainer.session
+    found = [session.price(explainer.solution, machine)]
+    traces = [explainer.trace]
+    for order in orders[1:]:
+        step(f"Propagating under {order.name}")
+        traces.append(_trace(explainer, order.schedule))
+        found.append(session.price(traces[-1].solution, machine))
+    names = session.names or GivenNames.of(session.program, session.main)
+    naming = Naming(names.names, {**explainer.labels.of_slot, **_aliases(explainer)}, session.problem.slot_of)
+    mains = [find_main(one.program) for one in found]
+    rows = ProgramRows.of(found[0].program, mains[0], session.registry, naming)
+    shown = set(rows.values["slot"])
+    runs = []
+    costs = [name_transfers(session, one) for one in found]
+    tried = find_proposals(explainer, costs[0], most=proposals, machine=machine, step=step)
+    step("Writing the page")
+    for order, trace, one, main, cost in zip(orders, traces, found, mains, costs, strict=True):
+        run = RunRows(rows, one, main, cost, session.registry).to_json()
+        replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
+        runs.append({"name": order.name, **run, "replay": replay})
+    slots = [explainer.labels.value(slot) for slot in range(len(session.problem.slot_values))]
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "title": title,
+        "machine": None if found[0].cost.machine is None else found[0].cost.machine,
+        "ops": {**rows.ops.to_json(), **_rules(explainer, rows)},
+        "values": rows.values.to_json(),
+        "groups": rows.groups.to_json(),
+        "slots": [rows.strings(name) for name in slots],
+        "reasons": reason_texts(),
+        "proposals": tried,
+        "runs": runs,
+        **rows.tables.to_json(),
+        "strings": list(rows.strings.numbers),
+    }
+
+
+def _aliases(explainer: ReshardExplainer) -> dict[int, str]:
+    """Return the user's own names of arguments and results, by slot."""
+    labels = explainer.labels
+    return {slot: labels.value(slot) for slot in labels.aliases.values()}
+
+
+def _trace(explainer: ReshardExplainer, schedule: ScheduleLike | None) -> Trace:
+    """Return the trace of another order on the same program."""
+    session, log = explainer.session, VisitLog()
+    solution = session.solve(schedule, log=log)
+    return evolve(explainer.trace, log=log, solution=solution, schedule=session.schedule(schedule))
+
+
+def _rules(explainer: ReshardExplainer, rows: ProgramRows) -> dict[str, Any]:
+    """Return the rule of each row, as the number of its text; -1 for none."""
+    numbers: dict[OpShardingRule, int] = {}
+    found = [-1] * len(rows.ops)
+    problem = explainer.session.problem
+    for op, rule in zip(problem.step_ops, problem.step_rules, strict=True):
+        row = rows.row_of.get(op.id)
+        if row is not None and rule is not None:
+            if rule not in numbers:
+                numbers[rule] = rows.strings(str(rule))
+            found[row] = numbers[rule]
+    return {"rule": found}

@@ -1,0 +1,195 @@
+"""Folding: the tree of groups that a block of ops is shown as.
+
+Ops are folded by the layers of their name stacks; where they have none, by repetition. What is still long after that is
+folded by lines of the source, and at last cut into parts, so that no group shows more than can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import takewhile
+
+from attrs import evolve, field
+
+from shardy_py.explain.explore.repeats import find_repeats
+from shardy_py.values import define, frozen
+
+MOST_CHILDREN = 60
+PART = 40
+_FEWEST = 2
+
+
+@frozen(eq=False)
+class Leaf:
+    """An op, as folding sees it.
+
+    Args:
+        row: Its number in the table of ops.
+        path: The names of its layers.
+        place: The line of the source, or "".
+        key: What is equal for ops that do the same.
+        is_named: Whether the op has a name stack of its own; calls and copies of constants have none.
+    """
+
+    row: int
+    path: tuple[str, ...] = ()
+    place: str = ""
+    key: Hashable = None
+    is_named: bool = True
+
+
+@define(eq=False)
+class Fold:
+    """A group.
+
+    Args:
+        name: Its name.
+        kind: ``layer``, ``repeat``, ``line`` or ``part``.
+        children: The ops and groups in it, in program order.
+    """
+
+    name: str
+    kind: str
+    children: list[Leaf | Fold] = field(factory=list)
+
+
+Items = Sequence[Leaf | Fold]
+
+
+def fold(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
+    """Return the ops of a block as a tree.
+
+    Args:
+        leaves: The ops, in program order.
+    """
+    by_layer = _by_layer(leaves, _common_prefix(leaves))
+    return _shorten(by_layer if any(isinstance(item, Fold) for item in by_layer) else _by_repetition(leaves))
+
+
+def with_neighbours(leaves: Sequence[Leaf]) -> list[Leaf]:
+    """Return ops such that those without a name stack have the layers that the ops before and behind them share."""
+    before: list[Leaf | None] = []
+    named: Leaf | None = None
+    for leaf in leaves:
+        named = leaf if leaf.is_named else named
+        before.append(named)
+    found: list[Leaf] = []
+    behind: Leaf | None = None
+    for leaf, earlier in zip(reversed(leaves), reversed(before), strict=True):
+        behind = leaf if leaf.is_named else behind
+        if not leaf.is_named and earlier is not None and behind is not None:
+            leaf = evolve(leaf, path=_shared(earlier.path, behind.path))
+        found.append(leaf)
+    return found[::-1]
+
+
+def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that two paths begin with alike."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return tuple(name for name, _ in alike)
+
+
+def _common_prefix(leaves: Iterable[Leaf]) -> int:
+    """Return how many names the paths of all ops that have one begin with alike."""
+    paths = {leaf.path for leaf in leaves if leaf.path}
+    depth = 0
+    while paths and len({path[: depth + 1] for path in paths}) == 1 and all(len(path) > depth for path in paths):
+        depth += 1
+    return depth
+
+
+def _by_layer(leaves: Sequence[Leaf], depth: int) -> list[Leaf | Fold]:
+    groups: dict[str, list[Leaf]] = {}
+    for leaf in leaves:
+        if len(leaf.path) > depth:
+            groups.setdefault(leaf.path[depth], []).append(leaf)
+    found: list[Leaf | Fold] = []
+    for leaf in leaves:
+        name = leaf.path[depth] if len(leaf.path) > depth else None
+        members = groups.get(name, []) if name is not None else []
+        if name is None or len(members) < _FEWEST:
+            found.append(leaf)
+        elif members[0] is leaf:
+            found.append(_layer(name, members, depth + 1))
+    return found
+
+
+def _layer(name: str, members: Sequence[Leaf], depth: int) -> Fold:
+    """Return the group of a layer; a layer that is all of another one shares a group with it."""
+    inside = {leaf.path[depth] if len(leaf.path) > depth else None for leaf in members}
+    only = next(iter(inside))
+    if len(inside) == 1 and only is not None:
+        return _layer(f"{name}/{only}", members, depth + 1)
+    return Fold(name, "layer", _shorten(_by_layer(members, depth)))
+
+
+def _by_repetition(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
+    found: list[Leaf | Fold] = []
+    position = 0
+    for number, repeat in enumerate(find_repeats([leaf.key for leaf in leaves]), start=1):
+        found.extend(leaves[position : repeat.start])
+        for piece in range(repeat.count):
+            start = repeat.start + piece * repeat.period
+            name = f"repeat {number}: {piece + 1} of {repeat.count}"
+            found.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
+        position = repeat.stop
+    found.extend(leaves[position:])
+    return found
+
+
+def _shorten(items: Items) -> list[Leaf | Fold]:
+    """Return at most `MOST_CHILDREN` items in the place of many."""
+    if len(items) <= MOST_CHILDREN:
+        return list(items)
+    lines = _by_line(items)
+    return lines if len(lines) <= MOST_CHILDREN else _in_parts(lines)
+
+
+def _by_line(items: Items) -> list[Leaf | Fold]:
+    """Return items with the ops of each line of the source in a group, where that makes it at most half as long."""
+    lines: dict[str, list[Leaf]] = {}
+    for item in items:
+        if isinstance(item, Leaf) and item.place:
+            lines.setdefault(item.place, []).append(item)
+    done = set[str]()
+    found: list[Leaf | Fold] = []
+    for item in items:
+        place = item.place if isinstance(item, Leaf) else ""
+        if not place or len(lines[place]) < _FEWEST:
+            found.append(item)
+        elif place not in done:
+            done.add(place)
+            found.append(Fold(place, "line", _in_parts(lines[place])))
+    return found if 2 * len(found) <= len(items) else list(items)
+
+
+def _in_parts(items: Items) -> list[Leaf | Fold]:
+    """Return items in parts of `PART`, and these in parts again, until they are few."""
+    found = list(items)
+    while len(found) > MOST_CHILDREN:
+        starts = range(0, len(found), PART)
+        found = [_part(found[start : start + PART], number, len(starts)) for number, start in enumerate(starts, 1)]
+    return found
+
+
+def _part(items: list[Leaf | Fold], number: int, count: int) -> Leaf | Fold:
+    return items[0] if len(items) == 1 else Fold(f"part {number} of {count}", "part", items)
+
+
+def visit(items: Items, enter: Callable[[Fold, int], int], leaf: Callable[[Leaf, int], None], *, parent: int) -> None:
+    """Visit a tree, groups before what is in them.
+
+    Args:
+        items: The tree.
+        enter: Called with each group and the number of the one around it; returns its number.
+        leaf: Called with each op and the number of its group.
+        parent: The number of the group around the tree.
+    """
+    stack: list[tuple[Leaf | Fold, int]] = [(item, parent) for item in reversed(items)]
+    while stack:
+        item, around = stack.pop()
+        if isinstance(item, Leaf):
+            leaf(item, around)
+            continue
+        number = enter(item, around)
+        stack.extend((child, number) for child in reversed(item.children))

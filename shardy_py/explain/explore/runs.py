@@ -1,0 +1,113 @@
+"""One run of a page: the shardings that an order leads to, its transfers and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any
+
+import attrs
+from attrs import field
+
+from shardy_py.api.summary import sharding_of
+from shardy_py.cost.communications import Uses, final_uses
+from shardy_py.cost.estimates import Cost, OpCost
+from shardy_py.cost.session import Evaluation
+from shardy_py.explain.explore.memory import memory_over_time
+from shardy_py.explain.explore.program_rows import ProgramRows
+from shardy_py.explain.explore.tables import Columns
+from shardy_py.ir.graph.op_values import all_values
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.plugins import Registry
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class RunRows:
+    """The rows of a run.
+
+    Args:
+        rows: The program that the page shows.
+        found: The outcome of the order: a finished program with the same ids.
+        main: The main function of that program.
+        cost: Its cost, whose transfers have numbers and names.
+        registry: The definitions of ops.
+        uses: The uses behind all communication of the values that were asked for.
+    """
+
+    rows: ProgramRows
+    found: Evaluation
+    main: Op
+    cost: Cost
+    registry: Registry
+    uses: dict[int, Uses] = field(factory=dict, init=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run as plain lists and dictionaries."""
+        program = self.found.program
+        shardings = _shardings(program, self.registry)
+        tables, types = self.rows.tables, list(self.rows.tables.types.numbers)
+        ids, type_numbers = self.rows.values["id"], self.rows.values["type"]
+        found = [shardings.get(id_) for id_ in ids]
+        local = [tables.bytes(types[type_], one) for type_, one in zip(type_numbers, found, strict=True)]
+        return {
+            "shardings": [tables.number(one) for one in found],
+            "local": local,
+            "transfers": self._transfers().to_json(),
+            "memory": memory_over_time(self.rows, self.main, local),
+            "seconds": None if self.cost.seconds.value is None else self._by_op(attrgetter("seconds")),
+            "flops": self._by_op(attrgetter("flops")),
+            "quantities": {name: attrs.asdict(one) for name, one in self.cost.quantities.items()},
+            "notes": list(self.cost.notes),
+        }
+
+    def _by_op(self, amount: Callable[[OpCost], float | None]) -> list[float]:
+        """Return a number of the computing at each row, in all runs."""
+        found = [0.0] * len(self.rows.ops)
+        for one in self.cost.ops:
+            row = self.rows.row_of.get(one.op_id)
+            if row is not None:
+                found[row] += amount(one) or 0.0
+        return found
+
+    def _transfers(self) -> Columns:
+        columns = Columns.of(
+            "kind", "value", "users", "op", "axes", "devices", "runs", "bytes", "seconds", "number", "where", "how"
+        )
+        strings = self.rows.strings
+        ops = {op.id: op for op in self.found.program.walk()}
+        for one in self.cost.transfers:
+            op = ops[one.op_id]
+            columns.add(
+                kind=strings(one.kind),
+                value=self._moved(op),
+                users=self._users(op),
+                op=self.rows.row_of.get(op.id, -1),
+                axes=strings(one.axes),
+                devices=one.devices,
+                runs=one.runs,
+                bytes=one.bytes,
+                seconds=one.seconds,
+                number=one.number,
+                where=strings(one.where),
+                how=strings(one.how),
+            )
+        return columns
+
+    def _moved(self, op: Op) -> int:
+        """Return the row of the value that an op moves; -1 for none."""
+        return self.rows.value_of.get(self.rows.source(op.operands[0]).id, -1) if op.operands else -1
+
+    def _users(self, op: Op) -> list[int]:
+        """Return the rows of the ops that take what an op moves."""
+        uses = [user for value in op.results for user, _ in final_uses(value, self.uses)]
+        return sorted({self.rows.row_of[user] for user in uses if user in self.rows.row_of})
+
+
+def _shardings(program: Program, registry: Registry) -> Mapping[int, TensorSharding | None]:
+    """Return the shardings of the values of a finished program, by id."""
+    values: list[Value] = list(all_values(program))
+    for function in program.functions.values():
+        values.extend(function.function_results)
+    return {value.id: sharding_of(program, value, registry) for value in values}

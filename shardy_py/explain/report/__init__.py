@@ -1,0 +1,1 @@
+"""Explanations and differences as text."""

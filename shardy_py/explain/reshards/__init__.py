@@ -1,0 +1,1 @@
+"""Why a reshard is there, and which annotation would remove it."""

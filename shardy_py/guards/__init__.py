@@ -1,0 +1,1 @@
+"""Guarded calls into the code of plugins, and the texts of their errors."""

@@ -1,0 +1,137 @@
+"""Attribute values of ops, as plain Python where there is an obvious form.
+
+An attribute is one of: bool, int, float, str; a tuple (arrays, dense arrays of integers or booleans); a dict
+(dictionaries); a value of `shardy_py.sharding`; a type of `shardy_py.ir.graph.types`; or one of the classes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from shardy_py.values import frozen
+
+Attribute = Any
+
+
+@runtime_checkable
+class SharedAttributes(Protocol):
+    """Attributes of an op, based on a set that many ops share, so that passes look at each set once.
+
+    A frontend may give ops such mappings as `Op.attributes`; any other mapping does as well. The functions below ask
+    either kind.
+    """
+
+    @property
+    def key(self) -> object | None:
+        """The same object for ops with the same attributes; None once those of the op changed."""
+        ...
+
+    @property
+    def parts(self) -> tuple[object, object]:
+        """Two objects that never change; where both are the same for two ops, so are the attributes."""
+        ...
+
+    @property
+    def symbols(self) -> Sequence[str]:
+        """The names of the symbols to which the attributes refer."""
+        ...
+
+
+def shared_key(attributes: Mapping[str, Attribute]) -> object | None:
+    """Return `SharedAttributes.key`, or None for a mapping that is not shared."""
+    return getattr(attributes, "key", None)
+
+
+def shared_look(key: object) -> Hashable | None:
+    """Return a value that is equal for the attributes with a key, and all that mean the same in any program.
+
+    Args:
+        key: A `SharedAttributes.key`, or None.
+
+    Returns:
+        What the key says of itself as its ``look``; None where it says nothing.
+    """
+    return getattr(key, "look", None)
+
+
+def shared_parts(attributes: Mapping[str, Attribute]) -> tuple[object, object] | None:
+    """Return `SharedAttributes.parts`, or None for a mapping that is not shared."""
+    return getattr(attributes, "parts", None)
+
+
+def shared_symbols(attributes: Mapping[str, Attribute]) -> Sequence[str] | None:
+    """Return `SharedAttributes.symbols`, or None for a mapping that is not shared."""
+    return getattr(attributes, "symbols", None)
+
+
+@frozen(cache_hash=True)
+class SymbolRef:
+    """A reference to a symbol, for example the callee of a call."""
+
+    name: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or f"@{self.name}"
+
+
+@frozen(cache_hash=True)
+class RawAttribute:
+    """An attribute of a dialect the frontend does not decode, in MLIR's notation.
+
+    For example ``#stablehlo.dot<lhs_contracting_dimensions = [1], ...>``.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen(cache_hash=True)
+class DenseElements:
+    """A dense integer elements attribute with its values, row-major.
+
+    Only small ones are decoded; large constants stay a `RawAttribute`.
+    """
+
+    shape: tuple[int, ...]
+    values: tuple[int, ...]
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
+class Unit:
+    """The unit attribute: present or not."""
+
+    def __str__(self) -> str:
+        return "unit"
+
+
+UNIT = Unit()
+
+
+@frozen(cache_hash=True)
+class OpaqueElements:
+    """An elements attribute that is not decoded: large constants, floating-point ones, resources.
+
+    Equal where the native attributes are the same; its text is made on demand, it may be very long.
+    """
+
+    native: Any
+
+    def __str__(self) -> str:
+        return str(self.native)
+
+
+def freeze(attribute: Attribute) -> Hashable:
+    """Return an attribute as a hashable value that tells 1, 1.0 and True apart."""
+    if isinstance(attribute, Mapping):
+        return tuple([(name, freeze(attribute[name])) for name in sorted(attribute)])
+    if isinstance(attribute, (tuple, list)):
+        return tuple([freeze(item) for item in attribute])
+    return (type(attribute), attribute)

@@ -1,0 +1,103 @@
+"""Dead ops: without effects and without users."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
+
+
+def find_dead_ops(program: Program, semantics: OpSemantics) -> list[Op]:
+    """Return the ops that nothing with an effect depends on, outermost only, in program order."""
+    found: list[Op] = []
+    if not _has_any(program, semantics):
+        return found
+    unused: set[int] = set()
+    for function in reversed(list(program.functions.values())):
+        for region in function.regions:
+            for block in reversed(region.blocks):
+                _find_in_block(block, semantics, unused, found)
+    found.reverse()
+    return found
+
+
+def _has_any(program: Program, semantics: OpSemantics) -> bool:
+    """Return whether there is a dead op at all: then there is one whose results have no uses."""
+    for op in all_ops(program):
+        results = op.results
+        # The first result of nearly every op is used.
+        if (results and results[0].uses) or op.parent is program.body:
+            continue
+        if not any(value.uses for value in results) and is_removable(op, semantics):
+            return True
+    return False
+
+
+def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:
+    op = block.last
+    while op is not None:
+        if not _is_used(op, unused) and is_removable(op, semantics):
+            unused.update(inner.id for inner in op.walk())
+            found.append(op)
+        else:
+            for region in op.regions:
+                for inner_block in reversed(region.blocks):
+                    _find_in_block(inner_block, semantics, unused, found)
+        op = op.prev
+
+
+def _is_used(op: Op, unused: Container[int]) -> bool:
+    """Return whether an op has a user besides dead ones."""
+    for value in op.results:
+        for user, _ in value.uses:
+            if user.id not in unused:
+                return True
+    return False
+
+
+def is_removable(op: Op, semantics: OpSemantics) -> bool:
+    """Return whether an op is dead once its results have no users."""
+    traits = semantics.get_traits(op)
+    return IsTerminator not in traits and _has_no_effects(op, semantics)
+
+
+def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
+    traits = semantics.get_traits(op)
+    if Pure in traits and not op.regions:
+        return True
+    if RecursiveMemoryEffects in traits:
+        return all(
+            _has_no_effects(inner, semantics) for region in op.regions for block in region.blocks for inner in block.ops
+        )
+    return Pure in traits
+
+
+def erase_dead_ops(program: Program, semantics: OpSemantics) -> None:
+    """Erase all dead ops of a program."""
+    unused = find_dead_ops(program, semantics)
+    for op in reversed(unused):
+        for inner in op.walk():
+            for value in inner.results:
+                program.shardings.pop(value.id, None)
+    erase_together(unused)
+
+
+def erase_together(ops: Sequence[Op]) -> None:
+    """Erase ops whose results only these ops use.
+
+    The list of uses of each value is visited once, however many of them are erased.
+
+    Args:
+        ops: The ops, in program order.
+    """
+    inner_ops = [inner for op in ops for inner in op.walk()]
+    gone = {op.id for op in inner_ops}
+    values = {value.id: value for op in inner_ops for value in op.operands}
+    for value in values.values():
+        value.uses = [use for use in value.uses if use[0].id not in gone]
+    for op in inner_ops:
+        op.operands = ()
+    for op in reversed(ops):
+        op.erase()

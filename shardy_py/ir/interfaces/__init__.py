@@ -1,0 +1,1 @@
+"""The protocols that ops, passes, frontends and cost models implement."""

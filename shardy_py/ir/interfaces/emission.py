@@ -1,0 +1,108 @@
+"""The interface of the builder for scalar bodies, which compute one element of an op's results.
+
+Values are those of the kernel, in the types that memory has: booleans are ``i8``, integers have no sign, the other
+types are those of the tensors. Indices have type ``index``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shardy_py.ir.graph.program import Op
+
+if TYPE_CHECKING:
+    from shardy_py.indexing import IndexingMap
+
+
+class Scalar(Protocol):
+    """A value that is computed for one element."""
+
+    @property
+    def dtype(self) -> str:
+        """Its type in MLIR's notation: ``f32``, ``i8``, ``index``."""
+        ...
+
+
+class ElementBuilder(Protocol):
+    """Builds the ops that compute one element of an op's results."""
+
+    @property
+    def indices(self) -> Sequence[Scalar]:
+        """The index of the element."""
+        ...
+
+    @property
+    def maps(self) -> Sequence[IndexingMap]:
+        """The indexing map of every operand, from the index of the element; none where they are not known."""
+        ...
+
+    def operand(self, number: int, indices: Sequence[Scalar] | None = None) -> Scalar:
+        """Return an element of an operand; by default the one of the op's indexing map."""
+        ...
+
+    def op(self, name: str, *operands: Scalar, dtype: str | None = None, **attributes: Any) -> Scalar:
+        """Add an op of ``arith``, ``math`` or ``complex`` by its MLIR name.
+
+        Args:
+            name: The full name, such as ``arith.addf``.
+            operands: The operands.
+            dtype: The type of the result; by default that of the first operand.
+            attributes: Attributes: ``predicate="slt"`` for comparisons.
+        """
+        ...
+
+    def constant(self, value: complex, dtype: str) -> Scalar:
+        """Return a constant, rounded to its type."""
+        ...
+
+    def literal(self, op: Op) -> Scalar:
+        """Return the element of a constant that the op holds."""
+        ...
+
+    def apply(self, map_: IndexingMap, indices: Sequence[Scalar], symbols: Sequence[Scalar] = ()) -> list[Scalar]:
+        """Return the results of an indexing map."""
+        ...
+
+    def inside(self, map_: IndexingMap, indices: Sequence[Scalar]) -> Scalar:
+        """Return whether indices are in the domain of a map, as an ``i1``."""
+        ...
+
+    def choose(self, condition: Scalar, then: Callable[[], Scalar], otherwise: Callable[[], Scalar]) -> Scalar:
+        """Return the value of one of two branches; only that one is computed.
+
+        Args:
+            condition: An ``i1``.
+            then: Builds the value where it holds.
+            otherwise: Builds the value where it does not.
+        """
+        ...
+
+    def reduce(
+        self,
+        map_: IndexingMap,
+        initial: Sequence[Scalar],
+        body: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]],
+    ) -> list[Scalar]:
+        """Return values that a loop carries over all symbols of a map for which its constraints hold.
+
+        Args:
+            map_: The map, from the index of the element.
+            initial: The values before the loop.
+            body: Takes the results of the map and the carried values; returns the next ones.
+        """
+        ...
+
+    def repeat(
+        self, count: int, initial: Sequence[Scalar], body: Callable[[Sequence[Scalar]], Sequence[Scalar]]
+    ) -> list[Scalar]:
+        """Return values that a loop carries a number of times."""
+        ...
+
+    def call(self, op: Op, arguments: Sequence[Scalar]) -> list[Scalar]:
+        """Return the results of the region of an op for scalar arguments."""
+        ...
+
+
+Emission = Callable[[ElementBuilder, Op], "Scalar | Sequence[Scalar]"]
+"""Builds one element of each result of an op."""

@@ -1,0 +1,153 @@
+"""Arguments of a compiled module: checked against its types, then distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.guards.error_texts import describe_error
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.support.element_types import xla_element_type
+from shardy_py.values import frozen
+
+_NO_INDEX = "XLA has no index: make it a tensor of i64"
+
+
+@frozen
+class ArrayType:
+    """The global shape and the numpy dtype of an argument or result."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
+    """Return the array types of the arguments or results of a function.
+
+    Args:
+        values: The values.
+        kind: What messages call one of them: ``argument`` or ``result``.
+
+    Raises:
+        UnsupportedError: one is no tensor of a static shape, or numpy has no dtype for its elements.
+    """
+    return tuple(_array_type(value, f"{kind} {value.index}") for value in values)
+
+
+def refuse_index(values: Sequence[Value], kind: str) -> None:
+    """Check that XLA takes the elements of the arguments or results of a function: it has no type index.
+
+    Args:
+        values: The values.
+        kind: What messages call one of them.
+
+    Raises:
+        UnsupportedError: one has such elements.
+    """
+    for value in values:
+        if isinstance(value.type, TensorType) and value.type.element_type == "index":
+            raise _no_array(value, f"{kind} {value.index}", _NO_INDEX)
+
+
+def _array_type(value: Value, name: str) -> ArrayType:
+    type_ = value.type
+    if not isinstance(type_, TensorType) or not type_.is_static or type_.text != _plain(type_):
+        hint = _NO_INDEX if str(type_) == "index" else "only tensors of static shapes go in and out"
+        raise _no_array(value, name, hint)
+    if xla_element_type(type_.element_type) is None:
+        raise _no_array(value, name, "give its elements a type that numpy has, such as i32 or f32")
+    return ArrayType(value.shape, numpy_dtype(type_.element_type))
+
+
+def _no_array(value: Value, name: str, hint: str) -> UnsupportedError:
+    message = f"{name} of the main function has the type {value.type}, which no array of JAX has"
+    function = value.owning_op
+    return UnsupportedError(Diagnostic("no-array-type", message, function.location, function.name, hint))
+
+
+def _plain(type_: TensorType) -> str:
+    return TensorType(type_.shape, type_.element_type).text
+
+
+def as_numpy(value: Any, number: int) -> Any:
+    """Return an argument as an array of numpy.
+
+    Args:
+        value: What a caller gives.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: numpy makes no array of it.
+    """
+    import numpy
+
+    try:
+        return numpy.asarray(value)
+    except Exception as error:
+        message = f"argument {number} is no array: {describe_error(error)}"
+        raise OptionError(Diagnostic("argument-type", message, hint="give an array of numpy")) from error
+
+
+def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donated: bool = False) -> Any:
+    """Return an argument as a JAX array that is distributed as the module wants it.
+
+    Args:
+        number: The number of the argument.
+        value: A numpy array, a JAX array (distributed or not), a key of `jax.random`, or a number for a scalar.
+        type_: What the module wants.
+        sharding: The `NamedSharding` it wants.
+        is_donated: Whether results may take its memory; only an array that is distributed so already gives its own.
+
+    Raises:
+        OptionError: the array has another shape or dtype, or belongs to other processes' devices.
+    """
+    import jax
+    import numpy
+
+    array = _as_array(value, type_, number)
+    found = ArrayType(tuple(array.shape), array.dtype)
+    if found != type_:
+        message = f"argument {number} is {type_}, given is {found}"
+        raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
+    if isinstance(array, jax.Array) and array.is_deleted():
+        message = f"argument {number} is an array that was deleted, or donated to a call before"
+        raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
+    if isinstance(array, jax.Array) and array.sharding.is_equivalent_to(sharding, array.ndim):
+        return array
+    if is_donated:
+        # On host devices JAX would share the memory of the given array.
+        array = numpy.array(array)
+    return jax.device_put(array, sharding)
+
+
+def _as_array(value: Any, type_: ArrayType, number: int) -> Any:
+    """Return an argument as an array with a shape and a dtype of numpy."""
+    import jax
+    import numpy
+
+    if isinstance(value, jax.Array):
+        return jax.random.key_data(value) if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key) else value
+    if not isinstance(value, (bool, int, float, complex)) or type_.shape:
+        return as_numpy(value, number)
+    return numpy.asarray(value).astype(type_.dtype) if _fits(value, type_.dtype) else numpy.asarray(value)
+
+
+def _fits(number: complex, dtype: Any) -> bool:
+    """Return whether a dtype holds a number of Python: one of the same kind, or of a wider one."""
+    import jax
+
+    kinds = [jax.numpy.bool_, jax.numpy.integer, jax.numpy.floating, jax.numpy.complexfloating]
+    (wanted,) = [index for index, kind in enumerate(kinds) if jax.dtypes.issubdtype(dtype, kind)]
+    given = [bool, int, float, complex].index(type(number))
+    if not given or not wanted:
+        return given == wanted
+    if isinstance(number, int) and wanted == 1:
+        limits = jax.numpy.iinfo(dtype)
+        return bool(limits.min <= number <= limits.max)
+    return given <= wanted

@@ -1,0 +1,196 @@
+"""Calls of functions of JAX: what tells one call from another, and their values while JAX traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.jax.devices import choose_devices, device_count
+from shardy_py.jax.modules import lower_function
+from shardy_py.jax.named_shardings import to_named_sharding
+from shardy_py.jax.signature import JaxSignature
+from shardy_py.support.identity import identity
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class Call:
+    """The arguments of a call.
+
+    Args:
+        arguments: The positional arguments.
+        keywords: Those by keyword.
+        static_numbers: The numbers of positional arguments that are values of Python to the function.
+        static_names: The names of arguments by keyword that are.
+    """
+
+    arguments: Sequence[Any]
+    keywords: Mapping[str, Any]
+    static_numbers: tuple[int, ...] = ()
+    static_names: tuple[str, ...] = ()
+
+    @property
+    def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments that are arrays, or trees of them."""
+        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        positional = tuple(item for number, item in enumerate(self.arguments) if number not in numbers)
+        return positional, {name: item for name, item in self.keywords.items() if name not in self.static_names}
+
+    def key(self, *, with_shardings: bool) -> Hashable:
+        """Return what the program of the call depends on.
+
+        Args:
+            with_shardings: Whether the shardings of the arguments count.
+
+        Raises:
+            OptionError: a static argument cannot be hashed.
+        """
+        import jax
+
+        leaves, tree = jax.tree.flatten(self.dynamic)
+        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        static = (
+            *((number, self.arguments[number]) for number in sorted(numbers)),
+            *((name, self.keywords[name]) for name in sorted(self.static_names) if name in self.keywords),
+        )
+        try:
+            hash(static)
+        except TypeError as error:
+            message = f"a static argument cannot be hashed: {error}"
+            raise OptionError(Diagnostic("unhashable-argument", message, hint="give a tuple for a list")) from None
+        looks = tuple(_look(leaf, with_sharding=with_shardings) for leaf in leaves)
+        return tree, looks, static, jax.config.jax_enable_x64
+
+    def shapes(self, *, with_shardings: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments with shapes in the place of arrays, to lower the function for."""
+        import jax
+
+        def shape(leaf: Any) -> Any:
+            if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+                return leaf
+            sharding = _sharding_of(leaf) if with_shardings else None
+            weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
+
+        names = set(self.static_names)
+        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        positional = tuple(
+            item if number in numbers else jax.tree.map(shape, item) for number, item in enumerate(self.arguments)
+        )
+        return positional, {
+            name: item if name in names else jax.tree.map(shape, item) for name, item in self.keywords.items()
+        }
+
+    @property
+    def is_traced(self) -> bool:
+        """True if an argument is a value that JAX traces."""
+        import jax
+
+        return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self.dynamic))
+
+
+def lower_call(function: Callable[..., Any], call: Call, *, with_shardings: bool, **options: Any) -> Any:
+    """Return the ``Lowered`` of a plain function for the shapes of a call.
+
+    Args:
+        function: The function.
+        call: The call.
+        with_shardings: Whether the shardings of the arguments count.
+        options: Options of `jax.jit`.
+
+    Raises:
+        OptionError: JAX is missing, or cannot trace or lower the function.
+    """
+    require_library("jax", purpose="tracing a function needs", extra="jax")
+    import jax
+
+    return lower_function(jax.jit(function, **options), *call.shapes(with_shardings=with_shardings))
+
+
+def call_constrained(
+    function: Callable[..., Any], call: Call, signature: JaxSignature, program: Program, main: Op, devices: Any
+) -> Any:
+    """Return the results of a function that JAX traces, with the shardings of a propagated program as constraints.
+
+    Args:
+        function: The function.
+        call: The call.
+        signature: The trees of its arguments and results.
+        program: The propagated program.
+        main: Its main function.
+        devices: The devices; the first ones of ``jax.devices()`` by default.
+    """
+    import jax
+
+    leaves, tree = jax.tree.flatten((tuple(call.arguments), dict(call.keywords)))
+    dynamic = jax.tree.leaves(call.dynamic)
+    known = {identity(leaf): index for index, leaf in enumerate(dynamic)}
+    numbers = [known.get(identity(leaf)) for leaf in leaves]
+    used = [dynamic[number] for number in signature.used]
+    constrained = dict(
+        zip(signature.used, _constrain(used, program, main, of_results=False, devices=devices), strict=True)
+    )
+    inner = [
+        leaf if number is None else constrained.get(number, leaf) for leaf, number in zip(leaves, numbers, strict=True)
+    ]
+    arguments, keywords = jax.tree.unflatten(tree, inner)
+    results, structure = jax.tree.flatten(function(*arguments, **keywords))
+    return jax.tree.unflatten(structure, _constrain(results, program, main, of_results=True, devices=devices))
+
+
+def _constrain(values: Sequence[Any], program: Program, main: Op, *, of_results: bool, devices: Any) -> list[Any]:
+    """Return arrays, or values that JAX traces, with the shardings of arguments or results of a propagated program."""
+    import jax
+
+    meshes = program.meshes
+    if not meshes:
+        return list(values)
+    chosen = choose_devices(device_count(meshes.values()), devices, meshes)
+    own = main.function_results if of_results else main.regions[0].blocks[0].arguments
+    found = []
+    for value, inner in zip(values, own, strict=True):
+        sharding = program.shardings.get(inner.id)
+        has_sub_axes = sharding is not None and any(axis.sub_axis for axis in sharding.axes())
+        is_key = jax.dtypes.issubdtype(getattr(value, "dtype", None) or float, jax.dtypes.prng_key)
+        if sharding is None or has_sub_axes or is_key:
+            found.append(value)
+        else:
+            found.append(jax.lax.with_sharding_constraint(value, to_named_sharding(sharding, meshes, chosen)))
+    return found
+
+
+def devices_of(mesh: Any) -> list[Any] | None:
+    """Return the devices of a mesh of JAX in their order; None for any other, which has none."""
+    devices = getattr(mesh, "devices", None)
+    return None if devices is None or not hasattr(devices, "ravel") else list(devices.ravel())
+
+
+def devices_of_arguments(call: Call) -> list[Any] | None:
+    """Return the devices of the mesh that an argument is distributed over, or None."""
+    import jax
+
+    for leaf in jax.tree.leaves(call.dynamic):
+        sharding = _sharding_of(leaf)
+        if sharding is not None:
+            return devices_of(sharding.mesh)
+    return None
+
+
+def _look(leaf: Any, *, with_sharding: bool) -> Hashable:
+    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+        return f"{type(leaf).__module__}.{type(leaf).__qualname__}"
+    weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
+    return tuple(leaf.shape), leaf.dtype, weak, _sharding_of(leaf) if with_sharding else None
+
+
+def _sharding_of(leaf: Any) -> Any:
+    """Return the sharding that somebody gave to an array, over a mesh; None for any other."""
+    import jax
+
+    if isinstance(leaf, jax.core.Tracer):
+        return None
+    sharding = getattr(leaf, "sharding", None)
+    is_given = getattr(leaf, "committed", True)
+    return sharding if is_given and isinstance(sharding, jax.sharding.NamedSharding) else None

@@ -1,0 +1,64 @@
+"""The process that runs a program for ``shardy run``."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from shardy_py.cli.child import answer_parent
+from shardy_py.cli.progress import ShowProgress, Steps
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.jax.commands.run_run import RunAnswer, RunRequest
+from shardy_py.jax.running import is_simulated, run_result, run_steps
+from shardy_py.support.exhaustion import as_error
+
+
+def answer(request: RunRequest, show: ShowProgress) -> RunAnswer:
+    """Propagate the program and run it; an error is part of the answer."""
+    try:
+        return _run(request, show)
+    except ShardyError as error:
+        return RunAnswer(error=error)
+    except (MemoryError, RecursionError, OverflowError) as error:
+        return RunAnswer(error=as_error(error, request.program.file))
+
+
+def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
+    steps = Steps(show, run_steps(compare=request.compare))
+    result = request.program.propagate(schedule=request.schedule, on_progress=steps.on_progress)
+    if is_simulated(result):
+        _check_simulated(request)
+    # JAX counts its devices when it starts, and nothing above has started it.
+    from shardy_py.jax.host import use_devices
+    from shardy_py.jax.npz import outputs_file
+
+    count = request.devices or max((mesh.total_size for mesh in result.program.meshes.values()), default=1)
+    use_devices(count, request.platform)
+    report = run_result(
+        result,
+        request.program.input.module if request.compare else None,
+        inputs=request.inputs,
+        seed=request.seed,
+        tolerance=request.tolerance,
+        on_step=steps.start,
+    )
+    outputs = outputs_file(report.arrays) if request.outputs else b""
+    return RunAnswer(evolve(report, arrays=()), outputs=outputs, warnings=result.warnings)
+
+
+def _check_simulated(request: RunRequest) -> None:
+    """Check that nothing is asked of the devices of a program of PyTorch, which are simulated on the CPU.
+
+    Raises:
+        OptionError: it is.
+    """
+    given = [("--platform", request.platform != "cpu"), ("--devices", request.devices is not None)]
+    for option, is_given in given:
+        if is_given:
+            message = f"{option} has no effect on a program of PyTorch: as many devices as the mesh has are simulated"
+            hint = f"leave out {option}; Result.to_torch(device_mesh) runs on the devices of a device mesh"
+            raise OptionError(Diagnostic("simulated-devices", message, hint=hint))
+
+
+def main() -> None:
+    """Answer the request of the command."""
+    answer_parent(answer)

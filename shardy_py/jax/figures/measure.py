@@ -1,0 +1,67 @@
+"""Figures of a compiled module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardy_py.jax.compiled import CompiledModule
+from shardy_py.jax.figures.collectives import list_collectives
+from shardy_py.jax.figures.hlo_text import Computation, parse_computations
+from shardy_py.jax.figures.loops import Costs, LoopWeights, runs_of, trip_count
+from shardy_py.jax.figures.values import XlaFigures
+
+
+def measure(compiled: CompiledModule) -> XlaFigures:
+    """Return what XLA counts for one device of a compiled module."""
+    from jaxlib import _hlo
+
+    client = compiled.devices[0].client
+    module = compiled.executable.hlo_modules()[0]
+    options = _hlo.HloPrintOptions()
+    options.print_large_constants = False
+    computations = parse_computations(module.to_string(options))
+    options.print_metadata = False
+    plain = parse_computations(module.to_string(options))
+    entry = next(item.name for item in plain.values() if item.is_entry)
+
+    def analyse(text: str) -> Costs:
+        return _costs(client, _hlo.hlo_module_from_text(text))
+
+    weights = LoopWeights(plain, analyse)
+    weights._once[entry] = _costs(client, module)
+    flops, transcendentals, accessed = weights.total(entry)
+    # XLA counts -1 operation and -1 byte for a custom call, as it does not know it.
+    unknown = custom_calls(plain)
+    memory = compiled.executable.get_compiled_memory_stats()
+    return XlaFigures(
+        flops + unknown,
+        transcendentals,
+        accessed + unknown,
+        tuple(list_collectives(computations, len(compiled.devices))),
+        memory.argument_size_in_bytes,
+        memory.output_size_in_bytes,
+        memory.alias_size_in_bytes,
+        memory.temp_size_in_bytes,
+        _unknown_loops(plain),
+    )
+
+
+def _costs(client: Any, module: Any) -> Costs:
+    from jaxlib import _jax
+
+    found = _jax.hlo_module_cost_analysis(client, module)
+    return found.get("flops", 0.0), found.get("transcendentals", 0.0), found.get("bytes accessed", 0.0)
+
+
+def custom_calls(computations: dict[str, Computation]) -> float:
+    """Return the number of runs of custom calls."""
+    runs = runs_of(computations)
+    return sum(
+        count * sum(item.opcode == "custom-call" for item in computations[name].instructions)
+        for name, count in runs.items()
+    )
+
+
+def _unknown_loops(computations: dict[str, Computation]) -> int:
+    loops = [item for name in runs_of(computations) for item in computations[name].instructions]
+    return sum(item.opcode == "while" and trip_count(item) is None for item in loops)

@@ -1,0 +1,1 @@
+"""Shardings of GSPMD, read and written."""

@@ -1,0 +1,75 @@
+"""Ops with shardings of GSPMD, and programs with shardings of Shardy as text; few programs have either."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from shardy_py.ir.graph.attributes import shared_key
+from shardy_py.ir.graph.op_index import all_ops, ops_named
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Op, Program
+
+SHARDING = "mhlo.sharding"
+"""The attribute of an op, an argument or a result of a function."""
+INTERFACE = ("arg_attrs", "res_attrs")
+"""The attributes of a function with those of its arguments and results."""
+FRONTEND = "mhlo.frontend_attributes"
+MESHES = "xla.sdy.meshes"
+"""The frontend attribute of a module whose shardings of Shardy are kept as text."""
+PREFIX = "xla.sdy."
+"""The beginning of the names of such texts."""
+
+
+def annotated_ops(program: Program, attribute_names: Collection[str] | None = None) -> list[Op]:
+    """Return the ops with a sharding of GSPMD, and the functions whose arguments or results have one.
+
+    Args:
+        program: The program.
+        attribute_names: The names of all attributes of the ops, where these are known.
+    """
+    if attribute_names is not None and SHARDING not in attribute_names:
+        return [op for op in ops_named(program, FUNCTION) if _is_annotated(op)]
+    found: list[Op] = []
+    # Ops share their attributes, and few have an annotation.
+    without: set[object] = set()
+    for op in all_ops(program):
+        shared = shared_key(op.attributes)
+        if shared in without:
+            continue
+        if SHARDING in op.attributes or (op.name == FUNCTION and _is_annotated(op)):
+            found.append(op)
+        elif shared is not None:
+            without.add(shared)
+    return found
+
+
+def _is_annotated(function: Op) -> bool:
+    return any(SHARDING in item for name in INTERFACE for item in dictionaries(function, name))
+
+
+def dictionaries(function: Op, name: str) -> Sequence[dict[str, Any]]:
+    """Return the attributes of the arguments or of the results of a function."""
+    found: Sequence[dict[str, Any]] = function.attributes.get(name) or ()
+    return found
+
+
+def is_round_trip(program: Program) -> bool:
+    """Return whether a program keeps shardings of Shardy as text."""
+    return MESHES in frontend_attributes(program.attributes)
+
+
+def mark_round_trip(program: Program) -> bool:
+    """Make a program say that it keeps texts of Shardy where it does so without any mesh; return whether it changed."""
+    if is_round_trip(program):
+        return False
+    if not any(name.startswith(PREFIX) for op in all_ops(program) for name in frontend_attributes(op.attributes)):
+        return False
+    program.attributes[FRONTEND] = {**frontend_attributes(program.attributes), MESHES: "{}"}
+    return True
+
+
+def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the dictionary that compilers hand on; an empty one where there is none."""
+    found = attributes.get(FRONTEND)
+    return found if isinstance(found, Mapping) else {}

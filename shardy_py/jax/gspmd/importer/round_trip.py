@@ -1,0 +1,170 @@
+"""Shardings of Shardy that XLA keeps as text, in dictionaries that all compilers hand on (``xla.sdy.sharding``).
+
+HLO text of a program that was lowered with the Shardy partitioner has them, and exports of JAX of the year 2025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic, ParseError, ShardyError
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.op_names import CONSTRAINT, FUNCTION, MESH, PROPAGATION_BARRIER, RETURN
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.shardings import SHARDING as SHARDY_SHARDING
+from shardy_py.ir.graph.symbols import SYMBOL_NAME, SymbolTable
+from shardy_py.jax.gspmd.importer.annotated import FRONTEND, MESHES, PREFIX, SHARDING, dictionaries, frontend_attributes
+from shardy_py.jax.gspmd.importer.annotations import TARGET
+from shardy_py.jax.gspmd.importer.custom_calls import add_group_member, replace_in_order
+from shardy_py.sharding import grammar
+from shardy_py.sharding.lexer import Cursor
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.parse import parse_attribute
+from shardy_py.sharding.tensor import TensorShardingPerValue
+
+_SHARDING = "xla.sdy.sharding"
+_RULE = "xla.sdy.sharding_rule"
+_GROUP_ID = "xla.sdy.sharding_group_id"
+_DIRECTION = "xla.sdy.allowed_direction"
+
+
+def read_shardings(program: Program) -> None:
+    """Restore meshes and shardings that are kept as text, and drop their copies in terms of GSPMD.
+
+    Raises:
+        ParseError: a text cannot be read.
+    """
+    _read_meshes(program)
+    for op in list(all_ops(program)):
+        if op.name == FUNCTION:
+            _read_interface(op)
+        op.attributes.pop(SHARDING, None)
+        kept = frontend_attributes(op.attributes)
+        target = str(op.attributes.get(TARGET, "")).rpartition(PREFIX)[2]
+        if _GROUP_ID in kept and target == "ShardingGroup":
+            add_group_member(op.operands[0], int(str(kept[_GROUP_ID]).split(":", 1)[0]), at=op)
+            op.erase()
+        elif _DIRECTION in kept and target == "PropagationBarrier":
+            # It is the number of a direction with its type.
+            _replace(op, PROPAGATION_BARRIER, {"allowed_direction": RawAttribute(str(kept[_DIRECTION]))})
+        elif _SHARDING in kept:
+            _read_op(op, target, kept)
+        elif _RULE in kept:
+            _read_rule(op, kept)
+
+
+def drop_texts(op: Op) -> None:
+    """Remove the texts of Shardy from the dictionary of an op."""
+    kept = {name: value for name, value in frontend_attributes(op.attributes).items() if not name.startswith(PREFIX)}
+    if kept:
+        op.attributes[FRONTEND] = kept
+    else:
+        op.attributes.pop(FRONTEND, None)
+
+
+def read_text(text: Any, op: Op) -> Any:
+    """Return the value in a text, whose quotes may be escaped once more.
+
+    Raises:
+        ParseError: it cannot be read.
+    """
+    try:
+        return parse_attribute(_unquoted(text))
+    except ShardyError as error:
+        raise ParseError(*(evolve(item, location=op.location, op=op.name) for item in error.diagnostics)) from None
+
+
+def _unquoted(text: Any) -> str:
+    return str(text).replace('\\"', '"')
+
+
+def _read_meshes(program: Program) -> None:
+    """Add the meshes in front of everything, in their order."""
+    known = frontend_attributes(program.attributes)
+    cursor = Cursor(_unquoted(known[MESHES]))
+    symbols = SymbolTable(program)
+    last: Op | None = None
+    cursor.expect("{")
+    while not cursor.accept("}"):
+        if last is not None:
+            cursor.expect(",", "}")
+        name = cursor.string("the name of a mesh") if cursor.token.startswith('"') else cursor.advance()
+        cursor.expect("=")
+        cursor.expect("#sdy.mesh")
+        mesh: Mesh = grammar.mesh(cursor)
+        op = Op(program, MESH, attributes={SYMBOL_NAME: name, "mesh": mesh})
+        if symbols.get(name) is not None:
+            message = f"the module has a symbol of the name of the mesh {name}"
+            raise ParseError(Diagnostic("malformed-module", message))
+        last = program.body.insert_after(last, op)
+        symbols.insert(op)
+    rest = {name: value for name, value in known.items() if name != MESHES}
+    if rest:
+        program.attributes[FRONTEND] = rest
+    else:
+        del program.attributes[FRONTEND]
+
+
+def _read_interface(function: Op) -> None:
+    for name in ("arg_attrs", "res_attrs"):
+        items = dictionaries(function, name)
+        if any(FRONTEND in item or SHARDING in item for item in items):
+            function.attributes[name] = tuple(_converted(item, function) for item in items)
+
+
+def _converted(item: dict[str, Any], function: Op) -> dict[str, Any]:
+    """Return the attributes of one argument or result."""
+    rest = {name: value for name, value in item.items() if name not in (SHARDING, FRONTEND)}
+    kept = dict(frontend_attributes(item))
+    text = kept.pop(_SHARDING, None)
+    if kept:
+        rest[FRONTEND] = kept
+    if text is not None:
+        rest[SHARDY_SHARDING] = read_text(text, function)
+    return rest
+
+
+def _read_op(op: Op, target: str, kept: Mapping[str, Any]) -> None:
+    value: TensorShardingPerValue = read_text(kept[_SHARDING], op)
+    if target == "Sharding":
+        _replace(op, CONSTRAINT, {"sharding": value.shardings[0]})
+    elif target == "FuncResultSharding":
+        _read_result(op, value)
+    else:
+        op.attributes[SHARDY_SHARDING] = value
+        _read_rule(op, kept)
+
+
+def _read_rule(op: Op, kept: Mapping[str, Any]) -> None:
+    """Give an op the rule that is kept as text, if there is one."""
+    if _RULE in kept:
+        op.attributes["sdy.sharding_rule"] = read_text(kept[_RULE], op)
+    drop_texts(op)
+
+
+def _replace(op: Op, name: str, attributes: dict[str, Any]) -> None:
+    """Put an op of Shardy in the place of a custom call with one operand and one result."""
+    (result,), (operand,) = op.results, op.operands
+    made = Op(op.program, name, op.operands, (result.type,), attributes, register_uses=False)
+    assert op.parent is not None
+    op.parent.insert_before(op, made)
+    operand.uses[operand.uses.index((op, 0))] = (made, 0)
+    replace_in_order(result, made.results[0])
+    op.operands = ()
+    op.erase()
+
+
+def _read_result(op: Op, value: TensorShardingPerValue) -> None:
+    """Put a sharding on the results of the function that return the value, and take the op away."""
+    for user, number in op.results[0].uses:
+        function = user.parent_op
+        if user.name == RETURN and function is not None:
+            items = list(dictionaries(function, "res_attrs") or ({},) * len(function.function_results))
+            items[number] = {**items[number], SHARDY_SHARDING: value.shardings[0]}
+            function.attributes["res_attrs"] = tuple(items)
+    replace_in_order(op.results[0], op.operands[0], at=(op, 0))
+    op.erase()

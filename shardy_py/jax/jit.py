@@ -1,0 +1,280 @@
+"""`jit`: functions of JAX that are propagated here, with the user's own schedule, and run through XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
+
+from attrs import field
+
+from shardy_py.api.propagate import propagate
+from shardy_py.api.result import Result
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.jax.calls import (
+    Call,
+    call_constrained,
+    devices_of,
+    devices_of_arguments,
+    lower_call,
+)
+from shardy_py.values import define, frozen
+
+if TYPE_CHECKING:
+    from shardy_py.cost.estimates import Cost
+    from shardy_py.explain.answer.value_explanation import ValueExplanation
+    from shardy_py.jax import CompiledModule
+    from shardy_py.schedule.given import ScheduleLike
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    mesh: Any = None,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    schedule: ScheduleLike | None = None,
+    donate_argnums: int | Sequence[int] = (),
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    **options: Any,
+) -> Any:
+    """Return a function that propagates shardings with a schedule of its own, and runs as that of `jax.jit` does.
+
+    It is traced, propagated and compiled once for all calls with the same shapes, types and shardings of arguments.
+    Under `jax.jit`, in loops and in transformations of JAX, the function itself is traced there, with the shardings of
+    its arguments and results as constraints.
+
+    Args:
+        function: The function; without one, `jit` returns a decorator.
+        mesh: A mesh of JAX, or a mapping of axis sizes; by default that of the shardings, or of ``jax.set_mesh``.
+        in_shardings: The shardings of arguments, in the trees that `jax.jit` takes; by default those of the arrays.
+        out_shardings: The shardings of results; by default propagation decides.
+        schedule: The order of ops, as for `propagate`; by default that of `jax.jit`.
+        donate_argnums: The numbers of arguments whose memory the results may take.
+        static_argnums: The numbers of arguments that are values of Python to the function.
+        static_argnames: The names of such arguments.
+        options: Options of `propagate`, such as ``strategy`` or ``plugins``.
+
+    Raises:
+        OptionError: the function cannot be called.
+    """
+    settings = Settings(
+        mesh=mesh,
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
+        schedule=schedule,
+        donate=(donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums),
+        static_numbers=(static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums),
+        static_names=(static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames),
+        options=options,
+    )
+    if function is None:
+        return lambda inner: JitFunction.of(inner, settings)
+    return JitFunction.of(function, settings)
+
+
+@frozen(eq=False)
+class Settings:
+    """Arguments of `jit` besides the function, with the same names."""
+
+    mesh: Any
+    in_shardings: Any
+    out_shardings: Any
+    schedule: Any
+    donate: tuple[int, ...]
+    static_numbers: tuple[int, ...]
+    static_names: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    def propagate(self, lowered: Any, **more: Any) -> Result:
+        """Return the propagated program of a call."""
+        return propagate(
+            lowered,
+            self.mesh,
+            in_shardings=self.in_shardings,
+            out_shardings=self.out_shardings,
+            schedule=self.schedule,
+            **{**self.options, **more},
+        )
+
+
+@define(eq=False)
+class LoweredCall:
+    """A function for the shapes of one call: propagated, and compiled once it is asked for.
+
+    Args:
+        lowered: What JAX made of the function.
+        result: The propagated program.
+        settings: The arguments of `jit`.
+        devices: The devices that it runs on; the first ones of ``jax.devices()`` by default.
+    """
+
+    lowered: Any
+    result: Result
+    settings: Settings
+    devices: list[Any] | None
+    _compiled: CompiledModule | None = field(default=None, init=False, repr=False)
+
+    def compile(self) -> CompiledModule:
+        """Return the program compiled through XLA; it is called with the trees of the function.
+
+        Raises:
+            ShardyError: XLA refuses it, or there are too few devices.
+        """
+        if self._compiled is None:
+            self._compiled = self.result.to_jax(self.devices)
+        return self._compiled
+
+    def as_text(self) -> str:
+        """Return the propagated module as MLIR text."""
+        return self.result.text
+
+    def cost(self, machine: Any = None, **options: Any) -> Cost:
+        """Return the estimated cost of the program under its schedule.
+
+        Args:
+            machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
+            options: More options of `Session.evaluate`.
+
+        Raises:
+            ShardyError: an option is not valid.
+        """
+        from shardy_py.cost.session import Session
+
+        settings = self.settings
+        session = Session.open(
+            self.lowered,
+            settings.mesh,
+            in_shardings=settings.in_shardings,
+            out_shardings=settings.out_shardings,
+            **settings.options,
+        )
+        return session.evaluate(settings.schedule, machine, **options).cost
+
+    def explain(self, value: Any, dim: int | None = None) -> ValueExplanation:
+        """Return why a value is sharded as it is; see `Result.explain`.
+
+        Args:
+            value: The value, by the name of an argument or a result, or of an op.
+            dim: The dimension; None for all.
+
+        Raises:
+            OptionError: there is no such value.
+        """
+        return self.settings.propagate(self.lowered, trace=True).explain(value, dim)
+
+
+class JitFunction:
+    """A function that is propagated here and runs through XLA; see `jit`."""
+
+    def __init__(self, function: Callable[..., Any], settings: Settings) -> None:
+        self._function = function
+        self._settings = settings
+        self._calls: dict[Hashable, LoweredCall] = {}
+        self._latest: LoweredCall | None = None
+        update_wrapper(self, function, updated=())
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], settings: Settings) -> JitFunction:
+        """Return the function with the arguments of `jit`.
+
+        Raises:
+            OptionError: it cannot be called.
+        """
+        if not callable(function):
+            message = f"jit is of a {type(function).__name__}, not of a function"
+            raise OptionError(Diagnostic("invalid-argument", message, hint="sdy.jit(function, mesh)"))
+        return cls(getattr(function, "__wrapped__", function) if hasattr(function, "lower") else function, settings)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Run the function; see `jit`.
+
+        Raises:
+            ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
+        """
+        call = self._call(arguments, keywords)
+        lowered = self._lowered(call)
+        if call.is_traced:
+            return self._traced(call, lowered)
+        positional, named = call.dynamic
+        signature = lowered.result.signature
+        compiled = lowered.compile()
+        flat = None if signature is None else signature.flatten_arguments(positional, named)
+        if signature is None or flat is None:
+            return compiled(*positional, **named)
+        return signature.unflatten_results(compiled.run(*flat))
+
+    def lower(self, *arguments: Any, **keywords: Any) -> LoweredCall:
+        """Return the function for the shapes of arguments, which may be arrays or `jax.ShapeDtypeStruct`.
+
+        Raises:
+            ShardyError: it cannot be lowered or propagated.
+        """
+        return self._lowered(self._call(arguments, keywords))
+
+    def explain(self, value: Any, dim: int | None = None) -> ValueExplanation:
+        """Return why a value of the latest call is sharded as it is; see `LoweredCall.explain`.
+
+        Args:
+            value: The value, by the name of an argument or a result, or of an op.
+            dim: The dimension; None for all.
+
+        Raises:
+            OptionError: there is no such value, or there was no call yet.
+        """
+        return self._latest_call().explain(value, dim)
+
+    def cost(self, machine: Any = None, **options: Any) -> Cost:
+        """Return the estimated cost of the latest call; see `LoweredCall.cost`.
+
+        Args:
+            machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
+            options: More options of `Session.evaluate`.
+
+        Raises:
+            OptionError: there was no call yet, or an option is not valid.
+        """
+        return self._latest_call().cost(machine, **options)
+
+    def clear_cache(self) -> None:
+        """Forget all compiled programs."""
+        self._calls.clear()
+
+    def __repr__(self) -> str:
+        return f"<sdy.jit of {getattr(self._function, '__name__', type(self._function).__name__)}>"
+
+    def _call(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
+        return Call(arguments, keywords, self._settings.static_numbers, self._settings.static_names)
+
+    def _lowered(self, call: Call) -> LoweredCall:
+        settings = self._settings
+        with_shardings = settings.in_shardings is None
+        key = call.key(with_shardings=with_shardings)
+        found = self._calls.get(key)
+        if found is None:
+            lowered = lower_call(
+                self._function,
+                call,
+                with_shardings=with_shardings,
+                donate_argnums=settings.donate,
+                static_argnums=settings.static_numbers or None,
+                static_argnames=settings.static_names or None,
+            )
+            devices = devices_of(settings.mesh) or devices_of_arguments(call)
+            found = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
+        self._latest = found
+        return found
+
+    def _traced(self, call: Call, lowered: LoweredCall) -> Any:
+        """Return the results of the function while JAX traces, with constraints on its arguments and results."""
+        result = lowered.result
+        if result.signature is None:
+            return self._function(*call.arguments, **call.keywords)
+        return call_constrained(self._function, call, result.signature, result.program, result.main, lowered.devices)
+
+    def _latest_call(self) -> LoweredCall:
+        if self._latest is None:
+            message = "the function was not called yet, and has no program"
+            raise OptionError(Diagnostic("not-called", message, hint="call it, or lower(*arguments) first"))
+        return self._latest

@@ -1,0 +1,67 @@
+"""Programs of JAX in the form in which `jax.jit` propagates them: what XLA makes of a module before Shardy runs.
+
+The module goes to HLO, calls are inlined there, it comes back to StableHLO, and is imported as XLA imports it. Each of
+these steps decides about shardings: it changes ops and their order. Known with jax and jaxlib 0.10.2 on the CPU, where
+XLA simplifies nothing before it propagates; other backends may simplify first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.ir.interfaces.ops import OpSemantics
+
+__all__ = ["ConversionError", "import_like_jit", "is_jax_program", "jaxlib_version"]
+
+
+class ConversionError(Exception):
+    """A program that cannot be brought into the form that `jax.jit` propagates; the text says why."""
+
+
+def is_jax_program(source: Any, frontend: Frontend) -> bool:
+    """Return whether a source is a program of JAX: a stage, an export or its bytes, or HLO text; no MLIR module."""
+    if frontend.name in ("jax", "hlo"):
+        return True
+    if frontend.name != "mlir":
+        return False
+    from shardy_py.frontends.mlir.isolated_parse import ParsedModule
+    from shardy_py.jax.modules import is_serialized_export
+
+    if isinstance(source, ParsedModule):
+        return source.is_export
+    if isinstance(source, Path):
+        try:
+            source = source.read_bytes()
+        except OSError:
+            return False
+    return isinstance(source, (bytes, bytearray)) and is_serialized_export(bytes(source))
+
+
+def import_like_jit(source: Any, frontend: Frontend, semantics: OpSemantics) -> Program:
+    """Return the op graph of a program as Shardy gets it inside of `jax.jit`.
+
+    Args:
+        source: The program.
+        frontend: The frontend that accepts it.
+        semantics: The definitions of ops.
+
+    Raises:
+        ConversionError: it has no such form, or XLA cannot make it; the text says why.
+        ShardyError: the program is not valid.
+    """
+    from shardy_py.jax.like_jit.read import read
+
+    return read(source, frontend, semantics)
+
+
+def jaxlib_version() -> str:
+    """Return the version of the jaxlib whose XLA converts programs."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("jaxlib")
+    except PackageNotFoundError:
+        return ""

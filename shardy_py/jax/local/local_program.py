@@ -1,0 +1,143 @@
+"""The program that each device runs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NoReturn
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, OptionError, as_warnings, require_library
+from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.interfaces.local import LocalOps
+from shardy_py.ir.interfaces.local_collective import LocalCollective
+from shardy_py.jax.arguments import refuse_index
+from shardy_py.jax.local.child import run_in_child
+from shardy_py.jax.local.port import Port
+from shardy_py.jax.local.replicas import as_replicas
+from shardy_py.jax.unsupported_programs import refuse_what_cannot_run, refuse_what_xla_partitions
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.support.arguments import shown
+from shardy_py.support.integers import as_integer
+from shardy_py.values import frozen
+
+
+@frozen(slots=False, eq=False)
+class LocalProgram:
+    """The program that each device runs, on its shards.
+
+    Attributes:
+        module: The native module, with partition ids, and groups of devices in its collectives.
+        program: Its op graph; values have the shardings of the global ones.
+        mesh: The mesh over all devices; of several the first one.
+        arguments: The arguments of the main function, with the shapes of shards.
+        results: Its results.
+        ops: The ops for communication.
+        warnings: The ops that run on gathered operands.
+    """
+
+    module: Any
+    program: Program
+    mesh: Mesh
+    arguments: tuple[Port, ...]
+    results: tuple[Port, ...]
+    ops: LocalOps
+    warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
+
+    @property
+    def device_count(self) -> int:
+        """The number of devices."""
+        return self.mesh.total_size
+
+    @cached_property
+    def text(self) -> str:
+        """The module as MLIR text."""
+        return print_module(self.module)
+
+    @cached_property
+    def shard_program(self) -> Program:
+        """The op graph without shardings, as costs and layouts read it: all types are those of shards already."""
+        program = self._copy()
+        program.shardings.clear()
+        return program
+
+    @cached_property
+    def collectives(self) -> tuple[LocalCollective, ...]:
+        """The collectives in the order of the text, each with its groups of devices."""
+        found = (self.ops.read_collective(op) for op in self.program.walk())
+        return tuple(item for item in found if item is not None)
+
+    def per_device(self, device: int) -> Any:
+        """Return a copy of the module for one device: its number, and the offsets that follow from it, are constants.
+
+        Args:
+            device: The number of the device.
+
+        Returns:
+            A native module; `module` stays as it is.
+
+        Raises:
+            OptionError: there is no such device.
+        """
+        if as_integer(device) is None or not 0 <= device < self.device_count:
+            message = f"there is no device {shown(device)}; there are {self.device_count}, numbered from 0"
+            raise OptionError(Diagnostic("unknown-device", message, hint="give the number of one of them"))
+        program = self._copy()
+        self.ops.fold_device(program, device)
+        return write_back(program)
+
+    def run(self, *arrays: Any) -> list[Any]:
+        """Run the program on host devices of JAX, in a process of its own.
+
+        No partitioner is involved: each device runs the text as a replica.
+
+        Args:
+            arrays: One global array per argument of the main function.
+
+        Returns:
+            The global results, as arrays of numpy.
+
+        Raises:
+            OptionError: an array is missing, or has another shape or dtype.
+            UnsupportedError: an op calls into Python, two devices have different values of the same part of a result,
+                or XLA has no arrays of the type of an argument or result.
+            WorkerError: XLA refuses the program, or ends its process.
+        """
+        require_library("jax", purpose="running a local program needs", extra="jax")
+        refuse_what_cannot_run(self.program)
+        refuse_what_xla_partitions(self.program)
+        if len(arrays) != len(self.arguments):
+            message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
+            raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))
+        main = self.program.functions["main"]
+        refuse_index(entry_arguments(main), "argument")
+        refuse_index(main.function_results, "result")
+        pairs = enumerate(zip(self.arguments, arrays, strict=True))
+        shards = [port.split(array, self.device_count, number) for number, (port, array) in pairs]
+        found = run_in_child(self._replicas, self.device_count, shards)
+        return [port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, found, strict=True))]
+
+    def _copy(self) -> Program:
+        """Return the op graph of a copy of the module; its locations are those of the program that was propagated."""
+        return import_module(
+            parse_module(print_module(self.module, with_locations=True)), name=self.program.origin.name
+        )
+
+    @cached_property
+    def _replicas(self) -> bytes:
+        program = self._copy()
+        for op in program.walk():
+            self.ops.list_groups(op)
+        return as_replicas(write_back(program))
+
+    def __reduce__(self) -> NoReturn:
+        message = "a local program cannot be pickled or copied: it holds a module of a library"
+        raise OptionError(Diagnostic("not-picklable", message, hint="send its text, or str(local.per_device(number))"))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<LocalProgram for {self.device_count} devices>"

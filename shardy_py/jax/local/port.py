@@ -1,0 +1,116 @@
+"""Arguments and results of a local program: which part of a global array each device has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.ir.graph.program import Program, Value
+from shardy_py.jax.arguments import ArrayType, as_numpy
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.shard_positions import shard_positions
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
+
+
+@frozen
+class Port:
+    """An argument or a result of a local program.
+
+    Args:
+        type: The global shape and the dtype.
+        shard_shape: The shape on one device.
+        sharding: The sharding; None where every device has the whole array.
+        mesh: Its mesh.
+    """
+
+    type: ArrayType
+    shard_shape: tuple[int, ...]
+    sharding: TensorSharding | None
+    mesh: Mesh
+
+    def parts(self, count: int) -> list[tuple[slice, ...]]:
+        """Return the part of the global array that each of some devices has, without padding."""
+        sizes = zip(self.shard_shape, self.type.shape, strict=True)
+        columns = [self._column(dim, size, whole, count) for dim, (size, whole) in enumerate(sizes)]
+        return [tuple(column[device] for column in columns) for device in range(count)]
+
+    def _column(self, dim: int, size: int, whole: int, count: int) -> list[slice]:
+        axes = () if self.sharding is None else self.sharding.of_dimension(dim).axes
+        places = shard_positions(self.mesh, axes) if axes else [0] * count
+        return [slice(min(place * size, whole), min((place + 1) * size, whole)) for place in places]
+
+    def split(self, array: Any, count: int, number: int) -> Any:
+        """Return the shards of an array, stacked by device; zeros are where it ends before the shards do.
+
+        Args:
+            array: The global array.
+            count: The number of devices.
+            number: The number of the argument, for errors.
+
+        Raises:
+            OptionError: it has another shape or dtype.
+        """
+        import numpy
+
+        given = as_numpy(array, number)
+        found = ArrayType(tuple(given.shape), given.dtype)
+        if found != self.type:
+            message = f"argument {number} is {self.type}, given is {found}"
+            raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
+        result = numpy.zeros((count, *self.shard_shape), given.dtype)
+        for device, part in enumerate(self.parts(count)):
+            result[device, ...][_from_zero(part)] = given[part]
+        return result
+
+    def join(self, shards: Any, number: int) -> Any:
+        """Return the global array of shards; those that several devices have must agree.
+
+        Args:
+            shards: The shards, stacked by device.
+            number: The number of the result, for errors.
+
+        Raises:
+            UnsupportedError: two devices have different values of the same part.
+        """
+        import numpy
+
+        result = numpy.zeros(self.type.shape, shards.dtype)
+        first: dict[tuple[tuple[int, int], ...], int] = {}
+        for device, part in enumerate(self.parts(len(shards))):
+            key = tuple((item.start, item.stop) for item in part)
+            real = _from_zero(part)
+            if key not in first:
+                first[key] = device
+                result[part] = shards[device, ...][real]
+            elif shards[device, ...][real].tobytes() != shards[first[key], ...][real].tobytes():
+                message = f"result {number} differs between devices {first[key]} and {device}, which have the same part"
+                raise UnsupportedError(
+                    Diagnostic("replicas-differ", message, hint="an op is not the same on all devices")
+                )
+        return result
+
+
+def _from_zero(part: tuple[slice, ...]) -> tuple[slice, ...]:
+    """Return slices of the same sizes that start at zero."""
+    return tuple(slice(0, item.stop - item.start) for item in part)
+
+
+def make_ports(program: Program, values: Sequence[Value], types: Sequence[ArrayType]) -> tuple[Port, ...]:
+    """Return the ports of the arguments or results of a local function.
+
+    Args:
+        program: The local program.
+        values: The arguments or results on one device.
+        types: The global types.
+    """
+    return tuple(_port(program, value, type_) for value, type_ in zip(values, types, strict=True))
+
+
+def _port(program: Program, value: Value, type_: ArrayType) -> Port:
+    sharding = program.sharding(value)
+    if sharding is None:
+        return Port(type_, value.shape, None, Mesh())
+    mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else program.meshes[sharding.mesh]
+    return Port(type_, value.shape, sharding, mesh)

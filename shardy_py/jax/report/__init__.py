@@ -1,0 +1,1 @@
+"""Runs and local programs as text."""

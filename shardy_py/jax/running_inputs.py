@@ -1,0 +1,45 @@
+"""Inputs of a run on devices: the arrays for the arguments, and the program that it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shardy_py.api.result import Result
+from shardy_py.api.source import read_program
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.program import Program
+
+
+def given_arrays(result: Result, types: Sequence[Any], inputs: Path | Sequence[Any] | None, *, seed: int) -> list[Any]:
+    """Return the arguments of a run.
+
+    Args:
+        result: The propagated program.
+        types: The dtypes and shapes of its arguments.
+        inputs: The arrays, or the ``.npz`` file with them; None for random ones.
+        seed: The seed of random ones.
+
+    Raises:
+        UnsupportedError: inputs cannot be made up for the program.
+        OptionError: they do not fit.
+    """
+    from shardy_py.jax.inputs import random_inputs
+    from shardy_py.jax.npz import read_inputs
+
+    if inputs is None:
+        return list(random_inputs(result.program, result.main, seed=seed))
+    return list(read_inputs(inputs, types) if isinstance(inputs, Path) else inputs)
+
+
+def read_native(source: Any, result: Result) -> tuple[Program, Any]:
+    """Return the program that a run is compared with, and it as MLIR.
+
+    Args:
+        source: The program as it was given.
+        result: The propagated program.
+    """
+    program = read_program(source, result.registry)
+    frontend = frontend_of(program)
+    return program, frontend.to_mlir(frontend.write_back(program))

@@ -1,0 +1,77 @@
+"""Programs that XLA compiles and nobody can run, found before XLA sees the module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph.program import Op, Program
+
+_ENDLESS: Mapping[str, str] = {
+    "stablehlo.infeed": "waits for data that nothing hands over",
+    "stablehlo.outfeed": "hands over data that nothing takes",
+    "stablehlo.recv": "waits for data that nothing sends",
+    "stablehlo.send": "sends data that nothing takes",
+}
+
+
+_PYTHON = re.compile(r"xla_(ffi_)?(partitioned_)?python_\w*callback").fullmatch
+"""Targets of custom calls that stand for a Python function, by a number or an address in the process."""
+
+
+_PARTITIONED_BY_JAX = "CustomSPMDPartitioning"
+
+
+def refuse_what_xla_partitions(program: Program) -> None:
+    """Check that no op needs XLA's partitioner, which a local program does without.
+
+    Raises:
+        UnsupportedError: one does.
+    """
+    found = [
+        Diagnostic(
+            "partitioned-by-jax",
+            "its function says to XLA's partitioner how it is partitioned, and local programs run without that",
+            op.location,
+            op.name,
+            "run it by to_jax, or give the computation as a function of JAX without custom_partitioning",
+        )
+        for op in program.walk()
+        if op.attributes.get("call_target_name") == _PARTITIONED_BY_JAX
+    ]
+    if found:
+        raise UnsupportedError(*found)
+
+
+def refuse_what_cannot_run(program: Program, *, callbacks: int = 0) -> None:
+    """Check that a program waits for nothing, and calls nothing that is not there.
+
+    Args:
+        program: The program.
+        callbacks: How many functions of this process it may call.
+
+    Raises:
+        UnsupportedError: an op would wait for ever, or call into a Python process that is gone.
+    """
+    found = [problem for op in program.walk() if (problem := why_it_cannot_run(op, callbacks=callbacks)) is not None]
+    if found:
+        raise UnsupportedError(*found)
+
+
+def why_it_cannot_run(op: Op, *, callbacks: int = 0) -> Diagnostic | None:
+    """Return the error about an op that no device can run; None for any other.
+
+    Args:
+        op: The op.
+        callbacks: How many functions of this process the program may call.
+    """
+    if op.name in _ENDLESS:
+        message = f"it {_ENDLESS[op.name]}: JAX has no call for that any more"
+        return Diagnostic("waits-for-ever", message, op.location, op.name)
+    target = op.attributes.get("call_target_name") if op.name == "stablehlo.custom_call" else None
+    if not isinstance(target, str) or _PYTHON(target) is None or callbacks:
+        return None
+    message = f"@{target} calls a Python function of the process that wrote the module, which XLA cannot find"
+    hint = "leave out jax.debug.print, jax.pure_callback and the like"
+    return Diagnostic("python-callback", message, op.location, op.name, hint)

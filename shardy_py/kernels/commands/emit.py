@@ -1,0 +1,108 @@
+"""``shardy emit`` and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.cli.help import Command
+from shardy_py.cli.needs import Parameters, needs, needs_option
+from shardy_py.cli.options import RANDOM_INPUTS, module_options, plugin_choice
+
+TARGETS = ("mlir", "llvm", "ptx")
+SPELLINGS = ("xla_gpu", "xla")
+
+
+def _is_listed(given: Parameters) -> bool:
+    return bool(given["as_list"] or given["as_coverage"])
+
+
+def _prints_module(given: Parameters) -> bool:
+    """Return whether the kernel is printed as a module of some target, and not drawn, run or explained."""
+    others = ("as_run", "as_time", "as_explanation", "draw")
+    return not _is_listed(given) and not any(given[name] for name in others)
+
+
+@click.command(cls=Command)
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--list", "as_list", is_flag=True, help="List the pieces of the program that can be kernels.")
+@click.option("--coverage", "as_coverage", is_flag=True, help="Say which ops no kernel has, and why.")
+@click.option("--fusion", metavar="N", type=click.IntRange(min=0), help="Take this piece of the list.")
+@click.option(
+    "--device",
+    "shard_device",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Propagate FILE first, and take the program that this device runs on its shards.",
+)
+@click.option("--target", type=click.Choice(TARGETS), default="mlir", show_default=True, help="What to print.")
+@click.option("--stage", metavar="S", help="Print the module after this pass: its number or name, or 'initial'.")
+@click.option("--stages", "stages_dir", metavar="DIR", type=click.Path(), help="Write every stage to this folder.")
+@click.option("--device-spec", metavar="NAME|FILE", default="h100", show_default=True, help="The device: a TOML file.")
+@click.option("--spelling", type=click.Choice(SPELLINGS), default="xla_gpu", show_default=True, help="Names of ops.")
+@click.option("--run", "as_run", is_flag=True, help="Run the kernel on the host, all threads of its grid.")
+@click.option("--time", "as_time", is_flag=True, help="Time the kernel on a GPU of this machine.")
+@click.option(
+    "--against",
+    metavar="FILE.ptx",
+    type=click.Path(),
+    help="With --time, time this PTX for the same fusion and grid beside it.",
+)
+@click.option(
+    "--inputs",
+    default="random",
+    show_default=True,
+    metavar="random|FILE.npz",
+    help="With --run and --time, the arguments: made up, or arg0, arg1 and so on of a file of numpy.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
+@click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="With --run, write the results to this file.")
+@click.option("--explain", "as_explanation", is_flag=True, help="Say why this emitter, grid and unroll factor.")
+@click.option("--draw", type=click.Choice(("text", "svg")), help="Draw what a warp reads and writes.")
+@click.option("--block", default=0, metavar="N", type=click.IntRange(min=0), help="With --draw, the block.")
+@click.option("--warp", default=0, metavar="N", type=click.IntRange(min=0), help="With --draw, the warp of the block.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write to this file, not to stdout.")
+@module_options
+@plugin_choice
+@needs(
+    "inputs",
+    "seed",
+    when=lambda given: given["as_run"] or given["as_time"],
+    problem="on a kernel that does not run",
+    hint="give --run or --time, too",
+)
+@needs(
+    "seed",
+    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    problem="on inputs of a file",
+    hint="leave --seed or --inputs out",
+)
+@needs_option("--run", "as_run", "outputs")
+@needs_option("--draw", "draw", "block", "warp")
+@needs("target", when=_prints_module, problem="where no module is printed", hint="leave --target out")
+@needs(
+    "stage",
+    when=lambda given: given["as_run"] or (_prints_module(given) and not given["as_json"]),
+    problem="where no module is printed or run",
+    hint="leave --stage out",
+)
+@needs(
+    "stages_dir",
+    "spelling",
+    when=lambda given: not _is_listed(given),
+    problem="on a list of pieces",
+    hint="choose one with --fusion N",
+)
+@needs(
+    "device_spec",
+    when=lambda given: not given["as_coverage"],
+    problem="on the coverage, which holds for all devices",
+    hint="leave --device-spec out",
+)
+def emit(**options: Any) -> None:
+    """Print the kernel that a GPU would run for the fusion in FILE (- for stdin)."""
+    from shardy_py.kernels.commands.run_emit import run_emit
+
+    run_emit(**options)

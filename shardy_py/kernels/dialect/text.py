@@ -1,0 +1,106 @@
+"""Modules of kernels as text: reading both spellings of the dialect, writing either."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import builtin, cf, complex, dlti, func, math, scf, tensor, vector
+from xdsl.ir import Dialect
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError as XdslParseError
+
+from shardy_py.errors import Diagnostic, ParseError
+from shardy_py.kernels.dialect import memory_ops, ops
+from shardy_py.kernels.dialect.arith_more import ARITH
+from shardy_py.kernels.dialect.attributes import IndexingMapAttr
+from shardy_py.kernels.dialect.float_bits import special_floats_as_bytes
+from shardy_py.kernels.dialect.gpu import GPU
+from shardy_py.kernels.dialect.llvm_more import LLVM
+
+DialectSpelling = Literal["xla_gpu", "xla"]
+"""The names of the ops: those of 2025 (``xla_gpu.loop``, ``floordiv``) or today's (``xla.loop``, ``/``)."""
+
+XLA_GPU = Dialect(
+    "xla_gpu",
+    [
+        memory_ops.AllocateSharedOp,
+        ops.ApplyIndexingOp,
+        memory_ops.AtomicRMWOp,
+        ops.LoopOp,
+        memory_ops.PredicatedExtractOp,
+        memory_ops.PredicatedInsertOp,
+        ops.PureCallOp,
+        memory_ops.ShuffleReduceOp,
+        memory_ops.SyncThreadsOp,
+        ops.YieldOp,
+    ],
+    [IndexingMapAttr],
+)
+
+_MOVED = (
+    *("apply_indexing", "atomic_rmw", "indexing_map", "loop"),
+    *("predicated_extract", "predicated_insert", "pure_call", "yield"),
+)
+_TODAY = re.compile(rf"(?<![\w.])xla\.({'|'.join(_MOVED)})\b")
+_OURS = re.compile(rf"(?<![\w.])xla_gpu\.({'|'.join(_MOVED)})\b")
+_MAP = re.compile(r'indexing_map<"[^"]*">')
+
+
+def make_context() -> Context:
+    """Return a context that knows all dialects of kernels."""
+    context = Context()
+    for dialect in (
+        builtin.Builtin,
+        ARITH,
+        cf.Cf,
+        complex.Complex,
+        dlti.DLTI,
+        func.Func,
+        LLVM,
+        math.Math,
+        scf.Scf,
+        tensor.Tensor,
+        vector.Vector,
+        GPU,
+        XLA_GPU,
+    ):
+        context.load_dialect(dialect)
+    return context
+
+
+def parse_kernel_module(text: str) -> builtin.ModuleOp:
+    """Return the module that a text says, in either spelling.
+
+    Raises:
+        ParseError: it is none.
+    """
+    text = special_floats_as_bytes(text)
+    text = _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
+    try:
+        return Parser(make_context(), text).parse_module()
+    except XdslParseError as error:
+        hint = "write the ops in the document's form or in generic form"
+        raise ParseError(Diagnostic("malformed-kernel", str(error).strip(), hint=hint)) from None
+
+
+def print_kernel_module(
+    module: builtin.ModuleOp, *, spelling: DialectSpelling = "xla_gpu", generic: bool = False
+) -> str:
+    """Return the text of a module; `parse_kernel_module` gives the module back.
+
+    Args:
+        module: The module.
+        spelling: The names of the ops and the division.
+        generic: Whether all ops are written in MLIR's generic form.
+    """
+    stream = StringIO()
+    Printer(stream, print_generic_format=generic).print_op(module)
+    text = stream.getvalue() + "\n"
+    if spelling == "xla_gpu":
+        return text
+    text = _MAP.sub(lambda match: match[0].replace(" floordiv ", " / "), text)
+    return _OURS.sub(r"xla.\1", text).replace("#xla_gpu.indexing_map<", "#xla.indexing_map<")

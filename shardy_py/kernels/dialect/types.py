@@ -1,0 +1,97 @@
+"""Types of kernels: those of tensors as memory holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects import builtin
+from xdsl.ir import Attribute
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.types import TensorType, static_shape
+
+_SMALL_FLOATS = (
+    *(builtin.f8E3M4, builtin.f8E4M3, builtin.f8E4M3B11FNUZ, builtin.f8E4M3FN, builtin.f8E4M3FNUZ),
+    *(builtin.f8E5M2, builtin.f8E5M2FNUZ),
+)
+_FLOATS = {str(type_): type_ for type_ in (builtin.bf16, builtin.f16, builtin.f32, builtin.f64, *_SMALL_FLOATS)}
+
+
+def scalar_type(dtype: str) -> Attribute:
+    """Return the type of a value of a kernel; booleans of tensors are bytes, integers have no sign.
+
+    Raises:
+        UnsupportedError: kernels have no such type.
+    """
+    if dtype in _FLOATS:
+        return _FLOATS[dtype]
+    if dtype == "index":
+        return builtin.IndexType()
+    if dtype.startswith("complex<"):
+        part: Any = scalar_type(dtype[len("complex<") : -1])
+        return builtin.ComplexType(part)
+    digits = dtype.lstrip("sui")
+    if dtype[:1] in ("i", "s", "u") and digits.isdigit():
+        return builtin.IntegerType(int(digits))
+    raise UnsupportedError(Diagnostic("element-type", f"kernels have no elements of type {dtype}"))
+
+
+def small_float(type_: Attribute) -> builtin.ReducedPrecisionFloatType | None:
+    """Return a type if it is one of floats of 8 bits, which are computed with as ``f32``.
+
+    >>> [small_float(type_) is not None for type_ in (builtin.f8E4M3FN, builtin.f16, builtin.f8E8M0FNU)]
+    [True, False, False]
+    """
+    return type_ if type_ in _SMALL_FLOATS else None
+
+
+def is_small_float(dtype: str) -> bool:
+    """Return whether a type, in MLIR's notation, is one of floats of 8 bits."""
+    return dtype in _FLOATS and small_float(_FLOATS[dtype]) is not None
+
+
+def element_dtype(value: Value) -> str:
+    """Return the type of a tensor's elements in a kernel, in MLIR's notation."""
+    dtype = value.type.element_type if isinstance(value.type, TensorType) else str(value.type)
+    if dtype == "i1":
+        return "i8"
+    return dtype[1:] if dtype.startswith(("ui", "si")) else dtype
+
+
+def tensor_type(value: Value, layout: Sequence[int] = ()) -> builtin.TensorType[Attribute]:
+    """Return the type of a tensor in a kernel.
+
+    Args:
+        value: The tensor.
+        layout: Its dimensions, the one that varies fastest in memory first; it is the encoding of the type where it is
+            not row-major.
+    """
+    shape = static_shape(value.type) or ()
+    element = scalar_type(element_dtype(value))
+    if list(layout) == sorted(layout, reverse=True):
+        return builtin.TensorType(element, shape)
+    vector = builtin.TensorType(builtin.i64, [len(layout)])
+    return builtin.TensorType(element, shape, builtin.DenseIntOrFPElementsAttr.from_list(vector, list(layout)))
+
+
+def layout_of_type(type_: builtin.TensorType[Attribute]) -> tuple[int, ...]:
+    """Return the dimensions of a tensor, the one that varies fastest in memory first."""
+    if isinstance(type_.encoding, builtin.DenseIntOrFPElementsAttr):
+        return type_.encoding.get_values()
+    return tuple(range(len(type_.get_shape()) - 1, -1, -1))
+
+
+def memory_strides(type_: builtin.TensorType[Attribute]) -> tuple[int, ...]:
+    """Return the distance in memory of neighbours along each dimension, in elements.
+
+    >>> memory_strides(builtin.TensorType(builtin.f32, [2, 3, 4]))
+    (12, 4, 1)
+    """
+    shape = type_.get_shape()
+    strides, step = [0] * len(shape), 1
+    for number in layout_of_type(type_):
+        strides[number] = step
+        step *= shape[number]
+    return tuple(strides)

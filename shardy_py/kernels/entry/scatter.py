@@ -1,0 +1,163 @@
+"""The entry function of scatters: threads update elements at places that indices say, one element or window each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import arith, builtin, func, scf, tensor
+from xdsl.ir import Attribute, Region, SSAValue
+
+from shardy_py.indexing import IndexingMap
+from shardy_py.ir.graph.program import Op
+from shardy_py.kernels.dialect.arith_more import IndexCastUIOp
+from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
+from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
+from shardy_py.kernels.dialect.syntax import INDEX
+from shardy_py.kernels.elemental.builder import Scope
+from shardy_py.kernels.elemental.epilogues import Epilogue, emit_epilogue
+from shardy_py.kernels.elemental.functions import FunctionEmitter, region_elements
+from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.scopes import called_element, entry_scope
+from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
+from shardy_py.kernels.fusion.scatters import has_unique_indices, scatter_of
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.launch.scatters import window_map
+
+
+class Scattering:
+    """Parts that all kernels of a scatter share.
+
+    Args:
+        functions: The functions of the fusion.
+        parameters: The parameters of the entry function.
+    """
+
+    def __init__(self, functions: FunctionEmitter, parameters: Sequence[SSAValue]) -> None:
+        self.functions = functions
+        self.parameters = parameters
+        self.op: Op = scatter_of(functions.fusion)
+        functions.region_function(self.op)
+        emit_epilogue(functions, Epilogue.at_root(self.op.results[0], functions.fusion.roots[0]))
+        self._operand, self._indices, updates = (shape_of(value) for value in self.op.operands)
+        self.window = updates[1:]
+        self.components = self._indices[1]
+
+    def offsets(self, scope: Scope, number: SSAValue) -> list[SSAValue]:
+        """Read where a window begins along the dimensions that indices shift."""
+        indices = self.op.operands[1]
+        cast = IndexCastUIOp if element_type_of(indices).startswith("ui") else arith.IndexCastOp
+        found = []
+        for component in range(self.components):
+            at = (number, scope.index(component))
+            element = called_element(self.functions, scope, indices, self.parameters, at)
+            found.append(element if isinstance(element.type, builtin.IndexType) else scope.add(cast(element, INDEX)))
+        return found
+
+    def padded(self, scope: Scope, offsets: Sequence[SSAValue]) -> list[SSAValue]:
+        """Return offsets along all dimensions: zeros along those that have none."""
+        zero = scope.index(0)
+        return [*offsets, *[zero] * (len(self._operand) - len(offsets))]
+
+    def inside(self, scope: Scope, offsets: Sequence[SSAValue]) -> SSAValue:
+        """Return whether a window is inside the operand: one comparison without a sign per dimension."""
+        # Mirrors XLA, which folds the comparisons of dimensions without indices and leaves their constants.
+        total = scope.add(arith.ConstantOp(builtin.IntegerAttr(-1, builtin.i1)))
+        is_always = True
+        for number, (offset, size, width) in enumerate(zip(offsets, self._operand, self.window, strict=True)):
+            last = scope.index(size - width)
+            if number >= self.components and width <= size:
+                scope.add(arith.ConstantOp(builtin.IntegerAttr(-1, builtin.i1)))
+                continue
+            condition = scope.add(arith.CmpiOp(offset, last, "ule"))
+            total = condition if is_always else scope.add(arith.AndIOp(total, condition))
+            is_always = False
+        return total
+
+    def update(self, scope: Scope, index: Sequence[SSAValue]) -> SSAValue:
+        """Return an element of the updates."""
+        return called_element(self.functions, scope, self.op.operands[2], self.parameters, index)
+
+    def combined(self, builder: Builder, current: SSAValue, update: SSAValue) -> SSAValue:
+        """Return what the region of the scatter makes of an element and an update."""
+        (new,) = region_elements(self.functions.fusion.registry, self.op, builder, (current, update))
+        return new
+
+    def write(self, scope: Scope, target: SSAValue, place: Sequence[SSAValue], update: SSAValue) -> SSAValue:
+        """Update an element: at once for other threads, unless no other one updates it."""
+        if has_unique_indices(self.op):
+            current = called_element(self.functions, scope, self.op.operands[0], self.parameters, place)
+            return scope.add(tensor.InsertOp(self.combined(scope.builder, current, update), target, list(place)))
+        op = AtomicRMWOp(target, list(place))
+        inner = Builder(InsertPoint.at_end(op.body.block))
+        inner.insert(YieldOp(self.combined(inner, op.body.block.args[0], update)))
+        return scope.add(op)
+
+    def place(self, scope: Scope, offsets: Sequence[SSAValue], index: Sequence[SSAValue]) -> list[SSAValue]:
+        """Return the index in the operand of an element of a window."""
+        pairs = zip(index, offsets, strict=True)
+        return [scope.add(arith.AddiOp(inside, offset)) for inside, offset in pairs]
+
+
+def choose_values(
+    scope: Scope,
+    condition: SSAValue,
+    otherwise: Sequence[SSAValue] | Callable[[Scope], Sequence[SSAValue]],
+    then: Callable[[Scope], Sequence[SSAValue]],
+) -> list[SSAValue]:
+    """Return values that a branch computes where a condition holds, else others.
+
+    Args:
+        scope: The scope around.
+        condition: The condition.
+        otherwise: The others, or what computes them in a branch.
+        then: The values where the condition holds, computed in the scope of the branch.
+    """
+    regions = []
+    types: list[Attribute] = []
+    for values in (then, otherwise):
+        with scope.block() as (inner, block):
+            found = values(inner) if callable(values) else values
+            inner.builder.insert(scf.YieldOp(*found))
+        types = [value.type for value in found]
+        regions.append(Region(block))
+    made = scf.IfOp(condition, types, regions[0], regions[1])
+    scope.builder.insert(made)
+    return list(made.results)
+
+
+def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Launch, map_: IndexingMap) -> func.FuncOp:
+    """Return the entry function of a scatter whose threads take elements of the updates and add nothing up.
+
+    Mirrors ``EmitNaiveImplementation`` of XLA.
+
+    Args:
+        functions: The functions of the fusion.
+        slices: The number of the buffer of every argument.
+        launch: The grid.
+        map_: The map from threads, blocks and loops to the index of an element of the updates.
+    """
+    fusion = functions.fusion
+    entry = Entry(fusion, launch, slices)
+    scattering = Scattering(functions, entry.parameters)
+    scope = entry_scope(functions, entry.block)
+    (target,) = entry.outputs
+    (number,) = scope.apply(window_map(map_, launch), entry.ids)
+    count = scope.index(shape_of(scattering.op.operands[1])[0])
+    is_window = scope.add(arith.CmpiOp(number, count, "ult"))
+
+    def windows(inner: Scope) -> list[SSAValue]:
+        offsets = scattering.padded(inner, scattering.offsets(inner, number))
+        is_inside = scattering.inside(inner, offsets)
+        return choose_values(inner, is_inside, [target], lambda innermost: elements(innermost, offsets))
+
+    def elements(inner: Scope, offsets: Sequence[SSAValue]) -> list[SSAValue]:
+        loop = LoopOp(map_, entry.ids, [target])
+        inner.builder.insert(loop)
+        body = entry_scope(functions, loop.body.block)
+        update = scattering.update(body, loop.indices)
+        place = scattering.place(body, offsets, loop.indices[1:])
+        body.builder.insert(YieldOp(scattering.write(body, loop.carried[0], place, update)))
+        return list(loop.outputs)
+
+    return entry.finished(tuple(choose_values(scope, is_window, [target], windows)))

@@ -1,0 +1,108 @@
+"""Reductions in their canonical form: of rows or of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+
+from shardy_py.indexing import Variable, VariableKind, op_maps
+from shardy_py.ir.graph.program import Op
+from shardy_py.kernels.fusion.fusion import Fusion, shape_of
+from shardy_py.values import frozen
+
+_MAX_RACE_FREE_MINOR = 16384
+_MAX_RACE_FREE_MAJOR = 8
+_MAX_RACE_FREE_COLUMN = 4096
+_SHORT_COLUMNS = ((32, None), (64, 32), (128, 8), (256, 3))
+
+
+@frozen
+class CanonicalReduction:
+    """A reduction of a tensor of three dimensions.
+
+    Args:
+        is_row: Whether dimensions 0 and 2 are reduced and 1 stays; otherwise 1 is reduced and the others stay.
+        dims: The sizes.
+    """
+
+    is_row: bool
+    dims: tuple[int, int, int]
+
+    @property
+    def is_race_free(self) -> bool:
+        """True if one block reduces all elements of a result."""
+        major, middle, minor = self.dims
+        if self.is_row:
+            return minor <= _MAX_RACE_FREE_MINOR and major <= _MAX_RACE_FREE_MAJOR
+        return middle <= _MAX_RACE_FREE_COLUMN
+
+    @property
+    def is_real(self) -> bool:
+        """True if the reduction emitter takes it."""
+        _, middle, minor = self.dims
+        if self.is_row:
+            return minor >= 32 or 32 % minor == 0
+        return not any(middle < size and (columns is None or minor < columns) for size, columns in _SHORT_COLUMNS)
+
+
+def reduced_dims(fusion: Fusion, op: Op) -> tuple[int, ...] | None:
+    """Return the dimensions of the operands that an op reduces, or None where it reduces none, or parts of some."""
+    if not fusion.is_reduction(op) or not op.operands:
+        return None
+    map_ = fusion.maps(op)[0]
+    if map_.is_undefined:
+        return None
+    found = tuple(
+        number
+        for number, result in enumerate(map_.results)
+        if isinstance(result, Variable) and result.kind is VariableKind.RANGE
+    )
+    whole = op_maps.reduce(shape_of(op.results[0]), shape_of(op.operands[0]), found)
+    return found if all(other == whole for other in fusion.maps(op)[: len(op.results)]) else None
+
+
+def canonical(shape: Sequence[int], reduced: Sequence[int]) -> CanonicalReduction | None:
+    """Return the canonical form of a reduction, or None where it has none.
+
+    >>> canonical((2, 3, 4), (1,))
+    CanonicalReduction(is_row=False, dims=(2, 3, 4))
+    >>> canonical((2, 3, 4), (0, 2))
+    CanonicalReduction(is_row=True, dims=(2, 3, 4))
+    """
+    kept = [number for number in range(len(shape)) if number not in reduced]
+    if not kept:
+        return CanonicalReduction(True, (1, 1, prod(shape)))
+    if _is_consecutive(kept):
+        before, middle, after = _thirds(shape, kept)
+        if middle == 1:
+            return CanonicalReduction(True, (1, 1, before * after))
+        if after == 1:
+            return CanonicalReduction(False, (1, before, middle))
+        return CanonicalReduction(True, (before, middle, after))
+    if _is_consecutive(reduced):
+        before, middle, after = _thirds(shape, reduced)
+        if after == 1:
+            return CanonicalReduction(True, (1, before, middle))
+        return CanonicalReduction(False, (before, middle, after))
+    return None
+
+
+def _is_consecutive(numbers: Sequence[int]) -> bool:
+    return all(after == before + 1 for before, after in pairwise(sorted(numbers)))
+
+
+def _thirds(shape: Sequence[int], middle: Sequence[int]) -> tuple[int, int, int]:
+    first, last = min(middle), max(middle) + 1
+    return prod(shape[:first]), prod(shape[first:last]), prod(shape[last:])
+
+
+def canonical_of(fusion: Fusion, op: Op) -> CanonicalReduction | None:
+    """Return the canonical form of the reduction that an op is, or None.
+
+    Rows and columns are those of row-major tensors; others have none.
+    """
+    if not all(fusion.is_row_major(value) for value in (*op.operands, *op.results)):
+        return None
+    reduced = reduced_dims(fusion, op)
+    return None if reduced is None else canonical(shape_of(op.operands[0]), reduced)

@@ -1,0 +1,319 @@
+"""Kernels: a fusion, its emitter and launch, its module after every pass, and what machines run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import evolve, field
+
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, did_you_mean
+from shardy_py.indexing import IndexingMap
+from shardy_py.kernels.device import DeviceLike, DeviceSpec, get_device
+from shardy_py.kernels.fusion.aliases import slices_of
+from shardy_py.kernels.fusion.choose import Choice, EmitterKind, choose
+from shardy_py.kernels.fusion.fusion import Fusion
+from shardy_py.kernels.fusion.refusals import problems_of_values
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.launch.launches import launch_of
+from shardy_py.kernels.launch.maps import maps_of
+from shardy_py.kernels.launch.transposes import transpose_bytes
+from shardy_py.kernels.partition import Partition, Subgraph, partition
+from shardy_py.kernels.requirements import require_xdsl
+from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from xdsl.dialects import builtin
+
+    from shardy_py.kernels.lower.host import HostKernel
+    from shardy_py.kernels.passes.base import KernelPass
+    from shardy_py.kernels.run.device import DeviceKernel, Timing
+    from shardy_py.kernels.run.kernel import Output
+
+Spelling = Literal["xla_gpu", "xla"]
+
+INITIAL, TO_LLVM = "initial", "to-llvm"
+
+
+@frozen(eq=False, slots=False)
+class Kernel:
+    """A kernel for one fusion.
+
+    Emitter, launch and functions are there for every fusion; what comes after them is made when it is asked for.
+
+    Args:
+        fusion: The fusion.
+        device: The device that it is for.
+        choice: The emitter, and why.
+        launch: Its blocks and threads.
+        partition: Its functions.
+        spelling: The names of the dialect in texts.
+        libdevice: The file of NVIDIA's functions for devices, or its folder; None for that of NVIDIA's wheels.
+    """
+
+    fusion: Fusion
+    device: DeviceSpec
+    choice: Choice
+    launch: Launch
+    partition: Partition = field(repr=False)
+    spelling: Spelling = "xla_gpu"
+    libdevice: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the entry function."""
+        return self.fusion.name
+
+    @property
+    def functions(self) -> tuple[Subgraph, ...]:
+        """The functions that compute elements, callers first."""
+        return self.partition.emitted(self.fusion)
+
+    @property
+    def maps(self) -> tuple[IndexingMap, ...]:
+        """The maps from threads and blocks to the indices of elements, of the loops of the entry function."""
+        return maps_of(self.fusion, self.choice, self.launch, self.device)
+
+    def module(self, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None = None) -> builtin.ModuleOp:
+        """Return a new module after all passes.
+
+        Args:
+            after_pass: Called after every pass with its number, the pass and the module.
+
+        Raises:
+            UnsupportedError: an op has no scalar body, or the emitter has no entry function.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+        """
+        module = self._initial()
+        self._run_passes(module, after_pass)
+        return module
+
+    @cached_property
+    def stages(self) -> Mapping[str, str]:
+        """The text of the module before the first pass, ``initial``, and after each one: ``03.erase-dead-functions``.
+
+        Raises:
+            UnsupportedError: an op has no scalar body, or the emitter has no entry function.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+        """
+        module = self._initial()
+        from shardy_py.kernels.dialect.text import print_kernel_module
+
+        stages = {INITIAL: print_kernel_module(module, spelling=self.spelling)}
+
+        def keep(number: int, step: KernelPass, current: builtin.ModuleOp) -> None:
+            stages[f"{number:02}.{step.name}"] = print_kernel_module(current, spelling=self.spelling)
+
+        self._run_passes(module, keep)
+        return stages
+
+    @property
+    def text(self) -> str:
+        """The module after the last pass."""
+        return list(self.stages.values())[-1]
+
+    @cached_property
+    def llvm(self) -> str:
+        """The kernel for the device as text for LLVM.
+
+        Raises:
+            UnsupportedError: the emitter has no entry function, an op has no scalar body or no instructions, or a
+                function needs libdevice and there is none.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+        """
+        module = self.module()
+        from shardy_py.kernels.lower.libdevice import find_libdevice
+        from shardy_py.kernels.lower.llvm import llvm_text
+        from shardy_py.kernels.lower.target import nvptx
+
+        return llvm_text(module, self.launch, nvptx(has_libdevice=find_libdevice(self.libdevice) is not None))
+
+    @cached_property
+    def ptx(self) -> str:
+        """The kernel as PTX.
+
+        Raises:
+            UnsupportedError: as for `llvm`.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+            VerificationError: LLVM refuses the kernel.
+        """
+        from shardy_py.kernels.lower.libdevice import find_libdevice
+        from shardy_py.kernels.lower.ptx import ptx_text
+
+        return ptx_text(self.llvm, self.name, self.device, find_libdevice(self.libdevice))
+
+    def stage(self, name: str) -> str:
+        """Return the text of the module at a stage.
+
+        Args:
+            name: Its name; of a pass its number, its name (the last one of this name counts), or both. ``to-llvm`` is
+                the text for LLVM.
+
+        Raises:
+            OptionError: there is no such stage.
+        """
+        if name == TO_LLVM:
+            return self.llvm
+        for known, text in reversed(list(self.stages.items())):
+            number, _, pass_ = known.partition(".")
+            if name in (known, pass_, number):
+                return text
+        hint = did_you_mean(name, [*self.stages, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
+        raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
+
+    def run(
+        self, *arrays: Any, on: Literal["interpreter", "host", "gpu"] = "interpreter", stage: str | None = None
+    ) -> list[Any]:
+        """Return what the kernel computes, by running the threads of its whole grid on this machine.
+
+        Args:
+            arrays: An array of numpy for every parameter.
+            on: ``interpreter`` checks every access, ``host`` runs machine code of the last stage, ``gpu`` runs the PTX
+                on a GPU of this machine.
+            stage: The stage that the interpreter runs; by default the last one before the text for LLVM.
+
+        Raises:
+            VerificationError: arrays that do not fit; in the interpreter also an access outside of a tensor, a race, a
+                barrier that not all threads of a block reach.
+            OptionError: there is no such stage, it cannot be run so, or there is no GPU.
+        """
+        from shardy_py.kernels.run.arrays import run_fusion
+
+        if on != "interpreter":
+            if stage is not None:
+                message, hint = f"the {on} runs the last stage only", 'leave stage out, or give on="interpreter"'
+                raise OptionError(Diagnostic("stage-on-host", message, hint=hint))
+            return run_fusion(self.fusion, arrays, self.host.run if on == "host" else self._on_gpu(self.ptx).run)
+        module = self.module() if stage is None else self.parsed(stage)
+        from shardy_py.kernels.run.kernel import run_kernel
+
+        def interpret(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
+            slices = slices_of(self.fusion, self.choice)
+            return run_kernel(module, self.launch, inputs, outputs, stage=stage or "", slices=slices)
+
+        return run_fusion(self.fusion, arrays, interpret, stage=stage or "")
+
+    def time(self, *arrays: Any, ptx: str | None = None) -> Timing:
+        """Return how long the kernel takes on a GPU of this machine.
+
+        Args:
+            arrays: An array of numpy for every parameter.
+            ptx: PTX of the same kernel from elsewhere, which is timed instead of its own.
+
+        Raises:
+            OptionError: there is no GPU, or a library is missing.
+            VerificationError: arrays that do not fit, or the GPU's driver refuses the kernel.
+        """
+        from shardy_py.kernels.run.arrays import run_fusion
+
+        kernel = self._on_gpu(self.ptx if ptx is None else ptx)
+        found: list[Timing] = []
+
+        def run(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
+            found.append(kernel.time(inputs, outputs))
+            return kernel.run(inputs, outputs)
+
+        run_fusion(self.fusion, arrays, run)
+        return found[0]
+
+    def _on_gpu(self, ptx: str) -> DeviceKernel:
+        from shardy_py.kernels.run.device import DeviceKernel, entry_name, entry_threads
+
+        launch = evolve(self.launch, threads=entry_threads(ptx) or self.launch.threads)
+        return DeviceKernel(ptx, entry_name(ptx), launch, slices_of(self.fusion, self.choice))
+
+    @cached_property
+    def host(self) -> HostKernel:
+        """The kernel as machine code of this processor.
+
+        Raises:
+            UnsupportedError: as for `llvm`.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+            VerificationError: LLVM refuses the kernel.
+        """
+        from shardy_py.kernels.lower.host import compile_host
+
+        return compile_host(self.module(), self.launch)
+
+    def parsed(self, stage: str) -> builtin.ModuleOp:
+        """Return a new module, as it is at a stage.
+
+        Raises:
+            OptionError: there is no such stage, or it is no module.
+        """
+        if stage == TO_LLVM:
+            message, hint = "the interpreter does not run text for LLVM", 'give on="host", or another stage'
+            raise OptionError(Diagnostic("stage-in-interpreter", message, hint=hint))
+        text = self.stage(stage)
+        from shardy_py.kernels.dialect.text import parse_kernel_module
+
+        return parse_kernel_module(text)
+
+    def _initial(self) -> builtin.ModuleOp:
+        """Return a new module before the first pass."""
+        require_xdsl()
+        from xdsl.dialects import builtin
+
+        from shardy_py.kernels.elemental.functions import FunctionEmitter
+        from shardy_py.kernels.entry.entries import entry_function
+
+        functions = FunctionEmitter(self.fusion, self.partition)
+        entry = entry_function(functions, self.choice, self.launch, self.device)
+        return builtin.ModuleOp([entry, *functions.functions()])
+
+    def _run_passes(
+        self, module: builtin.ModuleOp, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None
+    ) -> None:
+        from shardy_py.kernels.passes.base import KernelContext
+        from shardy_py.kernels.passes.lower_shared import check_shared_memory
+        from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, run_passes
+        from shardy_py.kernels.passes.plugin_passes import with_plugin_passes
+        from shardy_py.kernels.passes.uniform_barriers import check_barriers
+
+        check_shared_memory(module, self.device)
+        check_barriers(module)
+        steps = with_plugin_passes(LOOP_PIPELINE, self.fusion.registry)
+        run_passes(module, steps, context=KernelContext(self.device), after_pass=after_pass)
+        module.verify()
+
+
+def emit(
+    fusion: Fusion,
+    *,
+    device: DeviceLike = "h100",
+    spelling: Spelling = "xla_gpu",
+    libdevice: str | Path | None = None,
+) -> Kernel:
+    """Return the kernel of a fusion.
+
+    Args:
+        fusion: The fusion.
+        device: The device that it is for: a spec, its name or a TOML file.
+        spelling: The names of the dialect in the texts of the stages.
+        libdevice: The file of NVIDIA's functions for devices, or its folder; by default ``SHARDY_LIBDEVICE``, then what
+            NVIDIA's wheels hold. Without it functions are computed by instructions, as far as these reach.
+
+    Raises:
+        OptionError: there is no such device.
+        UnsupportedError: a result has no elements, or none that a kernel computes, or a scatter cannot update the
+            memory of its operand.
+    """
+    if problems := tuple(problems_of_values(fusion.roots, ())):
+        raise UnsupportedError(*problems)
+    spec = get_device(device, known=fusion.registry.devices)
+    library = None if libdevice is None else Path(libdevice)
+    choice = _fitting(fusion, choose(fusion), spec)
+    return Kernel(fusion, spec, choice, launch_of(fusion, choice, spec), partition(fusion, choice), spelling, library)
+
+
+def _fitting(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Choice:
+    """Return the choice of an emitter, or the loop emitter where the tiles of transposes do not fit the device."""
+    if choice.kind is not EmitterKind.TRANSPOSE:
+        return choice
+    needed = transpose_bytes(fusion, choice, launch_of(fusion, choice, device))
+    if needed <= device.shared_bytes:
+        return choice
+    tiles = f"the tiles of its transposes need {needed} bytes of shared memory"
+    return Choice(EmitterKind.LOOP, f"{tiles}, more than the {device.shared_bytes} of {device.name}", choice.heroes)

@@ -1,0 +1,211 @@
+"""The launches of reductions: which part of the input a thread, a warp and a block take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardy_py.ir.graph.program import Op
+from shardy_py.kernels.device import DeviceSpec
+from shardy_py.kernels.fusion.choose import Choice, real_reduction
+from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of
+from shardy_py.kernels.fusion.reductions import CanonicalReduction
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.values import frozen
+
+_ROW_STEPS = 16
+_MAX_ROW_THREADS = 1024
+_ROW_THREADS = 256
+_COLUMN_WARPS = 32
+
+
+@frozen(kw_only=True)
+class ReductionPlan:
+    """Distribution of a reduction over a grid.
+
+    Args:
+        form: The canonical form.
+        style: ``multi-row``, ``row``, ``small-column`` or ``column``.
+        vector: The elements that a thread reads at once.
+        threads: The threads of a block.
+        blocks: The blocks along the kept dimensions, major first.
+        per_row: The threads that share a row (or, for columns, a column's part).
+        rows: The rows of a block.
+    """
+
+    form: CanonicalReduction
+    style: str
+    vector: int
+    threads: int
+    blocks: tuple[int, int]
+    per_row: int
+    rows: int
+
+
+@frozen
+class ElementBits:
+    """The bits of the elements that a reduction reads.
+
+    Args:
+        smallest: Those of the smallest.
+        largest: Those of the largest.
+        has_complex: Whether one is complex.
+    """
+
+    smallest: int
+    largest: int
+    has_complex: bool
+
+
+def reduction_launch(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
+    """Return the launch of the reduction emitter; groups of roots that share nothing run side by side along z."""
+    plan = plan_reduction(fusion, choice, device)
+    blocks = plan.blocks[0] * plan.blocks[1]
+    return Launch((blocks, 1, len(list(root_groups(fusion, choice)))), (plan.threads, 1, 1), plan.vector)
+
+
+def plan_reduction(fusion: Fusion, choice: Choice, device: DeviceSpec) -> ReductionPlan:
+    """Return how a reduction is spread over a grid."""
+    form = choice.reduction
+    assert form is not None
+    bits = element_bits(fusion, choice)
+    if not form.is_row:
+        return _small_column(form, bits) if 32 % form.dims[2] == 0 else _column(form, bits)
+    return _multi_row(form, bits, device) or _row(form, bits)
+
+
+def element_bits(fusion: Fusion, choice: Choice) -> ElementBits:
+    """Return the bits of the elements that the reductions read."""
+    types = [element_type_of(value) for value in fusion.parameters if fusion.users.get(value.id)]
+    heroes = [hero for hero in choice.heroes if hero is not None and fusion.is_reduction(hero)]
+    types = types or [element_type_of(hero.operands[0]) for hero in heroes]
+    bits = [bits_of(type_) for type_ in types]
+    return ElementBits(min(bits), max(bits), any(type_.startswith("complex") for type_ in types))
+
+
+def vector_size(minor: int, threads: int, bits: ElementBits) -> int:
+    """Return the elements that a thread reads at once along the minor dimension."""
+    if minor % 2 or 2 * threads > minor or bits.has_complex or bits.smallest >= 64:
+        return 1
+    if bits.smallest >= 32 or 4 * threads > minor:
+        return 2
+    return 4 if minor % 4 == 0 else 2
+
+
+def _multi_row(form: CanonicalReduction, bits: ElementBits, device: DeviceSpec) -> ReductionPlan | None:
+    """Return a plan in which a part of a warp takes a row, or None where rows are too long for that."""
+    _, middle, minor = form.dims
+    if minor & (minor - 1):
+        return None
+    vector = min(minor, 64 // bits.smallest or 1)
+    if 128 // bits.largest >= 1 and bits.largest >= 32:
+        vector = min(vector, max(1, 128 // bits.largest))
+    vector = 1 if bits.has_complex and vector > 1 else vector
+    while True:
+        if minor > device.threads_per_warp * vector:
+            return None
+        per_row = minor // vector
+        rows = min(middle, _ROW_THREADS // per_row)
+        blocks = -(-middle // rows)
+        if vector == 1 or blocks >= device.cores:
+            break
+        vector //= 2
+    return ReductionPlan(
+        form=form,
+        style="multi-row",
+        vector=vector,
+        threads=per_row * rows,
+        blocks=(blocks, 1),
+        per_row=per_row,
+        rows=rows,
+    )
+
+
+def _row(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
+    _, middle, minor = form.dims
+    per_row = min(_MAX_ROW_THREADS, _rounded(-(-minor // _ROW_STEPS), 32))
+    rows = 1 if 2 * per_row > _ROW_THREADS else min(middle, _ROW_THREADS // per_row)
+    vector = vector_size(minor, per_row, bits)
+    return ReductionPlan(
+        form=form,
+        style="row",
+        vector=vector,
+        threads=per_row * rows,
+        blocks=(-(-middle // rows), 1),
+        per_row=per_row,
+        rows=rows,
+    )
+
+
+def _rounded(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+def _small_column(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
+    major, middle, minor = form.dims
+    vector = vector_size(middle * minor, 32, bits)
+    threads = 128
+    while vector > 1 and vector * threads // minor > 32:
+        vector //= 2
+    while threads > 1 and vector * threads // minor > 32:
+        threads //= 2
+    return ReductionPlan(
+        form=form,
+        style="small-column",
+        vector=vector,
+        threads=threads,
+        blocks=(major, 1),
+        per_row=threads,
+        rows=vector * threads // minor,
+    )
+
+
+def _column(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
+    major, _, minor = form.dims
+    vector = vector_size(minor, 32, bits)
+    return ReductionPlan(
+        form=form,
+        style="column",
+        vector=vector,
+        threads=32 * _COLUMN_WARPS,
+        blocks=(major, -(-minor // (32 * vector))),
+        per_row=32,
+        rows=_COLUMN_WARPS,
+    )
+
+
+def root_groups(fusion: Fusion, choice: Choice) -> Iterator[tuple[int, ...]]:
+    """Yield groups of roots, by number: those that share an op belong together, so do those without a reduction."""
+    roots = [fusion.producer(root) for root in fusion.roots]
+    reductions = [
+        real_reduction(fusion, root, hero) is not None for root, hero in zip(roots, choice.heroes, strict=True)
+    ]
+    above = [_read_by(fusion, root) for root in roots]
+    groups: list[set[int]] = []
+    for number, ops in enumerate(above):
+        touching = [group for group in groups if any(ops & above[other] for other in group)]
+        merged = {number}.union(*touching)
+        groups = [group for group in groups if group not in touching] + [merged]
+    with_reduction = [group for group in groups if any(reductions[number] for number in group)]
+    rest = set().union(*(group for group in groups if group not in with_reduction))
+    if with_reduction and rest:
+        with_reduction[0] |= rest
+    for group in sorted(with_reduction or [set(range(len(roots)))], key=min):
+        yield tuple(sorted(group))
+
+
+def _read_by(fusion: Fusion, root: Op | None) -> set[int]:
+    """Return the ids of the values that a root is computed from, without scalars and what is made of them alone."""
+    if root is None:
+        return set()
+    found = {value.id for value in root.results}
+    pending = list(root.operands)
+    while pending:
+        value = pending.pop()
+        if value.id in found or fusion.elements(value) == 1:
+            continue
+        producer = fusion.producer(value)
+        if producer is not None and all(fusion.elements(operand) == 1 for operand in producer.operands):
+            continue
+        found.add(value.id)
+        pending += () if producer is None else producer.operands
+    return found

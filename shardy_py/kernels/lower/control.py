@@ -1,0 +1,124 @@
+"""Branches, calls and ids as LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.dialects import cf, func
+from xdsl.ir import Block, Operation, SSAValue
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph.op_names import CALL, RETURN
+from shardy_py.kernels.dialect.gpu import BlockIdOp, ThreadIdOp
+from shardy_py.kernels.elemental.functions import RANGE
+from shardy_py.kernels.lower.writer import FunctionWriter, Handler
+from shardy_py.kernels.passes.index_ranges import interval_of
+
+Passed = tuple[Block, Sequence[SSAValue]]
+"""A block that is branched to, and what it gets."""
+
+
+def successors(op: Operation) -> Iterator[Passed]:
+    """Yield the blocks that a terminator leads to, with what it passes.
+
+    Raises:
+        UnsupportedError: it is no terminator of ``cf`` or ``func``.
+    """
+    if isinstance(op, cf.BranchOp):
+        yield op.successor, op.arguments
+    elif isinstance(op, cf.ConditionalBranchOp):
+        yield op.then_block, op.then_arguments
+        yield op.else_block, op.else_arguments
+    elif isinstance(op, cf.SwitchOp):
+        yield op.default_block, op.default_operands
+        yield from zip(op.case_blocks, op.case_operand, strict=True)
+    elif not isinstance(op, func.ReturnOp):
+        raise UnsupportedError(Diagnostic("llvm-op", "no block of LLVM ends like this", op=op.name))
+
+
+def branch(writer: FunctionWriter, op: cf.BranchOp) -> None:
+    """Go on in another block."""
+    writer.line(f"br label %{writer.label(op.successor)}")
+
+
+def conditional_branch(writer: FunctionWriter, op: cf.ConditionalBranchOp) -> None:
+    """Go on in one of two blocks."""
+    labels = [f"label %{writer.label(block)}" for block in (op.then_block, op.else_block)]
+    writer.line(f"br i1 {writer.get(op.cond)}, {labels[0]}, {labels[1]}")
+
+
+def switch(writer: FunctionWriter, op: cf.SwitchOp) -> None:
+    """Go on in one of several blocks."""
+    values = op.case_values.get_values() if op.case_values is not None else ()
+    type_ = writer.type(op.flag)
+    cases = " ".join(
+        f"{type_} {value}, label %{writer.label(block)}" for value, block in zip(values, op.case_blocks, strict=True)
+    )
+    writer.line(f"switch {writer.typed(op.flag)}, label %{writer.label(op.default_block)} [{cases}]")
+
+
+def return_(writer: FunctionWriter, op: func.ReturnOp) -> None:
+    """Return scalars: none, one, or several as a struct."""
+    values = list(op.arguments)
+    if not values:
+        writer.line("ret void")
+    elif len(values) == 1:
+        writer.line(f"ret {writer.typed(values[0])}")
+    else:
+        type_, found = result_type(writer, [value.type for value in values]), "poison"
+        for number, value in enumerate(values):
+            found = writer.new(f"insertvalue {type_} {found}, {writer.typed(value)}, {number}")
+        writer.line(f"ret {type_} {found}")
+
+
+def result_type(writer: FunctionWriter, types: Sequence[object]) -> str:
+    """Return the type of what a function returns."""
+    texts = [writer.type(type_) for type_ in types]  # type: ignore[arg-type]
+    if len(texts) > 1:
+        return "{" + ", ".join(texts) + "}"
+    return texts[0] if texts else "void"
+
+
+def call(writer: FunctionWriter, op: func.CallOp) -> None:
+    """Call a function of the module."""
+    arguments = ", ".join(writer.typed(value) for value in op.arguments)
+    type_ = result_type(writer, list(op.results.types))
+    text = f"call {type_} @{op.callee.string_value()}({arguments})"
+    if len(op.results) == 1:
+        writer.let(op.results[0], text)
+        return
+    if not op.results:
+        writer.line(text)
+        return
+    whole = writer.new(text)
+    for number, result in enumerate(op.results):
+        writer.let(result, f"extractvalue {type_} {whole}, {number}")
+
+
+def _id(register: str, argument: str) -> Handler:
+    def write(writer: FunctionWriter, op: ThreadIdOp | BlockIdOp) -> None:
+        dimension = op.dimension.data.value
+        text = f"%{argument}.{dimension}"
+        if writer.target.is_device:
+            interval = interval_of(op.attributes.get(RANGE))
+            bounds = f"range(i32 0, {interval.upper + 1}) " if interval is not None else ""
+            text = writer.call(f"llvm.nvvm.read.ptx.sreg.{register}.{dimension}", "i32", [], bounds)
+        if writer.module.index_width == 64:
+            text = writer.new(f"zext nneg i32 {text} to i64")
+        writer.bind(op.output, text)
+
+    return write
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {
+        "cf.br": branch,
+        "cf.cond_br": conditional_branch,
+        "cf.switch": switch,
+        CALL: call,
+        RETURN: return_,
+        "gpu.block_id": _id("ctaid", "block"),
+        "gpu.thread_id": _id("tid", "thread"),
+    }
+)

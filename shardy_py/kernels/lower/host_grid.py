@@ -1,0 +1,176 @@
+"""The grid of a kernel on the host: a loop over blocks around, for each phase, loops over the threads of a block."""
+
+from __future__ import annotations
+
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower.host_phases import ID_ARGUMENTS, HostPhases
+from shardy_py.kernels.lower.phases import DONE
+
+GRID = "run_grid"
+_ALIGNMENT = 64
+# LLVM makes vectors of loops, and would not find this one if it unrolled it first.
+_STAYS_LOOP = '!1 = !{!"llvm.loop.unroll.disable"}'
+_STAYS_SCALAR = '{} = !{{!"llvm.loop.vectorize.enable", i1 false}}'
+_FIRST_LOOP = 2
+# LLVM halves the vectors of some processors, which is slower for sums, and faster for the tiles of transposes.
+_WHOLE_VECTORS = '"prefer-vector-width"="512" '
+
+
+def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
+    """Return the function that runs some blocks of a kernel; it gives 1 if threads of a block part at a barrier.
+
+    Args:
+        phases: The phases of the kernel.
+        buffers: The number of its buffers.
+        launch: The grid.
+    """
+    width = _WHOLE_VECTORS if phases.exchanges else ""
+    lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {width}{{", "entry:"]
+    for item in phases.storage:
+        lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
+    lines += [f"  %{_name(number)}.known = alloca i32" for number, exits in enumerate(phases.exits) if len(exits) > 1]
+    lines += [f"  %{_name(number)}.rounds = alloca i32" for number in sorted(phases.counting)]
+    if phases.parting:
+        lines += [f"  %left = alloca [{phases.threads} x i8]", "  %parted = alloca i8"]
+    for number in range(buffers):
+        lines.append(f"  %place{number} = getelementptr ptr, ptr %buffers, i64 {number}")
+        lines.append(f"  %buffer{number} = load ptr, ptr %place{number}")
+    lines += ["  br label %blocks", "blocks:"]
+    lines += ["  %block = phi i64 [ %first, %entry ], [ %block.next, %blocks.next ]"]
+    lines += ["  %block.more = icmp slt i64 %block, %last", "  br i1 %block.more, label %block.begin, label %done"]
+    x, y, _ = launch.blocks
+    lines += ["block.begin:", f"  %block.row = udiv i64 %block, {x}"]
+    for axis, text in (("x", f"urem i64 %block, {x}"), ("y", f"urem i64 %block.row, {y}")):
+        lines.append(f"  %block.wide.{axis} = {text}")
+    lines.append(f"  %block.wide.z = udiv i64 %block.row, {y}")
+    lines += [f"  %block.{axis} = trunc nuw i64 %block.wide.{axis} to i32" for axis in "xyz"]
+    if phases.parting:
+        lines.append(f"  store [{phases.threads} x i8] zeroinitializer, ptr %left")
+        lines.append("  store i8 0, ptr %parted")
+    lines += [f"  store i32 0, ptr %{_name(number)}.rounds" for number in sorted(phases.counting)]
+    lines.append(f"  br label %{_name(0)}")
+    for number in range(len(phases.names)):
+        lines += _phase(phases, number, buffers, launch)
+    lines += ["blocks.next:", "  %block.next = add nsw i64 %block, 1", "  br label %blocks"]
+    lines += ["apart:", "  ret i32 1", "done:", "  ret i32 0", "}", _STAYS_LOOP]
+    loops = [_FIRST_LOOP + number for number in sorted(phases.straight)]
+    scalar = f"!{_FIRST_LOOP + len(phases.names)}"
+    lines += [_STAYS_SCALAR.format(scalar)]
+    lines += [
+        f"!{loop} = distinct !{{!{loop}, {scalar if loop - _FIRST_LOOP in phases.scalar else '!1'}}}" for loop in loops
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _name(number: int) -> str:
+    return "blocks.next" if number == DONE else f"phase{number}"
+
+
+def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
+    """Return the loops over the threads of a block, along x innermost and in strips, and what follows them."""
+    own, exits = _name(number), phases.exits[number]
+    lines = [f"{own}:"]
+    if number in phases.guarded & phases.barriers:
+        lines += [
+            f"  %{own}.parted = load i8, ptr %parted",
+            f"  %{own}.is.parted = icmp ne i8 %{own}.parted, 0",
+            f"  br i1 %{own}.is.parted, label %apart, label %{own}.begin",
+            f"{own}.begin:",
+        ]
+    start = f"{own}.begin" if number in phases.guarded & phases.barriers else own
+    if number in phases.parting:
+        lines.append(f"  store i32 {DONE}, ptr %{own}.known")
+    if number in phases.counting:
+        lines += [
+            f"  %{own}.round = load i32, ptr %{own}.rounds",
+            f"  %{own}.round.next = add nuw nsw i32 %{own}.round, 1",
+            f"  store i32 %{own}.round.next, ptr %{own}.rounds",
+        ]
+    lines.append(f"  br label %{own}.z.head")
+    strips, lanes = phases.live[number]
+    loops = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
+    heads = [start, *(f"{own}.{axis}.head" for axis in loops)]
+    ends = [f"{own}.end", *(f"{own}.{axis}.next" for axis in loops)]
+    for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):
+        lines += [f"{own}.{axis}.head:"]
+        lines += [f"  %{own}.{axis} = phi i32 [ 0, %{before} ], [ %{own}.{axis}.more, %{own}.{axis}.next ]"]
+        lines += [f"  br label %{inner}"] if inner else _call(phases, number, buffers, launch)
+    for (axis, size), after in zip(loops.items(), ends, strict=False):
+        lines += [
+            f"{own}.{axis}.next:",
+            f"  %{own}.{axis}.more = add nuw nsw i32 %{own}.{axis}, 1",
+            f"  %{own}.{axis}.again = icmp ult i32 %{own}.{axis}.more, {size}",
+            f"  br i1 %{own}.{axis}.again, label %{own}.{axis}.head, label %{after}"
+            + (f", !llvm.loop !{_FIRST_LOOP + number}" if axis == "lane" and number in phases.straight else ""),
+        ]
+    lines.append(f"{own}.end:")
+    if len(exits) == 1:
+        return [*lines, f"  br label %{_name(exits[0])}"]
+    cases = " ".join(f"i32 {value}, label %{_name(value)}" for value in exits[1:])
+    lines.append(f"  %{own}.taken = load i32, ptr %{own}.known")
+    return [*lines, f"  switch i32 %{own}.taken, label %{_name(exits[0])} [{cases}]"]
+
+
+def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
+    """Return the call of a phase for one thread, and the check that threads leave it alike."""
+    own = _name(number)
+    x, y, _ = launch.threads
+    ids = {item: f"%{own}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
+    arguments = [f"ptr %buffer{place}" for place in range(buffers)] + [f"i32 {ids[item]}" for item in ID_ARGUMENTS]
+    known = ("thread", "strip", "lane", *(["round"] if number in phases.counting else []))
+    arguments += [f"i32 %{own}.{item}" for item in known]
+    arguments += [f"ptr {item.name}" for item in phases.storage]
+    lines = [
+        f"  %{own}.strip.begin = mul nuw nsw i32 %{own}.strip, {phases.widths[number]}",
+        f"  %{own}.x = add nuw nsw i32 %{own}.strip.begin, %{own}.lane",
+        f"  %{own}.row = mul nuw nsw i32 %{own}.z, {y}",
+        f"  %{own}.line = add nuw nsw i32 %{own}.row, %{own}.y",
+        f"  %{own}.before = mul nuw nsw i32 %{own}.line, {x}",
+        f"  %{own}.thread = add nuw nsw i32 %{own}.before, %{own}.x",
+    ]
+    if number in phases.guarded or number in phases.parting:
+        lines.append(f"  %{own}.left = getelementptr i8, ptr %left, i32 %{own}.thread")
+    if number in phases.guarded:
+        lines += [
+            f"  %{own}.has.left = load i8, ptr %{own}.left",
+            f"  %{own}.is.here = icmp eq i8 %{own}.has.left, 0",
+            f"  br i1 %{own}.is.here, label %{own}.run, label %{own}.lane.next",
+            f"{own}.run:",
+        ]
+    lines.append(f"  %{own}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
+    if number in phases.alike and len(phases.exits[number]) > 1:
+        lines.append(f"  store i32 %{own}.exit, ptr %{own}.known")
+    if number in phases.alike or len(phases.exits[number]) == 1:
+        return [*lines, f"  br label %{own}.lane.next"]
+    return [*lines, *(_part(own) if number in phases.parting else _agree(own))]
+
+
+def _agree(own: str) -> list[str]:
+    """Return the check that a thread leaves a phase as the first one does."""
+    return [
+        f"  %{own}.is.first = icmp eq i32 %{own}.thread, 0",
+        f"  %{own}.before.exit = load i32, ptr %{own}.known",
+        f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
+        f"  store i32 %{own}.first, ptr %{own}.known",
+        f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
+        f"  br i1 %{own}.same, label %{own}.lane.next, label %apart",
+    ]
+
+
+def _part(own: str) -> list[str]:
+    """Return what records that a thread is done, and the check that all others go on alike."""
+    return [
+        f"  %{own}.is.done = icmp eq i32 %{own}.exit, {DONE}",
+        f"  br i1 %{own}.is.done, label %{own}.leave, label %{own}.stay",
+        f"{own}.leave:",
+        f"  store i8 1, ptr %{own}.left",
+        "  store i8 1, ptr %parted",
+        f"  br label %{own}.lane.next",
+        f"{own}.stay:",
+        f"  %{own}.before.exit = load i32, ptr %{own}.known",
+        f"  %{own}.is.first = icmp eq i32 %{own}.before.exit, {DONE}",
+        f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
+        f"  store i32 %{own}.first, ptr %{own}.known",
+        f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
+        f"  br i1 %{own}.same, label %{own}.lane.next, label %apart",
+    ]

@@ -1,0 +1,180 @@
+"""Threads whose part of a phase anyone uses, so that the host leaves the others out.
+
+After an exchange between lanes a sum is complete in the first lane only: one step before the end two lanes count, two
+steps before it four. On devices the others compute along for nothing; on the host each of them takes its time.
+
+A set of threads is an integer with a bit for each thread of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import eq, le, lt
+from types import MappingProxyType
+
+from xdsl.dialects import arith, cf, func, llvm
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from shardy_py.kernels.dialect.gpu import ShuffleOp, ThreadIdOp
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower.control import successors
+from shardy_py.kernels.lower.phases import WAITS, Phase, Phases
+from shardy_py.kernels.lower.regroup import is_pure
+from shardy_py.kernels.passes.base import constant_value
+
+_LANES = 32
+_COMPARISONS: Mapping[int, Callable[[int, int], bool]] = MappingProxyType({0: eq, 2: lt, 3: le, 6: lt, 7: le})
+"""Comparisons of integers that are not negative, by the number of the predicate."""
+
+
+def live_threads(function: func.FuncOp, phases: Phases, launch: Launch) -> tuple[int, ...]:
+    """Return, for each phase, the threads that have to run it.
+
+    Args:
+        function: The entry function, its blocks split where threads wait.
+        phases: Its phases.
+        launch: The grid.
+    """
+    x, y, z = launch.threads
+    if y * z > 1:
+        return ((1 << x) - 1,) * len(phases.phases)
+    found = _LiveThreads(function, x)
+    found.follow()
+    return tuple(found.of_phase(phase, frozenset(phases.slots)) for phase in phases.phases)
+
+
+def strips_of(threads: int, width: int) -> tuple[int, int]:
+    """Return how many strips of a width threads are in, from the first one on, and how many places in a strip.
+
+    Args:
+        threads: The threads.
+        width: The threads of a strip.
+    """
+    strips, places = 1, 1
+    for number in range(threads.bit_length()):
+        if threads >> number & 1:
+            strips, places = number // width + 1, max(places, number % width + 1)
+    return strips, places
+
+
+class _LiveThreads:
+    """The threads in which each value is used."""
+
+    def __init__(self, function: func.FuncOp, threads: int) -> None:
+        self._function = function
+        self._threads = threads
+        self._all = (1 << threads) - 1
+        lanes = [(1 << lane) for lane in range(_LANES)]
+        self._first_lanes = {
+            distance: sum(sum(lanes[: _LANES - distance]) << first for first in range(0, threads, _LANES)) & self._all
+            for distance in range(_LANES)
+        }
+        self._used: dict[SSAValue, int] = {}
+        self._reached = self._reaching()
+
+    def _reaching(self) -> dict[Block, int]:
+        """Return the threads that can reach each block: those for which the conditions before it can hold."""
+        before: dict[Block, list[tuple[Block, int]]] = {block: [] for block in self._function.body.blocks}
+        for block in self._function.body.blocks:
+            last = block.last_op
+            assert last is not None
+            for target, _ in () if isinstance(last, WAITS) else successors(last):
+                then = isinstance(last, cf.ConditionalBranchOp) and last.then_block is target is not last.else_block
+                before[target].append((block, self._holding(last.cond) if then else self._all))
+        found: dict[Block, int] = {}
+        for block in self._function.body.blocks:
+            reached, item, seen = self._all, block, {block}
+            while len(before[item]) == 1:
+                ((item, threads),) = before[item]
+                reached &= threads
+                if item in seen:
+                    break
+                seen.add(item)
+            found[block] = reached
+        return found
+
+    def _holding(self, condition: SSAValue) -> int:
+        """Return the threads for which a condition can hold; all where it is no comparison of a thread's number."""
+        made = condition.owner
+        if isinstance(made, arith.AndIOp):
+            return self._holding(made.lhs) & self._holding(made.rhs)
+        if not isinstance(made, arith.CmpiOp):
+            return self._all
+        compare, number = _COMPARISONS.get(made.predicate.value.data), constant_value(made.rhs)
+        if compare is None or number is None or number < 0:
+            return self._all
+        rest = made.lhs.owner
+        thread = rest.lhs.owner if isinstance(rest, arith.RemUIOp) else rest
+        divisor = constant_value(rest.rhs) if isinstance(rest, arith.RemUIOp) else self._threads
+        if not isinstance(thread, ThreadIdOp) or thread.dimension.data.value != "x" or not divisor:
+            return self._all
+        return sum(1 << item for item in range(self._threads) if compare(item % divisor, number))
+
+    def follow(self) -> None:
+        """Find the threads in which each value is used, from the last use to the first, until nothing changes."""
+        is_changed = True
+        while is_changed:
+            is_changed = False
+            for block in reversed(list(self._function.body.blocks)):
+                for op in reversed(list(block.ops)):
+                    is_changed |= self._follow_op(op, self._reached[block])
+
+    def _follow_op(self, op: Operation, reached: int) -> bool:
+        made = 0
+        for result in op.results:
+            made |= self._used.get(result, 0)
+        if isinstance(op, ShuffleOp):
+            return self._use(op.value, made | self._given(op, made))
+        used = made if self._is_computed(op) else reached
+        changes = [self._use(value, used) for value in op.operands]
+        return any(changes)
+
+    def _given(self, op: ShuffleOp, taking: int) -> int:
+        """Return the threads whose values others take."""
+        distance = constant_value(op.offset)
+        if distance is None or distance not in self._first_lanes:
+            return self._all
+        return (taking & self._first_lanes[distance]) << distance & self._all
+
+    def _use(self, value: SSAValue, threads: int) -> bool:
+        before = self._used.get(value, 0)
+        self._used[value] = before | threads
+        return self._used[value] != before
+
+    def _is_computed(self, op: Operation) -> bool:
+        """Return whether an op does nothing but to compute its results, so that it may do so from anything."""
+        if isinstance(op, func.CallOp):
+            called = SymbolTable.lookup_symbol(op, op.callee)
+            if not isinstance(called, func.FuncOp) or len(called.body.blocks) != 1:
+                return False
+            return all(isinstance(item, func.ReturnOp) or self._is_computed(item) for item in called.body.walk())
+        return is_pure(op)
+
+    def of_phase(self, phase: Phase, kept: frozenset[SSAValue]) -> int:
+        """Return the threads that have to run a phase.
+
+        Args:
+            phase: The phase.
+            kept: Values that are kept for later phases.
+        """
+        if len(phase.exits) > 1:
+            return self._all
+        found = 0
+        made: list[SSAValue] = list(phase.after.results) if phase.after is not None else []
+        for block in phase.blocks:
+            made += block.args
+            for op in block.ops:
+                made += op.results
+                found |= self._needing(op, block)
+        for value in made:
+            found |= self._used.get(value, 0) if value in kept else 0
+        return found
+
+    def _needing(self, op: Operation, block: Block) -> int:
+        """Return the threads that have to run an op for more than its results."""
+        if isinstance(op, ShuffleOp):
+            return self._used.get(op.value, 0)
+        if isinstance(op, llvm.LoadOp) or op is block.last_op or self._is_computed(op):
+            return 0
+        return self._reached[block]

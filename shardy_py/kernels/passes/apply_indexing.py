@@ -1,0 +1,99 @@
+"""Folding of ``apply_indexing``: constants, chains, operands that are not used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, builtin
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from shardy_py.indexing import Bound, Constant, Expression, IndexingMap, Variable, VariableKind, simplify
+from shardy_py.indexing.expressions import rewritten, variables_of
+from shardy_py.kernels.dialect.ops import ApplyIndexingOp
+from shardy_py.kernels.dialect.syntax import INDEX
+from shardy_py.kernels.passes.base import constant_value, insert_before, replace
+
+
+class AffineValue:
+    """An index as an expression over other values of the kernel.
+
+    Args:
+        operands: The values; each is a dimension of the expression.
+        bounds: Their bounds and names.
+    """
+
+    def __init__(self) -> None:
+        self.operands: list[SSAValue] = []
+        self.bounds: list[Bound] = []
+
+    def variable(self, value: SSAValue, bound: Bound) -> Variable:
+        """Return the dimension that stands for a value; equal values share one, within both bounds."""
+        for number, operand in enumerate(self.operands):
+            if operand is value:
+                met = bound.interval.meet(self.bounds[number].interval)
+                self.bounds[number] = Bound(met, self.bounds[number].name or bound.name)
+                return Variable(VariableKind.DIM, number)
+        self.operands.append(value)
+        self.bounds.append(bound)
+        return Variable(VariableKind.DIM, len(self.operands) - 1)
+
+    def of(self, value: SSAValue, bound: Bound) -> Expression:
+        """Return an operand of an op as an expression: chains of maps are followed, constants put in."""
+        constant = constant_value(value)
+        if constant is not None:
+            return Constant(constant)
+        if isinstance(value, OpResult) and isinstance(value.op, ApplyIndexingOp):
+            return self.result(value.op, value.index)
+        return self.variable(value, bound)
+
+    def result(self, op: ApplyIndexingOp, number: int) -> Expression:
+        """Return a result of an op as an expression."""
+        map_ = op.map
+        values = {
+            name: self.of(operand, bound)
+            for (name, bound), operand in zip(map_.variables.items(), op.arguments, strict=True)
+        }
+        return rewritten(map_.results[number], values)
+
+
+def single_map(expression: Expression, affine: AffineValue) -> tuple[IndexingMap, list[SSAValue]]:
+    """Return an expression as a simplified map of the values that it really uses, with names that are unique."""
+    names: set[str] = set()
+    bounds = []
+    for bound in affine.bounds:
+        bounds.append(Bound(bound.interval, "" if bound.name in names else bound.name))
+        names.add(bound.name)
+    map_ = simplify(IndexingMap((expression,), tuple(bounds)))
+    if map_.is_known_empty:
+        return IndexingMap((Constant(0),)), []
+    used = sorted(variables_of(map_.results[0]), key=lambda item: item.number)
+    numbers: dict[Variable, Expression] = {item: Variable(VariableKind.DIM, place) for place, item in enumerate(used)}
+    short = IndexingMap((rewritten(map_.results[0], numbers),), tuple(map_.dims[item.number] for item in used))
+    return simplify(short), [affine.operands[item.number] for item in used]
+
+
+def fold_apply(op: ApplyIndexingOp) -> None:
+    """Put the simplest ops in the place of one: values, constants, or one map of the values that are really used."""
+    values = [_folded(op, number) for number in range(len(op.map.results))]
+    if len(values) == 1 and isinstance(values[0].owner, ApplyIndexingOp) and values[0].owner is op:
+        return
+    replace(op, values)
+
+
+def _folded(op: ApplyIndexingOp, number: int) -> SSAValue:
+    affine = AffineValue()
+    expression = affine.result(op, number)
+    map_, operands = single_map(expression, affine)
+    return place_map(op, map_, operands)
+
+
+def place_map(before: Operation, map_: IndexingMap, operands: Sequence[SSAValue]) -> SSAValue:
+    """Return the result of a map with one result, by the ops that it needs."""
+    (result,) = map_.results
+    if isinstance(result, Constant):
+        return insert_before(before, arith.ConstantOp(builtin.IntegerAttr(result.value, INDEX)))
+    if isinstance(result, Variable):
+        return operands[result.number]
+    if isinstance(before, ApplyIndexingOp) and before.map == map_ and list(before.arguments) == list(operands):
+        return before.results[0]
+    return insert_before(before, ApplyIndexingOp(map_, operands))

@@ -1,0 +1,144 @@
+"""Protocol of passes over kernels, and rewrites that several passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from xdsl.dialects import arith, builtin, func, scf
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from shardy_py.kernels.device import H100, DeviceSpec
+from shardy_py.kernels.dialect.ops import YieldOp
+from shardy_py.kernels.dialect.syntax import INDEX
+from shardy_py.values import frozen
+
+
+@frozen
+class KernelContext:
+    """Inputs of passes besides the module.
+
+    Args:
+        device: The device that the kernel is for.
+    """
+
+    device: DeviceSpec = H100
+
+
+class KernelPass(Protocol):
+    """A step over a kernel's module; a frozen value whose fields are its options."""
+
+    @property
+    def name(self) -> str:
+        """The name, as ``--stage`` takes it."""
+        ...
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        ...
+
+
+def functions(module: builtin.ModuleOp) -> list[func.FuncOp]:
+    """Return the functions of a module."""
+    return [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+
+
+def replace(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Put values in the place of an op's results, and erase it."""
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def add_before(op: Operation, new: Operation) -> None:
+    """Add an op before another one."""
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(new, op)
+
+
+def insert_before(op: Operation, new: Operation) -> SSAValue:
+    """Add an op before another one and return its first result."""
+    add_before(op, new)
+    return new.results[0]
+
+
+def index_before(op: Operation, value: int) -> SSAValue:
+    """Add a constant index before an op."""
+    return insert_before(op, arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+
+
+def constant_value(value: SSAValue) -> int | None:
+    """Return the integer that a value is, or None where it is no constant."""
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, builtin.IntegerAttr):
+        return op.value.value.data
+    return None
+
+
+def inline_block(block: Block, before: Operation, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Move the ops of a block before an op and return what its terminator gives.
+
+    Args:
+        block: The block; its terminator is erased.
+        before: The op.
+        arguments: What stands for the block's arguments.
+    """
+    for argument, value in zip(block.args, arguments, strict=True):
+        argument.replace_all_uses_with(value)
+    target = before.parent
+    assert target is not None
+    terminator = block.last_op
+    assert isinstance(terminator, YieldOp | scf.YieldOp | func.ReturnOp)
+    returned = list(terminator.operands)
+    terminator.detach()
+    terminator.erase()
+    for op in list(block.ops):
+        op.detach()
+        target.insert_op_before(op, before)
+    return returned
+
+
+def erase_dead_ops(region: Region) -> None:
+    """Erase ops without side effects that nothing uses, last ones first."""
+    for block in region.blocks:
+        for op in reversed(list(block.ops)):
+            if op.results and not any(result.uses.get_length() for result in op.results) and is_side_effect_free(op):
+                op.detach()
+                op.erase()
+                continue
+            for inner in op.regions:
+                erase_dead_ops(inner)
+
+
+def walk_ops(region: Region) -> Iterator[Operation]:
+    """Yield the ops of a region, each before those in its own regions; changes behind the current op are seen."""
+    for block in region.blocks:
+        op = block.first_op
+        while op is not None:
+            following = op.next_op
+            yield op
+            if op.parent is block:
+                for inner in op.regions:
+                    yield from walk_ops(inner)
+                following = op.next_op
+            op = following
+
+
+_Kind = TypeVar("_Kind", bound=Operation)
+
+
+def inner_first(module: builtin.ModuleOp, kind: type[_Kind]) -> list[_Kind]:
+    """Return the ops of a kind, each before those around it."""
+    return [op for op in walk_ops(module.body) if isinstance(op, kind)][::-1]
+
+
+def retype_values(op: Operation, convert: Callable[[Attribute], Attribute]) -> None:
+    """Change the types of the results of an op and of the arguments of its blocks."""
+    arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
+    for value in (*arguments, *op.results):
+        type_ = convert(value.type)
+        if type_ != value.type:
+            value._type = type_

@@ -1,0 +1,226 @@
+"""Pieces of a program that can become kernels, found greedily from its outputs: a simple stand-in for XLA's fusion.
+
+The rule: ops are looked at from the last to the first. An op joins the piece of its users if these all are in one
+piece, so that nothing is computed twice; otherwise it is the root of a piece of its own. A value that the function
+returns, or that an op outside of all pieces uses, is a root. An op that combines elements joins a piece only where the
+piece reads each of its results once, and a piece has one such op. Constants, and what is made of one constant alone,
+are in every piece that uses them. Ops that no kernel can have inside, contractions among them, are in no piece; nor
+are scatters that are not simplified, or whose operand a kernel may compute. What reads the operand of a scatter, which
+is updated in its own memory, does not join its piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.interfaces.ops import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
+from shardy_py.kernels.fusion.fusion import Fusion, Layouts
+from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
+from shardy_py.kernels.fusion.scatters import form_problem
+from shardy_py.plugins import Registry
+from shardy_py.support.identity import identity
+from shardy_py.values import define
+
+PieceCallback = Callable[[int, int, str], None]
+"""Receiver of the number of pieces that are made, of how many there are, and of the name of the next one."""
+
+
+def no_callback(done: int, total: int, name: str) -> None:
+    """Report nothing."""
+
+
+def kernel_problem(op: Op, registry: Registry) -> Diagnostic | None:
+    """Return why an op is in no piece; None for one that computes its elements one by one, or is a simple scatter."""
+    if not op.results:
+        return Diagnostic("no-results", "it has no results that a kernel could write", op.location, op.name)
+    problem = next(iter(problems_of_values(op.operands, [op])), None)
+    if problem is not None:
+        return problem
+    if registry.has_trait(op, Contraction):
+        hint = "shardy_py.kernels.piece_of makes a kernel of it all the same"
+        return Diagnostic("contraction", "contractions are left to libraries", op.location, op.name, hint)
+    if is_scatter(op, registry):
+        reason = form_problem(op)
+        if not reason and _is_computed(op.operands[0], registry):
+            reason = "a kernel updates memory that it is given, its operand is computed"
+        return Diagnostic("scatter-form", reason, op.location, op.name) if reason else None
+    return next(iter(problems_of_ops([op], registry)), None)
+
+
+def can_be_in_kernel(op: Op, registry: Registry) -> bool:
+    """Return whether an op computes its elements one by one, or is a scatter that a kernel may end with."""
+    return kernel_problem(op, registry) is None
+
+
+def is_scatter(op: Op, registry: Registry) -> bool:
+    """Return whether an op combines updates by its region into places that are known at run time."""
+    return bool(op.regions) and registry.has_trait(op, Scatter)
+
+
+def _is_computed(value: Value, registry: Registry) -> bool:
+    """Return whether a kernel may compute a value, so that it is not in memory before."""
+    return value.defining_op is not None and can_be_in_kernel(value.defining_op, registry)
+
+
+@define(eq=False)
+class _Piece:
+    """A piece while it grows.
+
+    Attributes:
+        root: The op that it ends with.
+        ops: The ids of its ops.
+        at_root: The ids of those of which each element is read once, for the element of the root at its place.
+        has_reduction: Whether one of them combines elements.
+    """
+
+    root: Op
+    ops: set[int] = field(factory=set)
+    at_root: set[int] = field(factory=set)
+    has_reduction: bool = False
+
+
+def pieces_of(
+    block: Block, registry: Registry, layouts: Layouts, *, on_piece: PieceCallback = no_callback
+) -> list[Fusion]:
+    """Return the pieces of a block, in the order of their roots.
+
+    Args:
+        block: The block.
+        registry: What is known about the ops.
+        layouts: The layouts of values that are not row-major.
+        on_piece: Called before each piece is made.
+    """
+    walk = _Walk(block, registry)
+    pieces = sorted(walk.pieces(), key=lambda piece: walk.numbers[piece.root.id])
+    found = []
+    for number, piece in enumerate(pieces):
+        name = f"{_short(piece.root)}_{number}"
+        on_piece(number, len(pieces), name)
+        found.append(walk.fusion(piece, name, layouts))
+    return found
+
+
+def piece_of(roots: Sequence[Op], registry: Registry, *, name: str = "", layouts: Layouts | None = None) -> Fusion:
+    """Return the piece of a program that ends with some ops: these, and what they are computed from.
+
+    Args:
+        roots: The ops, all in one block.
+        registry: What is known about the ops.
+        name: The name of the kernel; by default that of the first op.
+        layouts: The layouts of values that are not row-major.
+
+    Raises:
+        UnsupportedError: one of the ops can be in no kernel.
+    """
+    members: dict[int, Op] = {}
+    pending = list(roots)
+    while pending:
+        op = pending.pop()
+        if op.id in members:
+            continue
+        members[op.id] = op
+        producers = [value.defining_op for value in op.operands]
+        pending += [item for item in producers if item is not None and _continues(item, registry)]
+    results = [value for op in roots for value in op.results]
+    return _fusion(members, results, name or _short(roots[0]), registry, layouts or {})
+
+
+def _continues(op: Op, registry: Registry) -> bool:
+    return can_be_in_kernel(op, registry) and not is_scatter(op, registry)
+
+
+def _short(op: Op) -> str:
+    return op.name.rpartition(".")[2]
+
+
+class _Walk:
+    """The walk from the last op of a block to the first."""
+
+    def __init__(self, block: Block, registry: Registry) -> None:
+        self._registry = registry
+        self._ops = {op.id: op for op in block.ops if can_be_in_kernel(op, registry)}
+        self.numbers = {op.id: number for number, op in enumerate(block.ops)}
+        self._copied: set[int] = set()
+        for op in self._ops.values():
+            if self._is_copied(op):
+                self._copied.add(op.id)
+
+    def _is_copied(self, op: Op) -> bool:
+        """Return whether an op makes its elements of nothing or of one constant."""
+        producers = [value.defining_op for value in op.operands]
+        if len(producers) > 1 or self._combines(op):
+            return False
+        return all(item is not None and item.id in self._copied for item in producers)
+
+    def pieces(self) -> Iterable[_Piece]:
+        """Return the pieces."""
+        owners: dict[int, _Piece] = {}
+        unused: set[int] = set()
+        for op in reversed(self._ops.values()):
+            users = {user.id: user for value in op.results for user in value.users if user.id not in unused}
+            if not users:
+                unused.add(op.id)
+            if not users or (op.id in self._copied and all(user in self._ops for user in users)):
+                continue
+            piece = self._joined(op, users, owners)
+            if piece is None:
+                piece = _Piece(op)
+                piece.at_root.add(op.id)
+            piece.ops.add(op.id)
+            piece.has_reduction |= self._combines(op)
+            owners[op.id] = piece
+        return {identity(piece): piece for piece in owners.values()}.values()
+
+    def _combines(self, op: Op) -> bool:
+        if self._registry.has_trait(op, Reduction):
+            return True
+        indexing = self._registry.get_indexing(op) if op.operands else None
+        return indexing is not None and any(map_.ranges for map_ in indexing.output_to_input)
+
+    def _joined(self, op: Op, users: Mapping[int, Op], owners: Mapping[int, _Piece]) -> _Piece | None:
+        """Return the piece that an op joins, or None where it is a root."""
+        found = {identity(owners[user]): owners[user] for user in users if user in owners}
+        if len(found) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
+            return None
+        (piece,) = found.values()
+        if is_scatter(piece.root, self._registry) and piece.root.operands[0].id in (value.id for value in op.operands):
+            return None
+        is_at_root = all(user in piece.at_root and self._keeps_places(users[user]) for user in users)
+        if self._combines(op) and (piece.has_reduction or not is_at_root):
+            return None
+        if is_at_root:
+            piece.at_root.add(op.id)
+        return piece
+
+    def _keeps_places(self, op: Op) -> bool:
+        """Return whether an op reads each element of its operands once."""
+        return any(self._registry.has_trait(op, trait) for trait in (Elementwise, Reshape, Bitcast))
+
+    def fusion(self, piece: _Piece, name: str, layouts: Layouts) -> Fusion:
+        """Return a piece as a fusion, with the constants that it uses."""
+        members = {number: self._ops[number] for number in piece.ops}
+        pending = list(members.values())
+        while pending:
+            for value in pending.pop().operands:
+                producer = value.defining_op
+                if producer is not None and producer.id in self._copied and producer.id not in members:
+                    members[producer.id] = producer
+                    pending.append(producer)
+        results = [value for value in piece.root.results if value.users]
+        return _fusion(members, results, name, self._registry, layouts)
+
+
+def _fusion(
+    members: Mapping[int, Op], results: Sequence[Value], name: str, registry: Registry, layouts: Layouts
+) -> Fusion:
+    """Return the fusion of ops; its parameters are what they read of others, in the order of the program."""
+    read = {value.id: value for op in members.values() for value in op.operands}
+    outside = [value for value in read.values() if value.defining_op is None or value.defining_op.id not in members]
+    parameters = tuple(sorted(outside, key=lambda value: value.id))
+    fusion = Fusion(name, parameters, tuple(results), registry, layouts)
+    fusion.check()
+    return fusion

@@ -1,0 +1,130 @@
+"""State shared by the threads of a block: shared memory, barriers, values of other lanes of a warp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+
+from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
+from shardy_py.kernels.dialect.memory_ops import AllocateSharedOp, ShuffleReduceOp, SyncThreadsOp
+from shardy_py.kernels.run.atomics import run_atomics
+from shardy_py.kernels.run.frame import Frame, Handler
+from shardy_py.kernels.run.memory import Buffer, Memory, Value
+from shardy_py.kernels.run.threads import WARP, block_size
+from shardy_py.kernels.run.values import Array, rank_of
+
+
+def shared_buffer(frame: Frame, op: Operation, element: Attribute, shape: tuple[int, ...]) -> Buffer:
+    """Return memory of each block; its elements are undefined until they are written.
+
+    Args:
+        frame: The activation.
+        op: The op that allocates it: whoever asks for it again gets the same memory.
+        element: The type of an element.
+        shape: The shape of a block's own.
+    """
+    known = frame.chunk.shared
+    if op not in known:
+        count = int(np.prod(shape, dtype=np.int64)) * frame.chunk.blocks
+        threads = block_size(frame.threads.launch)
+        memory = Memory.undefined(element, count, "shared memory", threads, is_shared=True)
+        known[op] = Buffer(memory, element, shape)
+    return known[op]
+
+
+def allocate_shared(frame: Frame, op: AllocateSharedOp) -> list[Value]:
+    """Return memory of each block."""
+    type_ = op.output.type
+    return [shared_buffer(frame, op, type_.element_type, tuple(type_.get_shape()))]
+
+
+def _at_barrier(frame: Frame, op: Operation) -> None:
+    """Let all threads of each block that gets here meet.
+
+    Raises:
+        VerificationError: a block has threads that get here and threads that do not.
+    """
+    present: Any = np.ones(frame.threads.count, bool) if frame.mask is None else frame.mask
+    rows = frame.threads.rows
+    counts = np.bincount(rows[present], minlength=frame.chunk.blocks)
+    partial = (counts != 0) & (counts != block_size(frame.threads.launch))
+    if partial.any():
+        absent = ~present & partial[rows]
+        message = "does not get to a barrier that other threads of its block wait at"
+        raise frame.error(int(np.argmax(absent)), op, "non-uniform-barrier", message)
+    frame.threads.phases[counts != 0] += 1
+    run_atomics(frame.chunk, shared=True)
+
+
+def sync_threads(frame: Frame, op: SyncThreadsOp) -> list[Value]:
+    """Wait for the threads of the block; the tensors are those that all have written."""
+    _at_barrier(frame, op)
+    return frame.gets(op.tensors)
+
+
+def barrier(frame: Frame, op: BarrierOp) -> list[Value]:
+    """Wait for the threads of the block."""
+    _at_barrier(frame, op)
+    return []
+
+
+def _lanes_down(frame: Frame, op: Operation, distance: Any, width: Any) -> tuple[Any, Any]:
+    """Return the position of the thread some lanes further down, and whether there is one; else the own position.
+
+    Raises:
+        VerificationError: a warp has threads that get here and threads that do not.
+    """
+    count, own = frame.threads.count, frame.threads.in_block
+    if frame.mask is not None:
+        warps = frame.threads.rows * -(-block_size(frame.threads.launch) // WARP) + own // WARP
+        here, everyone = np.bincount(warps, frame.mask), np.bincount(warps)
+        absent = ~frame.mask & ((here != 0) & (here != everyone))[warps]
+        if absent.any():
+            message = "does not get to an exchange that other threads of its warp take part in"
+            raise frame.error(int(np.argmax(absent)), op, "non-uniform-shuffle", message)
+    lane = own % WARP
+    exists = (lane % width + distance < width) & (own + distance < block_size(frame.threads.launch))
+    positions = np.arange(count, dtype=np.int64)
+    return np.where(exists, positions + distance, positions), exists
+
+
+def _from_lanes(value: Array, positions: Any, rank: int) -> Array:
+    return value if np.ndim(value) == rank else value[positions]
+
+
+def shuffle(frame: Frame, op: ShuffleOp) -> list[Value]:
+    """Return the value of a lane further down; the own one where there is none."""
+    check_takes_from_below(op)
+    value, distance, width = frame.gets(op.operands)
+    positions, exists = _lanes_down(frame, op, distance, width)
+    return [_from_lanes(value, positions, rank_of(op.value.type)), exists]
+
+
+def shuffle_reduce(frame: Frame, op: ShuffleReduceOp) -> list[Value]:
+    """Combine with the values of lanes further down: at the largest distance, then at half of it, down to 1."""
+    values = frame.gets(op.arguments)
+    distance = op.max_distance.value.data
+    while distance:
+        positions, _ = _lanes_down(frame, op, distance, WARP)
+        others = [
+            _from_lanes(value, positions, rank_of(typed.type))
+            for value, typed in zip(values, op.arguments, strict=True)
+        ]
+        values = frame.call(op.combiner.string_value(), [*values, *others], op)
+        distance //= 2
+    return values
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {
+        "gpu.barrier": barrier,
+        "gpu.shuffle": shuffle,
+        "xla_gpu.allocate_shared": allocate_shared,
+        "xla_gpu.shuffle_reduce": shuffle_reduce,
+        "xla_gpu.sync_threads": sync_threads,
+    }
+)

@@ -1,0 +1,151 @@
+"""Structured control flow and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func, scf
+from xdsl.ir import Region, SSAValue
+
+from shardy_py.indexing import VariableKind
+from shardy_py.ir.graph.op_names import CALL
+from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp
+from shardy_py.kernels.run.frame import Frame, Handler
+from shardy_py.kernels.run.memory import Value
+from shardy_py.kernels.run.values import array_dtype
+
+Branch = tuple[Any, Region]
+
+
+def _branched(frame: Frame, branches: Sequence[Branch], results: Sequence[SSAValue]) -> list[Value]:
+    """Run each region with the threads that take it; return what each thread's gives."""
+    found: list[Value] | None = None
+    for condition, region in branches:
+        mask = frame.active(condition)
+        if not frame.is_any(mask) or not region.blocks:
+            continue
+        with frame.under(mask):
+            own = frame.run(region)
+        if found is None:
+            found = own
+            continue
+        triples = zip(own, found, results, strict=True)
+        found = [frame.merged(condition, new, old, result) for new, old, result in triples]
+    return found or []
+
+
+def if_(frame: Frame, op: scf.IfOp) -> list[Value]:
+    """Run the region of each branch with its threads."""
+    condition = frame.get(op.cond)
+    branches = [(condition, op.true_region), (np.logical_not(condition), op.false_region)]
+    return _branched(frame, branches, op.results)
+
+
+def index_switch(frame: Frame, op: scf.IndexSwitchOp) -> list[Value]:
+    """Run the region of each case with its threads, then the default one with the others."""
+    chosen, rest = frame.get(op.arg), np.True_
+    branches: list[Branch] = []
+    for case, region in zip(op.cases.get_values(), op.case_regions, strict=True):
+        branches.append((chosen == case, region))
+        rest = rest & (chosen != case)
+    return _branched(frame, [*branches, (rest, op.default_region)], op.results)
+
+
+def for_(frame: Frame, op: scf.ForOp) -> list[Value]:
+    """Run the body until no thread has a trip left."""
+    lower, upper, step = frame.get(op.lb), frame.get(op.ub), frame.get(op.step)
+    carried = frame.gets(op.iter_args)
+    if all(np.ndim(bound) == 0 for bound in (lower, upper, step)):
+        dtype = array_dtype(op.lb.type)
+        for number in range(int(lower), int(upper), int(step)):
+            carried = frame.run(op.body, [dtype(number), *carried])
+        return carried
+    index = np.broadcast_to(lower, (frame.threads.count,))
+    while frame.is_any(mask := frame.active(index < upper)):
+        with frame.under(mask):
+            found = frame.run(op.body, [index, *carried])
+        carried = _kept(frame, mask, found, carried, op.results)
+        index = index + step
+    return carried
+
+
+def while_(frame: Frame, op: scf.WhileOp) -> list[Value]:
+    """Run condition and body until no thread has a trip left; threads that are done keep what they had."""
+    carried, found = frame.gets(op.arguments), None
+    mask = frame.mask
+    while frame.is_any(mask):
+        with frame.under(mask):
+            terminator = _condition_of(frame, op.before_region, carried)
+            new = frame.gets(terminator.args)
+            going = frame.active(frame.get(terminator.condition))
+            found = new if found is None else _kept(frame, mask, new, found, op.results)
+            if not frame.is_any(going):
+                break
+            with frame.under(going):
+                own = frame.run(op.after_region, new)
+            carried = _kept(frame, going, own, carried, terminator.args)
+        mask = going
+    return found or []
+
+
+def _condition_of(frame: Frame, region: Region, carried: Sequence[Value]) -> scf.ConditionOp:
+    terminator = frame.run_block(region.block, carried)
+    assert isinstance(terminator, scf.ConditionOp)
+    return terminator
+
+
+def _kept(
+    frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], results: Sequence[SSAValue]
+) -> list[Value]:
+    """Return carried values: new ones of threads that took the trip, old ones of the others."""
+    if mask is None:
+        return list(new)
+    return [frame.merged(mask, one, other, value) for one, other, value in zip(new, old, results, strict=True)]
+
+
+def loop(frame: Frame, op: LoopOp) -> list[Value]:
+    """Run the body for all values of the map's symbols, the last fastest, with the threads in the domain."""
+    map_ = op.map
+    dims = frame.gets(op.dims)
+    carried = frame.gets(op.inits)
+    kinds = (VariableKind.RANGE, VariableKind.RUNTIME)
+    trips = [range(item.interval.lower, item.interval.upper + 1) for kind in kinds for item in map_.bounds(kind)]
+    count = len(map_.ranges)
+    for numbers in product(*trips):
+        symbols = [np.int64(number) for number in numbers]
+        mask = frame.active(map_.holds(dims, symbols[:count], symbols[count:]))
+        if not frame.is_any(mask):
+            continue
+        found = map_.evaluate(dims, symbols[:count], symbols[count:])
+        indices = [np.int64(value) if isinstance(value, int) else value for value in found]
+        with frame.under(mask):
+            new = frame.run(op.body, [*symbols, *indices, *carried])
+        carried = _kept(frame, mask, new, carried, op.results)
+    return carried
+
+
+def pure_call(frame: Frame, op: PureCallOp) -> list[Value]:
+    """Run a function of the module."""
+    return frame.call(op.callee.string_value(), frame.gets(op.arguments), op)
+
+
+def call(frame: Frame, op: func.CallOp) -> list[Value]:
+    """Run a function of the module."""
+    return frame.call(op.callee.string_value(), frame.gets(op.arguments), op)
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {
+        CALL: call,
+        "scf.for": for_,
+        "scf.if": if_,
+        "scf.index_switch": index_switch,
+        "scf.while": while_,
+        "xla_gpu.loop": loop,
+        "xla_gpu.pure_call": pure_call,
+    }
+)

@@ -1,0 +1,267 @@
+"""Running a kernel: from arrays to arrays, over all threads of its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+from xdsl.dialects import builtin, func, llvm
+from xdsl.ir import Attribute
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.kernels.dialect.types import layout_of_type
+from shardy_py.kernels.entry.arguments import ENTRY, SLICE
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.run.atomics import run_atomics
+from shardy_py.kernels.run.branches import run_branches
+from shardy_py.kernels.run.frame import Access, Chunk, Frame, Kernel
+from shardy_py.kernels.run.handlers import HANDLERS
+from shardy_py.kernels.run.memory import Buffer, Memory
+from shardy_py.kernels.run.packed import buffer_form, low_bits, narrow_bits, packed_array, unpacked_array
+from shardy_py.kernels.run.threads import Threads, block_size
+from shardy_py.kernels.run.values import word_dtype
+
+# Threads that run at once, at most: as many as caches hold arrays of, and so few that all values fit 256 MiB.
+MOST_THREADS = 1 << 16
+_MOST_VALUES = 1 << 25
+
+Output = tuple[Sequence[int], Any]
+"""Shape and dtype of a result."""
+
+
+def run_kernel(
+    module: builtin.ModuleOp,
+    launch: Launch,
+    inputs: Sequence[Any],
+    outputs: Sequence[Output],
+    *,
+    stage: str = "",
+    chunk: int | None = None,
+    slices: Sequence[int] | None = None,
+    blocks: Sequence[int] | None = None,
+) -> list[Any]:
+    """Return what a kernel writes, by running all threads of its grid, or of some blocks.
+
+    Args:
+        module: The module of any stage before the lowering to LLVM.
+        launch: The grid.
+        inputs: An array of numpy per parameter, in the order of memory. Booleans are ``bool``, ``bf16`` is that of
+            ml_dtypes.
+        outputs: Shape and dtype of every result.
+        stage: The name of the stage, for errors.
+        chunk: The most threads that run at once; the result does not depend on it.
+        slices: The number of the buffer of every input and output; by default what the arguments of the entry
+            function say. Equal numbers are the same memory.
+        blocks: The numbers of the blocks that run; by default all. Elements that only others write are undefined.
+
+    Raises:
+        VerificationError: arrays that do not fit the entry function, an access outside of a tensor, a race, a barrier
+            that not all threads of a block reach, an element of a result that no thread of the whole grid writes.
+        UnsupportedError: an op or type that the interpreter does not know.
+    """
+    kernel = _kernel(module, stage)
+    entry = _entry(kernel.functions, stage)
+    if slices is None:
+        slices = _slices(entry, len(inputs) + len(outputs))
+    # Behind pointers are bytes, of which several elements may be in one; tensors have elements.
+    has_bytes = not any(isinstance(argument.type, builtin.TensorType) for argument in entry.body.blocks[0].args)
+    forms = [buffer_form(*output) for output in outputs] if has_bytes else list(outputs)
+    inputs = list(map(packed_array, inputs)) if has_bytes else inputs
+    buffers = _buffers(entry, launch, inputs, forms, slices, stage)
+    size = block_size(launch)
+    step = max(1, (chunk or _threads_at_once(module)) // size)
+    arguments = _arguments(entry, buffers, slices)
+    for first, last in _spans(launch, step) if blocks is None else [(block, block + 1) for block in blocks]:
+        _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last))
+    if blocks is None:
+        _check_written(buffers, slices[: len(inputs)], entry, stage)
+    found = [_array(buffers[number], *form) for number, form in zip(slices[len(inputs) :], forms, strict=True)]
+    return list(map(_unpacked, found, outputs)) if has_bytes else found
+
+
+def _unpacked(array: Any, output: Output) -> Any:
+    return unpacked_array(array, *output)
+
+
+def trace_block(
+    module: builtin.ModuleOp,
+    launch: Launch,
+    inputs: Sequence[Any],
+    outputs: Sequence[Output],
+    *,
+    block: int,
+    slices: Sequence[int],
+) -> list[Access]:
+    """Return what the threads of one block read and write, in order.
+
+    Args:
+        module: The module of a stage that has tensors.
+        launch: The grid.
+        inputs: An array of numpy per parameter.
+        outputs: Shape and dtype of every result.
+        block: The number of the block.
+        slices: The number of the buffer of every input and output.
+
+    Raises:
+        VerificationError: as for `run_kernel`.
+        UnsupportedError: an op or type that the interpreter does not know.
+    """
+    found: list[Access] = []
+    kernel = evolve(_kernel(module, ""), accesses=found)
+    entry = _entry(kernel.functions, "")
+    buffers = _buffers(entry, launch, inputs, outputs, slices, "")
+    arguments = _arguments(entry, buffers, slices)
+    _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, block, block + 1))
+    return found
+
+
+def _kernel(module: builtin.ModuleOp, stage: str) -> Kernel:
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    constants = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp)}
+    return Kernel(functions, HANDLERS, run_branches, stage, constants)
+
+
+def _spans(launch: Launch, step: int) -> list[tuple[int, int]]:
+    """Return the first block of each span of blocks that run at once, and the one behind it."""
+    count = int(np.prod(launch.blocks, dtype=np.int64))
+    return [(first, min(count, first + step)) for first in range(0, count, step)]
+
+
+def _run_blocks(kernel: Kernel, entry: func.FuncOp, arguments: Sequence[Buffer], threads: Threads) -> None:
+    part = Chunk(kernel, len(threads.phases))
+    with np.errstate(all="ignore"):
+        Frame(part, threads).run(entry.body, arguments)
+        run_atomics(part, shared=True)
+        run_atomics(part, shared=False)
+
+
+def _threads_at_once(module: builtin.ModuleOp) -> int:
+    values = sum(len(op.results) for op in module.walk())
+    return min(MOST_THREADS, max(1, _MOST_VALUES // max(1, values)))
+
+
+def _entry(functions: Mapping[str, func.FuncOp], stage: str) -> func.FuncOp:
+    """Return the entry function: the one that is marked, else the only one that is not private."""
+    marked = [function for function in functions.values() if ENTRY in function.attributes]
+    public = [item for item in functions.values() if not item.sym_visibility or item.sym_visibility.data != "private"]
+    found = marked or public
+    if len(found) != 1:
+        message = f"a kernel has one entry function, the module has {len(found)}"
+        raise VerificationError(Diagnostic("run-entry", message, stage))
+    return found[0]
+
+
+def _argument_slice(entry: func.FuncOp, number: int) -> int | None:
+    attributes = entry.arg_attrs.data[number] if entry.arg_attrs is not None else None
+    found = attributes.data.get(SLICE) if isinstance(attributes, builtin.DictionaryAttr) else None
+    return found.value.data if isinstance(found, builtin.IntegerAttr) else None
+
+
+def _slices(entry: func.FuncOp, count: int) -> list[int]:
+    """Return the buffer of every array, as the arguments of the entry function say.
+
+    Raises:
+        VerificationError: there are not as many arrays as arguments.
+    """
+    arguments = len(entry.body.blocks[0].args)
+    if arguments != count:
+        message = f"the entry function takes {arguments} tensors, there are {count} inputs and outputs"
+        hint = "give an input per parameter and an output per result; slices= where arguments were merged"
+        raise VerificationError(Diagnostic("run-arguments", message, op=entry.sym_name.data, hint=hint))
+    found = [_argument_slice(entry, number) for number in range(count)]
+    return [number if slice_ is None else slice_ for number, slice_ in enumerate(found)]
+
+
+def _argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
+    """Return the buffer of every argument."""
+    count = len(entry.body.blocks[0].args)
+    if count == len(slices):
+        return list(slices)
+    merged = list(dict.fromkeys(slices))
+    found = [_argument_slice(entry, number) for number in range(count)]
+    return [merged[number] if slice_ is None else slice_ for number, slice_ in enumerate(found)]
+
+
+def _arguments(entry: func.FuncOp, buffers: Mapping[int, Buffer], slices: Sequence[int]) -> list[Buffer]:
+    """Return the buffer of every argument, under its own shape: that of a result may be another one than an input's."""
+    found = [buffers[number] for number in _argument_slices(entry, slices)]
+    pairs = zip(found, entry.body.blocks[0].args, strict=True)
+    return [
+        buffer.viewed(argument.type) if isinstance(argument.type, builtin.TensorType) else buffer
+        for buffer, argument in pairs
+    ]
+
+
+def _buffers(
+    entry: func.FuncOp,
+    launch: Launch,
+    inputs: Sequence[Any],
+    outputs: Sequence[Output],
+    slices: Sequence[int],
+    stage: str,
+) -> dict[int, Buffer]:
+    """Return the memory of every slice: that of inputs is copied where something writes to it."""
+    types = {
+        number: argument.type
+        for number, argument in zip(_argument_slices(entry, slices), entry.body.blocks[0].args, strict=True)
+    }
+    written = set(slices[len(inputs) :])
+    threads = block_size(launch)
+    found: dict[int, Buffer] = {}
+    for position, number in enumerate(slices):
+        is_input = position < len(inputs)
+        given = inputs[position] if is_input else np.empty(0, outputs[position - len(inputs)][1])
+        size = given.size if is_input else int(np.prod(outputs[position - len(inputs)][0], dtype=np.int64))
+        layout = _layout(types[number], given.dtype, size)
+        element, count = layout.type_, layout.size
+        _check_fits(given, size, element, count, f"{'input' if is_input else 'output'} {position}", entry, stage)
+        if number in found:
+            continue
+        name = f"argument {number}"
+        if is_input:
+            words = _words(np.ascontiguousarray(given).reshape(-1), element)
+            is_written = number in written
+            memory = Memory(words.copy() if is_written else words, name, threads, is_writable=is_written)
+        else:
+            memory = Memory.undefined(element, count, name, threads, is_shared=False)
+        found[number] = evolve(layout, memory=memory)
+    return found
+
+
+def _words(array: Any, element: Attribute) -> Any:
+    """Return the elements of an array as bits."""
+    return array.view(word_dtype(element)) if narrow_bits(array.dtype) is None else low_bits(array)
+
+
+def _layout(type_: Attribute, dtype: Any, size: int) -> Buffer:
+    """Return a buffer without memory; a pointer does not say what it points to, so it is the array that does."""
+    no_memory = Memory(np.empty(0, np.uint8), "", 1)
+    if isinstance(type_, builtin.TensorType):
+        return Buffer(no_memory, type_.element_type, tuple(type_.get_shape()), layout_of_type(type_))
+    return Buffer(no_memory, builtin.IntegerType(8 * np.dtype(dtype).itemsize), (size,))
+
+
+def _check_fits(
+    given: Any, size: int, element: Attribute, count: int, name: str, entry: func.FuncOp, stage: str
+) -> None:
+    if size == count and given.dtype.itemsize == np.dtype(word_dtype(element)).itemsize:
+        return
+    message = f"{name} has {size} elements of {given.dtype}, the entry function takes {count} of {element}"
+    raise VerificationError(Diagnostic("run-arguments", message, stage, entry.sym_name.data))
+
+
+def _check_written(buffers: dict[int, Buffer], inputs: Sequence[int], entry: func.FuncOp, stage: str) -> None:
+    """Check that every element of memory that is no input was written."""
+    for number, buffer in buffers.items():
+        writers = buffer.memory.writers
+        if number in inputs or writers is None or writers.all():
+            continue
+        place = int(np.argmin(writers != 0))
+        message = f"no thread writes element {place} of {buffer.memory.name}"
+        raise VerificationError(Diagnostic("unwritten-element", message, stage, entry.sym_name.data))
+
+
+def _array(buffer: Buffer, shape: Sequence[int], dtype: Any) -> Any:
+    return buffer.memory.words.view(dtype).reshape(tuple(shape))

@@ -1,0 +1,208 @@
+"""Access to tensors: elements and vectors are read from memory and written in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import builtin, tensor
+from xdsl.ir import Operation, SSAValue
+
+from shardy_py.kernels.dialect.memory_ops import PredicatedExtractOp, PredicatedInsertOp
+from shardy_py.kernels.fusion.fusion import bits_of
+from shardy_py.kernels.passes.packed_elements import BYTE, is_narrow
+from shardy_py.kernels.run.frame import Access, Frame, Handler
+from shardy_py.kernels.run.memory import Buffer, Value
+from shardy_py.kernels.run.values import Array, array_dtype, chosen, from_words, to_words
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class Places:
+    """Addresses that active threads access.
+
+    Args:
+        threads: The positions of the active threads, or None for all.
+        words: The places of the words, one per active thread, or one for all.
+        stamps: The stamps of the active threads.
+    """
+
+    threads: Any
+    words: Any
+    stamps: Any
+
+
+def places(frame: Frame, op: Operation, buffer: Buffer, indices: Sequence[SSAValue], *, extent: int = 1) -> Places:
+    """Return where active threads access a tensor.
+
+    Args:
+        frame: The activation.
+        op: The op.
+        buffer: The tensor.
+        indices: The index of each dimension.
+        extent: The elements along the last dimension.
+
+    Raises:
+        VerificationError: an active thread's index is outside of the tensor.
+    """
+    flat: Any = np.int64(0)
+    last = len(buffer.shape) - 1
+    for number, (value, size, stride) in enumerate(zip(indices, buffer.shape, buffer.strides, strict=True)):
+        index = frame.get(value)
+        end = size - (extent - 1 if number == last else 0)
+
+        def message(position: int, index: Any = index, size: int = size, number: int = number) -> str:
+            found = int(np.broadcast_to(index, (frame.threads.count,))[position])
+            return f"index {found} is outside of dimension {number} of {buffer.memory.name}, which has size {size}"
+
+        frame.require((index >= 0) & (index < end), op, "out-of-bounds", message)
+        flat = flat + index * stride
+    if buffer.memory.is_shared:
+        flat = flat + frame.threads.rows * buffer.size
+    if frame.mask is None:
+        return Places(None, flat, frame.threads.stamps)
+    active = np.flatnonzero(frame.mask)
+    return Places(active, flat[active] if np.ndim(flat) else flat, frame.threads.stamps[active])
+
+
+def _each(at: Places) -> Any:
+    """Return a place per active thread."""
+    return at.words if np.ndim(at.words) else np.broadcast_to(at.words, (len(at.stamps),))
+
+
+def _position(at: Places, wrong: Any) -> int:
+    number = int(np.argmax(wrong))
+    return number if at.threads is None else int(at.threads[number])
+
+
+def _record(frame: Frame, op: Operation, buffer: Buffer, at: Places, width: int, *, is_write: bool) -> None:
+    """Keep an access, where these are recorded."""
+    if frame.kernel.accesses is None:
+        return
+    active = slice(None) if at.threads is None else at.threads
+    memory, words = buffer.memory, _each(at)
+    if memory.is_shared:
+        words = words - frame.threads.rows[active] * buffer.size
+    threads, bits = frame.threads.in_block[active], BYTE * memory.words.dtype.itemsize
+    if is_narrow(buffer.type_) and not memory.is_shared:
+        bits = bits_of(str(buffer.type_))
+    first, size = words * bits // BYTE, max(1, width * bits // BYTE)
+    found = Access(op.name, memory.name, memory.is_shared, is_write, threads, first, size)
+    frame.kernel.accesses.append(found)
+
+
+def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int = 0, is_atomic: bool = False) -> Array:
+    """Return the elements at places, or vectors of elements that begin there; inactive threads get zeros.
+
+    Raises:
+        VerificationError: another thread writes an element at the same time; atomic reads may meet atomic updates.
+    """
+    memory = buffer.memory
+    _record(frame, op, buffer, at, max(1, width), is_write=False)
+    note = memory.races_of_atomic_read if is_atomic else memory.note_read
+    for step in range(max(1, width)):
+        if memory.is_writable:
+            races = note(_each(at) + step, at.stamps)
+            if races.any():
+                message = f"reads what another thread writes to {memory.name} with no barrier between"
+                raise frame.error(_position(at, races), op, "race", message)
+    words = at.words[..., np.newaxis] + np.arange(width) if width else at.words
+    found = from_words(memory.words[words], buffer.type_)
+    if at.threads is None or np.ndim(at.words) == 0:
+        return found
+    spread = np.zeros((frame.threads.count, *found.shape[1:]), found.dtype)
+    spread[at.threads] = found
+    return spread
+
+
+def store(
+    frame: Frame,
+    op: Operation,
+    buffer: Buffer,
+    at: Places,
+    value: Array,
+    *,
+    width: int = 0,
+    is_atomic: bool = False,
+) -> None:
+    """Write elements, or vectors of elements, to places.
+
+    Raises:
+        VerificationError: the tensor is constant, or threads race.
+    """
+    memory = buffer.memory
+    if not memory.is_writable:
+        raise frame.error(_position(at, at.stamps != 0), op, "read-only", f"writes to {memory.name}")
+    _record(frame, op, buffer, at, max(1, width), is_write=True)
+    rank = 1 if width else 0
+    if at.threads is not None and np.ndim(value) > rank:
+        value = value[at.threads]
+    words = to_words(np.asarray(value, array_dtype(buffer.type_)), buffer.type_)
+    words = np.broadcast_to(words, (len(at.stamps), *words.shape[words.ndim - rank :]))
+    for step in range(max(1, width)):
+        part = words[:, step] if width else words
+        write = memory.overwrite if is_atomic else memory.write
+        races = write(_each(at) + step, part, at.stamps)
+        if races.any():
+            message = f"writes to an element of {memory.name} that another thread accesses with no barrier between"
+            raise frame.error(_position(at, races), op, "race", message)
+
+
+def extract(frame: Frame, op: tensor.ExtractOp) -> list[Value]:
+    """Read an element."""
+    buffer: Buffer = frame.get(op.tensor)
+    return [load(frame, op, buffer, places(frame, op, buffer, op.indices))]
+
+
+def insert(frame: Frame, op: tensor.InsertOp) -> list[Value]:
+    """Write an element in place."""
+    buffer: Buffer = frame.get(op.dest)
+    store(frame, op, buffer, places(frame, op, buffer, op.indices), frame.get(op.scalar))
+    return [buffer]
+
+
+def predicated_extract(frame: Frame, op: PredicatedExtractOp) -> list[Value]:
+    """Read an element where the condition holds."""
+    buffer: Buffer = frame.get(op.source)
+    condition = frame.get(op.condition)
+    otherwise = frame.get(op.fallback)
+    mask = frame.active(condition)
+    if not frame.is_any(mask):
+        return [otherwise]
+    with frame.under(mask):
+        found = load(frame, op, buffer, places(frame, op, buffer, op.indices))
+    return [chosen(condition, found, otherwise)]
+
+
+def predicated_insert(frame: Frame, op: PredicatedInsertOp) -> list[Value]:
+    """Write an element in place where the condition holds."""
+    buffer: Buffer = frame.get(op.dest)
+    mask = frame.active(frame.get(op.condition))
+    if frame.is_any(mask):
+        with frame.under(mask):
+            store(frame, op, buffer, places(frame, op, buffer, op.indices), frame.get(op.value))
+    return [buffer]
+
+
+def cast(frame: Frame, op: Operation) -> list[Value]:
+    """Give the same memory, or the same numbers, as another type."""
+    found: list[Value] = []
+    for operand, result in zip(op.operands, op.results, strict=True):
+        value = frame.get(operand)
+        is_tensor = isinstance(value, Buffer) and isinstance(result.type, builtin.TensorType)
+        found.append(value.viewed(result.type) if is_tensor else value)
+    return found
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {
+        "builtin.unrealized_conversion_cast": cast,
+        "tensor.cast": cast,
+        "tensor.extract": extract,
+        "tensor.insert": insert,
+        "xla_gpu.predicated_extract": predicated_extract,
+        "xla_gpu.predicated_insert": predicated_insert,
+    }
+)

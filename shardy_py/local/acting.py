@@ -1,0 +1,52 @@
+"""Ops that act outside of the program: one device runs them, on whole operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import CannotLocalize, LocalEmitter, Shard
+from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
+
+_TRAITS = (IsTerminator, Pure, RecursiveMemoryEffects)
+
+
+def is_acting(op: Op, semantics: OpSemantics) -> bool:
+    """Return whether an op does something that no value of the program shows.
+
+    The body of a manual computation is what each device runs, also where it acts.
+    """
+    if op.results or op.regions or op.parent is None or op.parent.last is op or op.name.startswith("sdy."):
+        return False
+    return not any(semantics.has_trait(op, trait) for trait in _TRAITS) and not _is_manual(op)
+
+
+def run_once(shard: Shard, device: int, gather: Callable[[Shard, int], Value]) -> bool:
+    """Run an op without results on one device only, and return whether the dialect can do so.
+
+    Args:
+        shard: The op on one device.
+        device: The number of the device that runs it.
+        gather: Returns an operand of a shard as a whole.
+    """
+    last = shard.emit.block.last
+    whole = [gather(shard, number) for number in range(len(shard.operands))]
+
+    def run(emit: LocalEmitter) -> Sequence[Value]:
+        emit.op_like(shard.op, whole, ())
+        return ()
+
+    try:
+        shard.ops.on_device(shard.emit, device, (), run)
+    except CannotLocalize:
+        shard.emit.erase_after(last)
+        return False
+    return True
+
+
+def _is_manual(op: Op) -> bool:
+    parent = op.parent_op
+    while parent is not None and parent.name != MANUAL_COMPUTATION:
+        parent = parent.parent_op
+    return parent is not None

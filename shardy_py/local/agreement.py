@@ -1,0 +1,158 @@
+"""Agreement of the shardings of an op with its rule: which dimensions have to be whole for it to run on shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import Shard
+from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.manual_axes import common_mesh
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.projection import project
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.shard_positions import shard_positions
+from shardy_py.sharding.tensor import TensorSharding
+
+_LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
+
+
+def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = False) -> set[int]:
+    """Return the factors along which the tensors of an op are not sharded alike, or axes cannot be handed to factors.
+
+    A factor whose kind asks for replication or a permutation is among them where it is sharded, and so is one that
+    passes through but not to every result: the results would differ between devices.
+
+    Where the tensors are on several meshes no reshard and no reduction was made for the op. Axes of one name cut in
+    different ways then, and a sharded reduction factor is among the factors, too.
+
+    Args:
+        shard: The op with its operands on the device.
+        rule: Its rule.
+        has_form: Whether the op has a form of its own: then it sees itself to factors that need a permutation, and to
+            those that only results have, of which it makes a part.
+    """
+    found: dict[int, tuple[AxisRef, ...]] = {}
+    result: set[int] = set()
+    for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True):
+        for dim_mapping in mapping:
+            for factor in dim_mapping:
+                found.setdefault(factor, ())
+        if sharding is None or not mapping:
+            continue
+        result |= overflowing_factors(sharding, mapping, rule, shard.mesh(sharding))
+    on_one_mesh = is_on_one_mesh(shard)
+    axes = [
+        _factor_parts(mapping, sharding, rule, shard, by_axes=on_one_mesh)
+        for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True)
+    ]
+    local = _LOCAL if on_one_mesh else (FactorKind.PASS_THROUGH,)
+    lost = _lost_factors(rule, shard)
+    in_operands = {factor for mapping in rule.operand_mappings for dim in mapping for factor in dim}
+    for factor in found:
+        seen = {own[factor] for own in axes if factor in own}
+        is_cut = seen != {()}
+        needs_whole = rule.kind(factor) not in local or factor in lost
+        is_made = not has_form and factor not in in_operands
+        if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
+            result.add(factor)
+    return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
+
+
+def has_unfit_axes(sharding: TensorSharding | None) -> bool:
+    """Return whether parts of one axis cut a tensor that are not digits of one number, such as halves of six."""
+    axes = [] if sharding is None else [axis for dim in sharding.dim_shardings for axis in dim.axes if axis.sub_axis]
+    return any(not one.can_coexist(other) for one, other in combinations(axes, 2))
+
+
+def is_on_one_mesh(shard: Shard) -> bool:
+    """Return whether all tensors of an op are on meshes with the same axes, or have no sharding."""
+    shardings = [item for item in _shardings(shard) if item is not None]
+    return not shardings or common_mesh(shardings, shard.meshes, ignore_device_ids=True) is not None
+
+
+def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:
+    """Return the axes along which the results of an op on shards are partial."""
+    result: list[AxisRef] = []
+    for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True):
+        for factor, axes in factor_axes(mapping, sharding, rule, shard).items():
+            if rule.kind(factor) is FactorKind.REDUCTION:
+                result.extend(axis for axis in axes if axis not in result)
+    return result
+
+
+def factor_axes(
+    mapping: Sequence[Sequence[int]], sharding: TensorSharding | None, rule: OpShardingRule, shard: Shard
+) -> dict[int, tuple[AxisRef, ...]]:
+    """Return the axes along which a tensor is sharded, by factor."""
+    if sharding is None or not mapping:
+        return {factor: () for dim in mapping for factor in dim}
+    mesh = shard.mesh(sharding)
+    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
+    return {
+        factor: tuple(axis for axis in item.axes if axis.size(mesh) > 1) for factor, item in projected.factors.items()
+    }
+
+
+def overflowing_factors(
+    sharding: TensorSharding, mapping: Sequence[Sequence[int]], rule: OpShardingRule, mesh: Mesh
+) -> set[int]:
+    """Return the factors of dimensions whose axes do not divide them.
+
+    The parts of a dimension that has one factor are those of the factor, with padding where they do not divide.
+    """
+    result: set[int] = set()
+    projected = project(sharding, tuple(map(tuple, mapping)), rule.factor_sizes, mesh)
+    for dim in mapping:
+        items = [projected.factors[factor] for factor in dim if factor in projected.factors]
+        uneven = sum(rule.factor_sizes[factor] > 1 for factor in dim) > 1 and any(
+            rule.factor_sizes[factor] % axes_size(projected.factors[factor].axes, mesh)
+            for factor in dim
+            if factor in projected.factors
+        )
+        if uneven or any(item.overflow_axes for item in items):
+            result.update(dim)
+    return result
+
+
+def without_factors(
+    sharding: TensorSharding | None, mapping: Sequence[Sequence[int]], factors: set[int]
+) -> TensorSharding | None:
+    """Return a sharding in which no dimension that has one of the factors is sharded."""
+    if sharding is None or not mapping:
+        return sharding
+    dims = tuple(
+        type(dim)() if factors.intersection(own) else dim
+        for dim, own in zip(sharding.dim_shardings, mapping, strict=True)
+    )
+    return TensorSharding(sharding.mesh, dims)
+
+
+def _lost_factors(rule: OpShardingRule, shard: Shard) -> set[int]:
+    """Return the factors that a result with elements lacks, and along which nothing is reduced."""
+    lacking: set[int] = set()
+    for mapping, result in zip(rule.result_mappings, shard.op.results, strict=True):
+        if 0 not in (static_shape(result.type) or ()):
+            lacking.update(set(range(rule.num_factors)).difference(*mapping))
+    return lacking.difference(rule.reduction_factors)
+
+
+def _shardings(shard: Shard) -> list[TensorSharding | None]:
+    return [*shard.operand_shardings, *shard.result_shardings]
+
+
+def _factor_parts(
+    mapping: Sequence[Sequence[int]],
+    sharding: TensorSharding | None,
+    rule: OpShardingRule,
+    shard: Shard,
+    *,
+    by_axes: bool,
+) -> dict[int, tuple[object, ...]]:
+    """Return how factors are cut: by their axes, or by the part that each device has, which other meshes can share."""
+    axes = factor_axes(mapping, sharding, rule, shard)
+    if by_axes or sharding is None:
+        return dict(axes)
+    mesh = shard.mesh(sharding)
+    return {factor: tuple(shard_positions(mesh, own)) if own else () for factor, own in axes.items()}

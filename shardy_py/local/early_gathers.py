@@ -1,0 +1,104 @@
+"""Gathers and slices before the op that made what is gathered or sliced.
+
+A broadcast sends what it spreads, a constant nothing; and of what is made from scalars each device makes its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from attrs import evolve
+
+from shardy_py.ir.graph.op_names import ALL_SLICE
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import Shard
+from shardy_py.ir.interfaces.ops import ConstantLike, OpSemantics, Pure
+from shardy_py.local.regrid import Change, gather
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+
+
+def smaller_maker(op: Op, semantics: OpSemantics) -> Op | None:
+    """Return the op that made the operand of an all-gather, if its own operands are at most half as large, or None."""
+    made = op.operands[0].defining_op
+    if made is None or made.parent is not op.parent or len(made.results) != 1 or made.regions:
+        return None
+    if not semantics.has_trait(made, Pure) and not semantics.has_trait(made, ConstantLike):
+        return None
+    sizes = [prod(static_shape(value.type) or ()) for value in made.operands]
+    return made if 2 * sum(sizes) <= prod(static_shape(op.results[0].type) or ()) else None
+
+
+def sliced_at_once(op: Op, semantics: OpSemantics) -> Value | None:
+    """Return the part that all users of what is made from scalars slice it to, as one of them has it, or None."""
+    if len(op.results) != 1 or op.regions or not semantics.has_trait(op, Pure):
+        return None
+    users = op.results[0].users
+    if not users or any(user.name != ALL_SLICE for user in users):
+        return None
+    if any(static_shape(value.type) != () for value in op.operands):
+        return None
+    part, *others = (user.results[0] for user in users)
+    sharding = op.program.sharding(part)
+    return part if all(op.program.sharding(other) == sharding for other in others) else None
+
+
+def gathered_operands(
+    op: Op, shard: Shard, maker: Shard, rule: OpShardingRule | None, *, one_by_one: bool
+) -> Shard | None:
+    """Return the maker of what an all-gather gathers, on gathered operands; None where its rule does not tell them.
+
+    Args:
+        op: The all-gather.
+        shard: It with its operand on the device.
+        maker: The op that made the operand, with its operands on the device.
+        rule: The rule of the maker.
+        one_by_one: Whether dimensions are gathered one after the other.
+    """
+    before, after = shard.operand_shardings[0], shard.result_shardings[0]
+    if before is None or after is None:
+        return None
+    if not maker.op.operands:
+        return evolve(maker, result_shardings=[after])
+    changes = None if rule is None else _changes(op, rule, before, after)
+    if rule is None or changes is None:
+        return None
+    values, shardings = list(maker.operands), list(maker.operand_shardings)
+    for number, (sharding, mapping) in enumerate(zip(shardings, rule.operand_mappings, strict=True)):
+        if sharding is None or not mapping:
+            continue
+        dims, lost = list(sharding.dim_shardings), [tuple[AxisRef, ...]()] * sharding.rank
+        for dim, factors in enumerate(mapping):
+            if not set(factors) & changes.keys():
+                continue
+            old, new, minor = changes[factors[0]]
+            if len(factors) > 1 or tuple(dims[dim].axes) != old:
+                return None
+            dims[dim], lost[dim] = DimensionSharding(new), minor
+        wider = TensorSharding(sharding.mesh, tuple(dims))
+        change = Change.between(maker, maker.op.operands[number].shape, sharding, wider)
+        values[number] = gather(maker, values[number], change, lost, one_by_one=one_by_one)
+        shardings[number] = wider
+    return evolve(maker, operands=values, operand_shardings=shardings, result_shardings=[after])
+
+
+def _changes(
+    op: Op, rule: OpShardingRule, before: TensorSharding, after: TensorSharding
+) -> dict[int, tuple[tuple[AxisRef, ...], ...]] | None:
+    """Return the axes of each gathered factor before and after, and those along which it is gathered.
+
+    None where factors are not dimensions of their own.
+    """
+    found = {}
+    gathering: Sequence[Sequence[AxisRef]] = op.attributes["gathering_axes"].axes_per_dim
+    for dim, axes in enumerate(gathering):
+        factors = rule.result_mappings[0][dim]
+        if axes and (len(factors) != 1 or not rule.is_pass_through(factors[0])):
+            return None
+        if axes:
+            ends = (tuple(item.of_dimension(dim).axes) for item in (before, after))
+            found[factors[0]] = (*ends, tuple(axes))
+    return found

@@ -1,0 +1,410 @@
+"""The local form of an op, and what happens to one that has none: its operands are gathered and its results sliced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from attrs import evolve, field
+
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_SLICE
+from shardy_py.ir.graph.program import Op, Region, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard, no_local_form
+from shardy_py.ir.interfaces.ops import Elementwise
+from shardy_py.local.acting import run_once
+from shardy_py.local.agreement import disagreeing_factors, is_on_one_mesh, reduced_axes, without_factors
+from shardy_py.local.collectives import CollectiveOptions
+from shardy_py.local.masks import without_padding
+from shardy_py.local.regrid import Change, gather, slice_shard
+from shardy_py.local.several_meshes import combined, moved_dims, on_operand_mesh, parts_of, without_dims
+from shardy_py.local.sizes import mentions_sizes
+from shardy_py.local.tensor_bodies import has_tensor_body
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.shard_positions import devices_of
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
+
+Form = Callable[[Op, Shard], Sequence[Value]]
+_TENSOR_BODY = "its regions compute on whole tensors"
+
+
+@frozen
+class Outcome:
+    """The results of an op on one device.
+
+    Args:
+        results: The results.
+        complete: The axes along which they would be partial, and are not, as operands were gathered.
+    """
+
+    results: Sequence[Value]
+    complete: tuple[AxisRef, ...] = ()
+
+
+@define
+class Fallback:
+    """Makes the local form of ops.
+
+    Attributes:
+        options: The forms of collectives.
+        trust_shardings: Whether the shardings of an op count as fit for it. Otherwise they are compared with its rule.
+        gathers: Whether an op without a local form is gathered; otherwise it is an error.
+        warnings: Where gathered ops are named.
+    """
+
+    options: CollectiveOptions
+    trust_shardings: bool
+    gathers: bool
+    warnings: list[Diagnostic] = field(factory=list)
+    _gathers_made: int = field(default=0, init=False)
+
+    def localize(self, op: Op, shard: Shard, form: Form | None) -> Outcome:
+        """Return the local form of an op.
+
+        Args:
+            op: The op.
+            shard: The op with its operands on the device.
+            form: Its own local form, or None.
+
+        Raises:
+            CannotLocalize: there is none, and it must not be gathered.
+        """
+        rule = shard.semantics.get_sharding_rule(op)
+        if not _is_sharded(shard):
+            if rule is None and form is None and not self.trust_shardings:
+                self._check_gathered(op)
+            return Outcome(shard.copy())
+        shardings = (*shard.operand_shardings, *shard.result_shardings)
+        if any(sharding is not None and shard.mesh(sharding).is_maximal for sharding in shardings):
+            raise no_local_form("a tensor is on a single device: run sdy-resolve-single-device-sharding first")
+        last = shard.emit.block.last
+        try:
+            return self._local(op, shard, rule, form)
+        except CannotLocalize as error:
+            if not self.gathers:
+                raise
+            shard.emit.erase_after(last)
+            reason = error.diagnostics[0].message
+        return self._gathered(op, shard, rule, form, reason)
+
+    def reshard(self, shard: Shard, number: int, after: TensorSharding | None) -> Value:
+        """Return an operand with another sharding, by gathering it; as it is where shardings are trusted.
+
+        Raises:
+            CannotLocalize: the shardings differ, and nothing may be gathered.
+        """
+        value, before = shard.operands[number], shard.operand_shardings[number]
+        if not moved_dims(shard, before, after) or (self.trust_shardings and not self.gathers):
+            return value
+        if not self.gathers:
+            raise no_local_form(f"an operand is {before or 'whole'} and goes on as {after or 'whole'}")
+        reason = f"an operand is {before or 'whole'} and goes on as {after or 'whole'}"
+        hint = "give the value and what gets it the same sharding, or put both on one data-flow edge"
+        self._warn(shard.op, reason, "along the dimensions concerned", hint)
+        common = _common(shard, before, after)
+        shape, one_by_one = shard.op.operands[number].shape, self.options.per_dim_all_gather
+        if before is not None:
+            change = Change.between(shard, shape, before, common)
+            value = gather(shard, value, change, _minor(before, common), one_by_one=one_by_one)
+        if after is None:
+            return value
+        return slice_shard(shard, value, Change.between(shard, shape, common, after), _minor(after, common))
+
+    def run_once(self, shard: Shard) -> bool:
+        """Run an op that acts on the first device only, and return whether this can be done."""
+        devices = [device for mesh in shard.meshes.values() if mesh.axes for device in devices_of(mesh)]
+        if shard.is_resolved or len(devices) < 2:
+            return False
+        return run_once(shard, min(devices), lambda own, number: self._gather(own, number, None))
+
+    def _check_gathered(self, op: Op) -> None:
+        """Name an op whose operands were gathered before, as nothing says how it runs on shards.
+
+        Raises:
+            CannotLocalize: nothing may be gathered.
+        """
+        makers = [value.defining_op for value in op.operands]
+        if op.results and any(maker is not None and maker.name == ALL_GATHER for maker in makers):
+            reason = "the op has no sharding rule and no local form"
+            if not self.gathers:
+                raise no_local_form(reason)
+            self._warn(op, reason, "whole")
+
+    def _local(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> Outcome:
+        """Return the results of an op on its shards.
+
+        Raises:
+            CannotLocalize: it has no local form.
+        """
+        self._check(op, shard, rule, form)
+        if form is not None and not self.trust_shardings and has_tensor_body(op):
+            shard = evolve(shard, regions=_refuse_regions)
+        if rule is None:
+            return Outcome(form(op, shard) if form is not None else shard.copy())
+        partial = reduced_axes(shard, rule)
+        masked = without_padding(op, shard, rule, has_form=form is not None)
+        results = form(op, masked) if form is not None else masked.copy()
+        if isinstance(results, Combined):
+            return Outcome(results, tuple(partial))
+        if partial and not self.trust_shardings:
+            _check_reductions(op, shard, rule, starts_once=form is not None)
+        return Outcome(results)
+
+    def _check(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> None:
+        """Check that an op can run on shards as far as its rule and its attributes tell.
+
+        Raises:
+            CannotLocalize: it cannot.
+        """
+        if rule is None and form is None and (op.results or op.regions):
+            raise no_local_form("the op has no sharding rule and no local form")
+        if form is None:
+            if not self.trust_shardings and has_tensor_body(op):
+                raise no_local_form(_TENSOR_BODY)
+            shard.check_kinds()
+            if rule is not None and not shard.semantics.has_trait(op, Elementwise) and mentions_sizes(op, shard):
+                raise no_local_form("an attribute may hold the size of a sharded dimension")
+        if rule is None or self.trust_shardings:
+            return
+        if disagreeing_factors(shard, rule, has_form=form is not None):
+            raise no_local_form("its tensors are not sharded as its rule asks for")
+
+    def _gathered(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None, reason: str) -> Outcome:
+        """Return the results of an op some or all of whose operands are gathered first.
+
+        Raises:
+            CannotLocalize: what would have to be gathered or sliced is of a type of a dialect.
+        """
+        _refuse_foreign_parts(op, shard)
+        partial = [] if rule is None else reduced_axes(shard, rule)
+        if rule is not None:
+            results = self._between_meshes(op, shard, rule, form)
+            if results is not None:
+                return Outcome(results, tuple(partial))
+            made = self._gathers_made
+            outcome = self._gathered_in_part(op, shard, rule, form)
+            if outcome is not None:
+                # Operands that were sliced from what devices have, and whole ones, are there without being gathered.
+                if self._gathers_made > made:
+                    self._warn(op, reason, "along the dimensions concerned")
+                return outcome
+        self._warn(op, reason, "whole")
+        whole = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
+        return Outcome(self.slice_results(shard, whole, whole.copy()), tuple(partial))
+
+    def _between_meshes(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Sequence[Value] | None:
+        """Return the results of an op that runs on the shards of one of its operands, on their mesh, or None.
+
+        The other operands get shards of that mesh, partial results are combined, and results go to their own meshes.
+        """
+        part, last = on_operand_mesh(shard, rule), shard.emit.block.last
+        if part is None:
+            return None
+        try:
+            operands = [self._moved(shard, number, after) for number, after in enumerate(part.operand_shardings)]
+            part = evolve(part, operands=operands)
+            found = self._local(op, part, rule, form)
+            values = list(found.results) if found.complete else combined(part, rule, found.results)
+        except CannotLocalize:
+            shard.emit.erase_after(last)
+            return None
+        results = []
+        for value, result, before, after in zip(
+            values, op.results, part.result_shardings, shard.result_shardings, strict=True
+        ):
+            dims, one_by_one = moved_dims(shard, before, after), self.options.per_dim_all_gather
+            kept = without_dims(before, dims)
+            if before is not None and kept is not None:
+                change = Change.between(shard, result.shape, before, kept)
+                value = gather(shard, value, change, _lost(before, kept), one_by_one=one_by_one)
+            results.append(_cut(shard, value, result.shape, dims, after))
+        self._warn_of_moves(shard, part)
+        return results
+
+    def _moved(self, shard: Shard, number: int, after: TensorSharding | None) -> Value:
+        """Return the part that a device has of an operand under a sharding on another mesh."""
+        before = shard.operand_shardings[number]
+        dims = moved_dims(shard, before, after)
+        value = self._gather(shard, number, without_dims(before, dims)) if dims else shard.operands[number]
+        return _cut(shard, value, shard.op.operands[number].shape, dims, after) if dims else value
+
+    def _warn_of_moves(self, shard: Shard, part: Shard) -> None:
+        """Name an op between meshes of whose tensors parts are gathered."""
+        ends = [
+            *zip(shard.operand_shardings, part.operand_shardings, strict=True),
+            *zip(part.result_shardings, shard.result_shardings, strict=True),
+        ]
+        count = len(shard.operands)
+        for number, (before, after) in enumerate(ends):
+            if any(shard.parts(before, dim) > 1 for dim in moved_dims(shard, before, after)):
+                name = f"operand {number}" if number < count else f"result {number - count}"
+                self._warn(shard.op, f"{name} goes from {before} to another mesh", "along the dimensions concerned")
+                return
+
+    def _gathered_in_part(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Outcome | None:
+        """Return the results of an op that runs on shards once the dimensions that disagree are whole, or None."""
+        factors = disagreeing_factors(shard, rule)
+        if not factors or (is_on_one_mesh(shard) and any(factor in rule.reduction_factors for factor in factors)):
+            return None
+        last = shard.emit.block.last
+        operands = [
+            without_factors(sharding, mapping, factors)
+            for sharding, mapping in zip(shard.operand_shardings, rule.operand_mappings, strict=True)
+        ]
+        results = [
+            without_factors(sharding, mapping, factors)
+            for sharding, mapping in zip(shard.result_shardings, rule.result_mappings, strict=True)
+        ]
+        try:
+            part = _resharded(shard, operands, results, self._gather)
+            found = self._local(op, part, rule, form)
+            return Outcome(self.slice_results(shard, part, found.results), found.complete)
+        except CannotLocalize:
+            shard.emit.erase_after(last)
+            return None
+
+    def _gather(self, shard: Shard, number: int, kept: TensorSharding | None) -> Value:
+        """Return an operand with all shards along the dimensions that shall be whole."""
+        value, sharding = shard.operands[number], shard.operand_shardings[number]
+        if sharding is None or not isinstance(value.type, TensorType):
+            return value
+        wider = _before_slice(shard, shard.op.operands[number], kept)
+        if wider is not None:
+            return wider
+        self._gathers_made += bool(moved_dims(shard, sharding, kept))
+        change = Change.between(shard, shard.op.operands[number].shape, sharding, kept)
+        one_by_one = self.options.per_dim_all_gather
+        return gather(shard, value, change, _lost(sharding, kept), one_by_one=one_by_one)
+
+    def slice_results(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
+        """Return the results of a part of an op with the shardings that they shall have.
+
+        Args:
+            shard: The op with the shardings that the results shall have.
+            part: The op with the shardings that they have.
+            values: The results.
+        """
+        result = []
+        for number, (value, wanted) in enumerate(zip(values, shard.result_shardings, strict=True)):
+            if wanted is not None and shard.sharded_dims(wanted):
+                given = part.result_shardings[number]
+                change = Change.between(shard, shard.op.results[number].shape, given, wanted)
+                value = slice_shard(shard, value, change, _lost(wanted, given))
+            result.append(value)
+        return result
+
+    def _warn(
+        self, op: Op, reason: str, extent: str, hint: str = "give the op a local form: Dialect.op(..., local=)"
+    ) -> None:
+        made = f"the operands are gathered {extent}" if op.operands else "each device makes the results whole"
+        message = f"{made}: {reason}"
+        self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
+
+
+def _refuse_regions() -> Sequence[Region]:
+    raise no_local_form(_TENSOR_BODY)
+
+
+def _refuse_foreign_parts(op: Op, shard: Shard) -> None:
+    """Check that no sharded value of an op has a type of a dialect, which no collective takes."""
+    ends = (
+        *zip(op.operands, shard.operand_shardings, strict=True),
+        *zip(op.results, shard.result_shardings, strict=True),
+    )
+    for value, sharding in ends:
+        if value.type.is_foreign and sharding is not None and shard.sharded_dims(sharding):
+            raise no_local_form(f"the sizes in {value.type} are known to its dialect only, which cannot be gathered")
+
+
+def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], after: TensorSharding | None) -> Value:
+    """Return the part of the device of a tensor of which some dimensions are whole and the others cut already."""
+    if after is None:
+        return value
+    given = without_dims(after, dims)
+    return slice_shard(shard, value, Change.between(shard, shape, given, after), _lost(after, given))
+
+
+def _before_slice(shard: Shard, value: Value, kept: TensorSharding | None) -> Value | None:
+    """Return the wanted parts of what a value was sliced from, where the device has them, or None."""
+    made = value.defining_op
+    known = shard.local_of(made.operands[0]) if made is not None and made.name == ALL_SLICE else None
+    if made is None or known is None:
+        return None
+    wider, sharding = known
+    columns = [(parts_of(shard, sharding, dim), parts_of(shard, kept, dim)) for dim in range(len(value.shape))]
+    if any(own is not None and own != wanted for own, wanted in columns):
+        return _before_slice(shard, made.operands[0], kept)
+    if kept is None or all(own == wanted for own, wanted in columns):
+        return wider
+    return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, kept), _lost(kept, sharding))
+
+
+def _common(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
+    """Return the sharding along the major axes that two shardings share in each dimension."""
+    if before is None or after is None or shard.mesh(before) != shard.mesh(after):
+        return None
+    dims = []
+    for one, other in zip(before.dim_shardings, after.dim_shardings, strict=True):
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one.axes, other.axes, strict=False))
+        dims.append(type(one)(tuple(axis for axis, _ in pairs)))
+    return TensorSharding(before.mesh, tuple(dims))
+
+
+def _minor(sharding: TensorSharding, major: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
+    """Return, per dimension, the axes of a sharding behind those of another one, with which it begins."""
+    counts = [0 if major is None else len(major.dim_shardings[dim].axes) for dim in range(sharding.rank)]
+    return [tuple(dim.axes[count:]) for dim, count in zip(sharding.dim_shardings, counts, strict=True)]
+
+
+def _is_sharded(shard: Shard) -> bool:
+    return any(shard.sharded_dims(sharding) for sharding in (*shard.operand_shardings, *shard.result_shardings))
+
+
+def _check_reductions(op: Op, shard: Shard, rule: OpShardingRule, *, starts_once: bool) -> None:
+    """Check that one collective per result can combine the partial results of an op.
+
+    Args:
+        op: The op.
+        shard: The op with its operands on the device.
+        rule: Its rule.
+        starts_once: Whether its own local form sees to it that initial values count once.
+
+    Raises:
+        CannotLocalize: it cannot, or an initial value would count once per shard.
+    """
+    reductions = shard.semantics.get_reductions(op)
+    used = {
+        factor
+        for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True)
+        for dim, factors in enumerate(mapping)
+        if shard.parts(sharding, dim) > 1
+        for factor in factors
+    }.intersection(rule.reduction_factors)
+    combiners = {reductions.combiners.get(factor) for factor in used}
+    if None in combiners or len(combiners) > 1:
+        raise no_local_form("its partial results cannot be combined by one collective per result")
+    if starts_once or not reductions.initial_operands:
+        return
+    if not all(item is not None and item.is_idempotent for item in combiners):
+        raise no_local_form("its initial value would count once per shard")
+
+
+def _resharded(
+    shard: Shard,
+    operands: Sequence[TensorSharding | None],
+    results: Sequence[TensorSharding | None],
+    gather_operand: Callable[[Shard, int, TensorSharding | None], Value],
+) -> Shard:
+    values = [gather_operand(shard, number, after) for number, after in enumerate(operands)]
+    return evolve(shard, operands=values, operand_shardings=operands, result_shardings=results)
+
+
+def _lost(before: TensorSharding, after: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
+    """Return, per dimension, the axes that one sharding has and another, which has all or none of them, has not."""
+    return [
+        () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
+        for dim in range(before.rank)
+    ]

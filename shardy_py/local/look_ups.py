@@ -1,0 +1,64 @@
+"""Ops that look up what other devices have: instead of all of a tensor, the few elements that they take are sent.
+
+Behind an all-gather an op may take its operand in parts, if its local form combines the results itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from attrs import evolve
+
+from shardy_py.ir.graph.op_names import ALL_GATHER
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard
+
+
+def gathered_source(op: Op) -> Value | None:
+    """Return what the first operand of an op was gathered from for this op only, or None."""
+    made = op.operands[0].defining_op if op.operands else None
+    if made is None or made.name != ALL_GATHER or made.parent is not op.parent or len(op.operands[0].uses) > 1:
+        return None
+    return made.operands[0]
+
+
+def may_wait(op: Op) -> bool:
+    """Return whether an op is an all-gather for one op with smaller results, which may look up what it needs."""
+    if op.name != ALL_GATHER or len(op.results[0].uses) != 1:
+        return False
+    (user,) = op.results[0].users
+    if gathered_source(user) is not op.operands[0] or op.operands[0].id in {item.id for item in user.operands}:
+        return False
+    # What is summed goes around twice.
+    return 2 * sum(prod(static_shape(value.type) or (0,)) for value in user.results) <= prod(op.results[0].shape)
+
+
+def look_up(
+    op: Op, shard: Shard, source: Shard, form: Callable[[Op, Shard], Sequence[Value]] | None
+) -> Combined | None:
+    """Return the results of an op on the parts of its first operand, or None where it needs the operand whole.
+
+    Args:
+        op: The op.
+        shard: The op with its other operands on the device.
+        source: The all-gather behind which the op stands, with its operand on the device.
+        form: The local form of the op.
+    """
+    if form is None:
+        return None
+    last = shard.emit.block.last
+    parts = evolve(
+        shard,
+        operands=[source.operands[0], *shard.operands[1:]],
+        operand_shardings=[source.operand_shardings[0], *shard.operand_shardings[1:]],
+    )
+    try:
+        found = form(op, parts)
+    except CannotLocalize:
+        found = None
+    if isinstance(found, Combined):
+        return found
+    shard.emit.erase_after(last)
+    return None

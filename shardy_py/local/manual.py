@@ -1,0 +1,72 @@
+"""Values that enter or leave a manual computation: in it, the parts along its manual axes are tensors of their own.
+
+A part that does not divide along the other axes has padding of its own, in other places than outside: 12 elements over
+2 x 4 devices are 8 parts of 2, but each half of 6 elements over 4 devices is 2, 2, 2 and 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.interfaces.local import Shard
+from shardy_py.local.regrid import AxesPerDim, Change, gather, slice_shard
+from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import frozen
+
+
+@frozen
+class ManualBorder:
+    """The border of a manual computation for one value.
+
+    Args:
+        shard: What emits ops.
+        outer: The sharding outside.
+        inner: The sharding inside, without manual axes.
+        whole: The shape outside.
+        part: The shape inside.
+    """
+
+    shard: Shard
+    outer: TensorSharding | None
+    inner: TensorSharding | None
+    whole: Sequence[int]
+    part: Sequence[int]
+
+    def enter(self, value: Value) -> Value:
+        """Return a value from outside as it is inside."""
+        if not any(self._moved):
+            return value
+        value = gather(self.shard, value, self._change(self.whole, outside=True), self._moved, one_by_one=False)
+        return slice_shard(self.shard, value, self._change(self.part, outside=False, reverse=True), self._moved)
+
+    def leave(self, value: Value) -> Value:
+        """Return a value from inside as it is outside."""
+        if not any(self._moved):
+            return value
+        value = gather(self.shard, value, self._change(self.part, outside=False), self._moved, one_by_one=False)
+        return slice_shard(self.shard, value, self._change(self.whole, outside=True, reverse=True), self._moved)
+
+    @property
+    def _moved(self) -> AxesPerDim:
+        """The axes inside of the dimensions whose parts lie elsewhere outside."""
+        if self.outer is None or self.inner is None:
+            return [()] * len(self.whole)
+        mesh = self.shard.mesh(self.outer)
+        result: list[tuple[AxisRef, ...]] = []
+        for dim, size in enumerate(self.part):
+            free = self.inner.of_dimension(dim).axes
+            count, parts = axes_size(free, mesh), self.shard.parts(self.outer, dim)
+            is_moved = 1 < count < parts and -(-self.whole[dim] // parts) * count != size
+            result.append(tuple(free) if is_moved else ())
+        return result
+
+    def _change(self, shape: Sequence[int], *, outside: bool, reverse: bool = False) -> Change:
+        """Return the change in which the moved axes of a dimension are gathered, or the reverse of it."""
+        change = Change.between(self.shard, shape, self.outer if outside else self.inner, None)
+        pairs = zip(change.before, self._moved, strict=True)
+        rest = [axes[: len(axes) - len(moved)] if moved else axes for axes, moved in pairs]
+        if reverse:
+            return Change(shape, change.mesh, rest, change.before)
+        return Change(shape, change.mesh, change.before, rest)

@@ -1,0 +1,1 @@
+"""Arguments, texts, files, integers, signatures, element types: what every room needs."""

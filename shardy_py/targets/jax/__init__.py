@@ -1,7 +1,0 @@
-"""XLA through JAX (extra ``jax``): the form for XLA, compiling it, running it."""
-
-from shardy_py.targets.jax.compile import to_jax
-from shardy_py.targets.jax.compiled import CompiledModule
-from shardy_py.targets.jax.form import for_xla
-
-__all__ = ["CompiledModule", "for_xla", "to_jax"]

@@ -1,8 +1,0 @@
-"""Local programs: what each device runs, and runs of it on host devices (extra ``jax``)."""
-
-from __future__ import annotations
-
-from shardy_py.targets.local.local_program import LocalProgram
-from shardy_py.targets.local.make import make_local_program
-
-__all__ = ["LocalProgram", "make_local_program"]

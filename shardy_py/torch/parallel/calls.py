@@ -1,0 +1,102 @@
+"""Calls of PyTorch's operators from the attributes of ops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+_ITEM = re.compile(r"(.*)\[(\d+)\]")
+_VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
+_BY_PLACE = frozenset(("aten.as_strided.default",))
+_FOR_GRADIENTS = frozenset(("aten.mkldnn_rnn_layer.default",))
+_IN_WORDS = frozenset(("aten._grouped_mm.default",))
+_WORD_BYTES = 16
+"""The bytes that the distance between rows has to be a multiple of, for the operators of `_IN_WORDS`."""
+
+
+@cache
+def operator(name: str) -> Any:
+    """Return the operator of an op, such as ``torch.ops.aten.linear.default``."""
+    import torch
+
+    found: Any = torch.ops
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], device: Any) -> tuple[Any, ...]:
+    """Call an operator and return its tensors.
+
+    Args:
+        name: The name of the op.
+        attributes: Its attributes, as `shardy_py.torch.frontend` writes them.
+        tensors: Its operands.
+        device: The device on which tensors are made.
+    """
+    if name in _VIEWS:
+        # The strides of a tensor that was gathered or permuted may be others than those of one device.
+        return (tensors[0].reshape(list(attributes["size"])),)
+    if name in _BY_PLACE:
+        # The op looks at places in memory: those of a new tensor.
+        tensors = [tensors[0].reshape(-1).clone().view(tensors[0].shape)]
+    if name in _IN_WORDS:
+        tensors = [_in_words(tensor) for tensor in tensors]
+    import torch
+
+    target = operator(name)
+    given = _arguments(attributes, tensors)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for argument in target._schema.arguments:
+        value = given.get(argument.name)
+        if argument.name not in given and argument.has_default_value():
+            value = argument.default_value
+        value = device if argument.name == "device" and value is not None else _decode(value, argument)
+        if argument.kwarg_only:
+            kwargs[argument.name] = value
+        else:
+            args.append(value)
+    # Some operators leave out what their gradient needs where none is recorded; tensors here never ask for one.
+    with torch.set_grad_enabled(name in _FOR_GRADIENTS):
+        made = target(*args, **kwargs)
+    found = made if isinstance(made, (tuple, list)) else (made,)
+    return tuple(found)
+
+
+def _in_words(tensor: Any) -> Any:
+    """Return a tensor whose rows begin at whole words: those of a shard may be shorter than those of one device."""
+    length = max(_WORD_BYTES // tensor.element_size(), 1)
+    if tensor.dim() < 2 or tensor.shape[-1] % length == 0:
+        return tensor
+    rows = tensor.new_empty((*tensor.shape[:-1], -(-tensor.shape[-1] // length) * length))
+    return rows[..., : tensor.shape[-1]].copy_(tensor)
+
+
+def _arguments(attributes: Mapping[str, Any], tensors: Sequence[Any]) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        name: value for name, value in attributes.items() if name not in ("operand_names", "pointwise")
+    }
+    for name, tensor in zip(attributes.get("operand_names", ()), tensors, strict=True):
+        item = _ITEM.fullmatch(name)
+        if item is None:
+            given[name] = tensor
+            continue
+        items = given.setdefault(item.group(1), [])
+        items.extend([None] * (int(item.group(2)) + 1 - len(items)))
+        items[int(item.group(2))] = tensor
+    return given
+
+
+def _decode(value: Any, argument: Any) -> Any:
+    import torch
+
+    if isinstance(value, str) and value.startswith("torch.") and str(argument.type) != "str":
+        return getattr(torch, value.removeprefix("torch."))
+    if isinstance(value, str) and argument.name == "device":
+        return torch.device(value)
+    if isinstance(value, Mapping):
+        return complex(value["real"], value["imag"])
+    return list(value) if isinstance(value, tuple) else value

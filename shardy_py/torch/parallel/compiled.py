@@ -1,0 +1,233 @@
+"""Programs of PyTorch that run on shards, with collectives of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from warnings import warn
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, OptionError, as_warnings
+from shardy_py.ir.graph.program import Program, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.plugins import Registry
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.torch.frontend.origin import TorchOrigin
+from shardy_py.torch.parallel.collectives import Devices, ProcessDevices, SimulatedDevices
+from shardy_py.torch.parallel.distribute import check_device_mesh
+from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
+from shardy_py.torch.parallel.localized import localized
+from shardy_py.torch.parallel.runner import Runner
+from shardy_py.torch.parallel.shards import Port
+from shardy_py.values import define
+
+
+@define(frozen=True, eq=False)
+class LocalTorchProgram:
+    """The program that each device runs, with what it needs to cut tensors and put them together.
+
+    Attributes:
+        program: The local program.
+        origin: What it was imported from.
+        arguments: The arguments.
+        results: The results.
+        mesh: The mesh.
+        warnings: The ops that run on gathered operands.
+    """
+
+    program: Program
+    origin: TorchOrigin
+    arguments: tuple[Port, ...]
+    results: tuple[Port, ...]
+    mesh: Mesh
+    warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
+
+    def simulate(self, *tensors: Any) -> list[Any]:
+        """Run all devices in this process and return the whole results.
+
+        Args:
+            tensors: The whole tensors of all arguments, parameters and buffers included.
+
+        Raises:
+            OptionError: there are not as many tensors as arguments.
+        """
+        self._check_count(tensors)
+        devices = SimulatedDevices(max(self.mesh.total_size, 1))
+        arguments = [
+            [port.part(tensor, device) for device in devices.numbers]
+            for port, tensor in zip(self.arguments, tensors, strict=True)
+        ]
+        results = self.run(devices, arguments, tensors[0].device if tensors else "cpu")
+        return [port.whole(shards) for port, shards in zip(self.results, results, strict=True)]
+
+    def run(self, devices: Devices, arguments: Sequence[Sequence[Any]], torch_device: Any) -> list[list[Any]]:
+        """Return the shards of the results on some devices; gradients are not recorded.
+
+        Args:
+            devices: The devices.
+            arguments: The shards of each argument, one for each device.
+            torch_device: The device of PyTorch on which tensors are made.
+        """
+        import torch
+
+        with torch.no_grad():
+            return Runner(self.program, devices, torch_device).run([list(shards) for shards in arguments])
+
+    def _check_count(self, tensors: Sequence[Any]) -> None:
+        if len(tensors) != len(self.arguments):
+            names = ", ".join(self.origin.argument_names)
+            message = f"{len(tensors)} tensors are given for {len(self.arguments)} arguments"
+            raise OptionError(Diagnostic("argument-count", message, hint=f"the arguments are {names}"))
+
+
+def make_local_torch_program(explicit: Program, registry: Registry, *, strict: bool = False) -> LocalTorchProgram:
+    """Return the program that each device runs.
+
+    Args:
+        explicit: The program with its collectives; it stays as it is.
+        registry: What is known about ops.
+        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+
+    Raises:
+        ShardyError: an op has no local form.
+    """
+    main = explicit.functions["main"]
+    mesh = next(iter(explicit.meshes.values()), Mesh())
+    arguments = _ports(explicit, main.regions[0].blocks[0].arguments, mesh)
+    results = _ports(explicit, main.function_results, mesh)
+    made = localized(explicit, registry, strict=strict)
+    return LocalTorchProgram(made.program, explicit.origin, arguments, results, mesh, made.warnings)
+
+
+def _ports(program: Program, values: Sequence[Value], mesh: Mesh) -> tuple[Port, ...]:
+    table = program.shardings
+    return tuple(Port(static_shape(value.type) or (), table.get(value.id), mesh) for value in values)
+
+
+class TorchProgram:
+    """A program of PyTorch on the processes of a device mesh.
+
+    Parameters and buffers are cut once. What a call returns are whole tensors; buffers that the program writes are
+    kept.
+
+    Args:
+        local: The program that each device runs.
+        device_mesh: The devices; every process makes its own `TorchProgram`.
+        state: The parameters, buffers and constants by name, whole; by default those of the exported program.
+
+    Raises:
+        OptionError: the device mesh does not have the dimensions of the mesh, or a parameter is missing.
+    """
+
+    def __init__(self, local: LocalTorchProgram, device_mesh: Any, state: Mapping[str, Any] | None = None) -> None:
+        import torch
+
+        check_device_mesh(device_mesh, local.mesh)
+        ranks = [int(rank) for rank in device_mesh.mesh.flatten()]
+        self.local = local
+        self.devices = ProcessDevices(ranks, ranks.index(torch.distributed.get_rank()))
+        self._torch_device = torch.device(device_mesh.device_type)
+        for op in local.program.walk():
+            if "groups" in op.attributes and op.name.startswith("spmd.") and op.name != "spmd.collective_permute":
+                self.devices.prepare(op.attributes["groups"])
+        self.devices.prepare([range(len(ranks))])
+        self._draws = any(map(draws_numbers, local.program.walk()))
+        known = _state_of(local.origin.native) if state is None else state
+        self._is_trained = False
+        self._is_warned = False
+        self._shards: dict[str, Any] = {}
+        for argument, port in zip(local.origin.arguments, local.arguments, strict=True):
+            if argument.kind != "input":
+                name = next((name for name in argument.names if name in known), None)
+                if name is None:
+                    message = f"there is no tensor for the {argument.kind} {argument.name!r}"
+                    raise OptionError(Diagnostic("missing-parameter", message, hint="give state={name: tensor}"))
+                self._is_trained |= bool(known[name].requires_grad)
+                whole = known[name].detach().to(self._torch_device)
+                self._shards[argument.name] = port.part(whole, self.devices.device)
+
+    def __repr__(self) -> str:
+        return f"<TorchProgram for the mesh {self.local.mesh}>"
+
+    @property
+    def collectives(self) -> Mapping[str, int]:
+        """Kind of collective to how often it ran in all calls so far."""
+        return dict(self.devices.counts)
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Return the whole outputs of the program, in order; what is no tensor is as exported.
+
+        Args:
+            inputs: The whole tensors of the inputs, in order.
+
+        Raises:
+            OptionError: there are not as many as the program has, or it draws random numbers and the generators of the
+                processes are in different states.
+        """
+        self._warn_of_gradients(inputs)
+        shards = self.run_shards(*inputs)
+        origin = self.local.origin
+        outputs = []
+        for output in origin.outputs:
+            if output.writes:
+                continue
+            if output.result is None:
+                outputs.append(output.constant)
+            else:
+                outputs.append(self._whole(output.result, shards[output.result]))
+        return outputs
+
+    def _warn_of_gradients(self, inputs: Sequence[Any]) -> None:
+        """Warn once where PyTorch would record gradients, which the program does not."""
+        import torch
+
+        asks = self._is_trained or any(getattr(tensor, "requires_grad", False) for tensor in inputs)
+        if self._is_warned or not asks or not torch.is_grad_enabled():
+            return
+        self._is_warned = True
+        message = "gradients are not recorded: the outputs of the program do not require any"
+        hint = "call it under torch.no_grad(), or export a training step with its backward pass"
+        warn(Diagnostic("no-gradients", message, hint=hint).show("warning"), stacklevel=3)
+
+    def run_shards(self, *inputs: Any) -> list[Any]:
+        """Return the shards of all results on this device, those that are written to buffers included."""
+        given = iter(inputs)
+        wanted = [item for item in self.local.origin.arguments if item.kind == "input"]
+        if len(inputs) != len(wanted):
+            names = ", ".join(item.name for item in wanted)
+            message = f"{len(inputs)} inputs are given, the program has {len(wanted)}"
+            raise OptionError(Diagnostic("argument-count", message, hint=f"its inputs are {names}"))
+        arguments = []
+        for argument, port in zip(self.local.origin.arguments, self.local.arguments, strict=True):
+            if argument.kind == "input":
+                arguments.append([port.part(next(given).to(self._torch_device), self.devices.device)])
+            else:
+                arguments.append([self._shards[argument.name]])
+        if self._draws:
+            state = random_state(self._torch_device).to(self._torch_device)
+            check_random_states(self._of_all(state))
+        results = [shards[0] for shards in self.local.run(self.devices, arguments, self._torch_device)]
+        for output in self.local.origin.outputs:
+            if output.writes in self._shards and output.result is not None:
+                self._shards[output.writes] = results[output.result]
+        return results
+
+    def _whole(self, number: int, shard: Any) -> Any:
+        return self.local.results[number].whole(self._of_all(shard))
+
+    def _of_all(self, tensor: Any) -> list[Any]:
+        """Return a tensor of each process; this is no part of the program."""
+        counts = dict(self.devices.counts)
+        found = self.devices.gather([tensor], [range(len(self.devices.ranks))])[0]
+        self.devices.counts.clear()
+        self.devices.counts.update(counts)
+        return found
+
+
+def _state_of(native: Any) -> dict[str, Any]:
+    state = dict(getattr(native, "state_dict", {}) or {}) if not callable(getattr(native, "state_dict", None)) else {}
+    if not state:
+        named = (native.named_parameters, native.named_buffers)
+        state = {name: tensor for each in named for name, tensor in each(remove_duplicate=False)}
+    return {**state, **dict(getattr(native, "constants", {}) or {})}

@@ -1,0 +1,70 @@
+"""Programs with explicit collectives as what each device runs, with what each op became."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, as_warnings
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.interfaces.local import LocalValue
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
+from shardy_py.plugins import Registry
+from shardy_py.transforms.run import run
+from shardy_py.values import define
+
+
+@define(frozen=True, eq=False)
+class Localized:
+    """A local program, and what the values and ops of the global one became.
+
+    Args:
+        program: The local program.
+        values: What each value became, by its id in the global program.
+        collectives: The collectives that each op became, by its id in the global program.
+        warnings: The ops that run on gathered operands.
+    """
+
+    program: Program
+    values: Mapping[int, LocalValue]
+    collectives: Mapping[int, Sequence[Op]]
+    warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
+
+    def source(self, op: Op, collective: Op) -> Value:
+        """Return the operand of an op of the global program whose elements a collective moves.
+
+        Args:
+            op: The op of the global program.
+            collective: A collective that it became.
+        """
+        known = {item.value.id: value for value in op.operands if (item := self.values.get(value.id)) is not None}
+        maker: Op | None = collective
+        while maker is not None and maker.operands:
+            if maker.operands[0].id in known:
+                return known[maker.operands[0].id]
+            maker = maker.operands[0].defining_op
+        return op.operands[0]
+
+
+def localized(explicit: Program, registry: Registry, *, strict: bool = False) -> Localized:
+    """Return what each device runs.
+
+    Args:
+        explicit: The program with its collectives; it stays as it is.
+        registry: What is known about ops.
+        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+
+    Raises:
+        ShardyError: an op has no local form.
+    """
+    program = copy_program(explicit)
+    values: dict[int, LocalValue] = {}
+    collectives: dict[int, list[Op]] = {}
+    context = PassContext(registry, local_values=values, local_collectives=collectives)
+    # Collectives stay where the program with explicit ones has them.
+    convert = ConvertGlobalToLocalPass(trust_shardings=False, gather_unsupported_ops=not strict, early_gathers=False)
+    run(program, [convert], context)
+    return Localized(program, values, collectives, tuple(context.warnings))

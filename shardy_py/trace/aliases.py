@@ -1,0 +1,53 @@
+"""Names that a frontend keeps of a function's arguments and results, such as ``params['w']``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.program import Op, Program
+
+_NAMED = re.compile(r'loc\("((?:[^"\\]|\\.)*)"(?:\(.*\))?\)$', re.DOTALL)
+_RESULT_INFO = "jax.result_info"
+
+
+def native_names(program: Program, main: Op | None = None) -> tuple[dict[int, str], dict[str, int]]:
+    """Return the names of values in the text of a program, and the other names of those of the main function.
+
+    Args:
+        program: The program; one that was built has no text.
+        main: Its main function, whose arguments and results may have names of the user's.
+
+    Returns:
+        Value id to name, and the other names with the ids of their values.
+    """
+    if program.frontend is None:
+        return {}, {}
+    printed = frontend_of(program).printed_names(program)
+    names = {value: name for value, (name, _) in printed.items()}
+    if main is None:
+        return names, {}
+    return names, {**_arguments(main, printed), **_results(main)}
+
+
+def _arguments(main: Op, printed: Any) -> dict[str, int]:
+    """Return the names in the locations of arguments."""
+    found: dict[str, int] = {}
+    for region in main.regions:
+        for value in region.blocks[0].arguments if region.blocks else ():
+            native = printed[value.id][1] if value.id in printed else None
+            match = _NAMED.match(str(getattr(native, "location", "")))
+            if match:
+                found.setdefault(match[1], value.id)
+    return found
+
+
+def _results(main: Op) -> dict[str, int]:
+    """Return the names that JAX gives to results."""
+    found: dict[str, int] = {}
+    for value, item in zip(main.function_results, main.attributes.get("res_attrs") or (), strict=False):
+        name = str(item.get(_RESULT_INFO, "")).strip('"')
+        if name:
+            found.setdefault(name, value.id)
+    return found

@@ -1,0 +1,79 @@
+"""Advice for inputs: layouts by the roles of axes."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the programs are MLIR text")
+
+import shardy_py as sdy
+from shardy_py.cost.advice.advise_inputs import advise_inputs
+from shardy_py.cost.session import Session
+
+NETWORK = """\
+func.func @main(%x: tensor<64x128xf32>, %up: tensor<128x512xf32>, %down: tensor<512x128xf32>) -> tensor<64x128xf32> {
+  %0 = stablehlo.dot_general %x, %up, contracting_dims = [1] x [0]
+      : (tensor<64x128xf32>, tensor<128x512xf32>) -> tensor<64x512xf32>
+  %1 = stablehlo.tanh %0 : tensor<64x512xf32>
+  %2 = stablehlo.dot_general %1, %down, contracting_dims = [1] x [0]
+      : (tensor<64x512xf32>, tensor<512x128xf32>) -> tensor<64x128xf32>
+  return %2 : tensor<64x128xf32>
+}
+"""
+MESH = {"data": 2, "model": 2}
+
+
+@pytest.fixture(scope="module")
+def advice():
+    """Advice for the network on four devices."""
+    return advise_inputs(NETWORK, MESH, machine="cpu-8")
+
+
+def _layout(advice, **roles):
+    return next(one for one in advice.layouts if one.roles == roles)
+
+
+def test_the_batch_is_what_divides_the_work(advice):
+    """Data parallelism splits the first dimension of the argument that all ops depend on, and no parameter."""
+    found = _layout(advice, data="data", model="data")
+    assert found.name == "data parallel over data and model"
+    assert list(found.specs.values()) == ['P(("data", "model"), None)', "P(None, None)", "P(None, None)"]
+
+
+def test_tensor_parallelism_is_that_of_megatron(advice):
+    """The first weights are split by columns, the second ones by rows, so that only the last product is reduced."""
+    found = _layout(advice, data="data", model="tensor")
+    assert list(found.specs.values()) == ['P("data", None)', 'P(None, "model")', 'P("model", None)']
+
+
+def test_fully_sharded_parameters_have_every_axis(advice):
+    """Each parameter is split over all axes that are fully sharded, as is the batch."""
+    found = _layout(advice, data="fsdp", model="fsdp")
+    assert all("data" in spec and "model" in spec for spec in found.specs.values())
+
+
+def test_layouts_cost_what_they_say(advice):
+    """Given as shardings of the arguments, a layout leads to its figures."""
+    for one in advice.layouts:
+        session = Session.open(NETWORK, MESH, in_shardings=list(one.shardings.values()))
+        cost = session.evaluate(machine="cpu-8").cost
+        assert cost.communication_bytes.value == one.figures.bytes
+
+
+def test_layouts_are_sorted_by_the_goal(advice):
+    """The best layout comes first."""
+    seconds = [one.figures.seconds for one in advice.layouts]
+    assert seconds == sorted(seconds)
+    assert advice.best is advice.layouts[0]
+
+
+def test_the_shardings_of_the_program_are_a_layout_too():
+    """What the user gave is listed beside what was found."""
+    found = advise_inputs(NETWORK, MESH, in_shardings={0: ("data", None)}, trials=5)
+    assert "as it is" in [one.name for one in found.layouts]
+
+
+def test_a_program_without_a_mesh_is_refused():
+    """There is nothing to shard over."""
+    with pytest.raises(sdy.OptionError, match="no mesh"):
+        advise_inputs(NETWORK)

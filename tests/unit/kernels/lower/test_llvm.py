@@ -1,0 +1,108 @@
+"""Kernels as text for LLVM."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+
+from shardy_py.errors import UnsupportedError, VerificationError
+from shardy_py.kernels.dialect.text import parse_kernel_module
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower.host import host_text
+from shardy_py.kernels.lower.llvm import llvm_text
+from shardy_py.kernels.lower.machine import parse
+from shardy_py.kernels.lower.target import nvptx
+
+BRANCHES = """builtin.module attributes {dlti.dl_spec = #dlti.dl_spec<index = 32 : i32>} {
+  func.func @main(%x: !llvm.ptr {llvm.align = 16 : index, llvm.dereferenceable = 64 : index,
+      xla.slice_index = 0 : index, xla.invariant, llvm.noalias},
+      %o: !llvm.ptr {llvm.align = 256 : index, llvm.dereferenceable = 64 : index,
+      xla.slice_index = 1 : index, llvm.noalias}) attributes {xla.entry} {
+    %t = gpu.thread_id x {xla.range = [0 : index, 15 : index]}
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %start = arith.constant 0.0 : f32
+    cf.br ^head(%zero, %start : index, f32)
+  ^head(%i: index, %s: f32):
+    %more = arith.cmpi sle, %i, %t : index
+    cf.cond_br %more, ^body, ^done
+  ^body:
+    %p = arith.index_cast %i : index to i64
+    %a = llvm.getelementptr inbounds %x[%p] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %v = llvm.load %a {invariant} : !llvm.ptr -> f32
+    %two, %n = func.call @both(%s, %v) : (f32, f32) -> (f32, f32)
+    %j = arith.addi %i, %one : index
+    cf.br ^head(%j, %n : index, f32)
+  ^done:
+    %q = arith.index_cast %t : index to i64
+    %b = llvm.getelementptr inbounds %o[%q] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    llvm.store %s, %b : f32, !llvm.ptr
+    func.return
+  }
+  func.func private @both(%a: f32, %b: f32) -> (f32, f32) {
+    %d = arith.subf %a, %b : f32
+    %s = arith.addf %a, %b : f32
+    func.return %d, %s : f32, f32
+  }
+}"""
+LAUNCH = Launch((1, 1, 1), (16, 1, 1))
+
+
+def test_the_text_of_a_device() -> None:
+    """A kernel for a device knows its block, its buffers and the range of its ids; LLVM takes the text."""
+    text = llvm_text(parse_kernel_module(BRANCHES), LAUNCH, nvptx(has_libdevice=False))
+    assert "define ptx_kernel void @main(ptr addrspace(1) noalias align 16 dereferenceable(64) readonly %arg0" in text
+    assert '"nvvm.reqntid"="16,1,1"' in text
+    assert "call range(i32 0, 16) i32 @llvm.nvvm.read.ptx.sreg.tid.x()" in text
+    assert text.count("!invariant.load !0") == 1
+    assert text.count(" phi ") == 2
+    assert "define internal {float, float} @both" in text
+    parse(text)
+
+
+def test_the_text_of_the_host() -> None:
+    """For the host the entry function takes the ids and is run by loops; the rest is the same text."""
+    text = host_text(parse_kernel_module(BRANCHES), LAUNCH)
+    assert "i32 %thread.x" in text
+    assert "llvm.nvvm" not in text
+    assert "target" not in text
+    parse(text)
+
+
+def test_wide_indices() -> None:
+    """Where indices have 64 bits, ids are widened to them."""
+    module = parse_kernel_module(BRANCHES.replace("index = 32", "index = 64"))
+    text = llvm_text(module, LAUNCH, nvptx(has_libdevice=False))
+    assert "zext nneg i32" in text
+    assert "icmp sle i64" in text
+    parse(text)
+
+
+def test_ops_without_instructions() -> None:
+    """An op that an earlier pass lowers is an error that names it."""
+    module = parse_kernel_module(
+        """func.func @main(%x: tensor<4xf32>, %i: index) -> f32 attributes {xla.entry} {
+  %v = tensor.extract %x[%i] : tensor<4xf32>
+  func.return %v : f32
+}"""
+    )
+    with pytest.raises(UnsupportedError, match="LLVM has no type for"):
+        llvm_text(module, LAUNCH, nvptx(has_libdevice=False))
+    module = parse_kernel_module(
+        """func.func @main(%i: index) -> index attributes {xla.entry} {
+  %r = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 * 2), domain: d0 in [0, 3]">(%i)
+  func.return %r : index
+}"""
+    )
+    with pytest.raises(UnsupportedError, match="no instructions of LLVM") as caught:
+        llvm_text(module, LAUNCH, nvptx(has_libdevice=False))
+    assert caught.value.diagnostics[0].op == "xla_gpu.apply_indexing"
+
+
+def test_text_that_llvm_refuses() -> None:
+    """A text that is no LLVM is an error with LLVM's words."""
+    with pytest.raises(VerificationError, match="LLVM refuses the kernel"):
+        parse("define void @f() { ret i32 0 }")

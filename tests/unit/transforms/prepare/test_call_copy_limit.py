@@ -1,0 +1,76 @@
+"""Programs whose calls multiply."""
+
+from __future__ import annotations
+
+import time
+from math import prod
+
+import pytest
+
+import shardy_py as sdy
+from shardy_py.cli import opt
+from shardy_py.errors import UnsupportedError
+from shardy_py.transforms.prepare.call_copy_limit import most_copies
+
+pytest.importorskip("jaxlib")
+
+
+def tree(depth: int) -> str:
+    """Return a module in which each function but the last calls the next one twice."""
+    texts = ['sdy.mesh @mesh = <["x"=2]>']
+    for number in range(depth):
+        name = f"private @f{number}" if number else "@main"
+        call = f"func.call @f{number + 1}"
+        type_ = "(tensor<8xf32>) -> tensor<8xf32>"
+        body = f"%b = {call}(%a) : {type_}\n%c = {call}(%b) : {type_}"
+        if number == depth - 1:
+            body = "%c = stablehlo.negate %a : tensor<8xf32>"
+        sharding = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}' if not number else ""
+        head = f"func.func {name}(%a: tensor<8xf32> {sharding}) -> tensor<8xf32>"
+        texts.append(f"{head} {{\n{body}\nreturn %c : tensor<8xf32>\n}}")
+    return "\n".join(texts)
+
+
+def test_doubling_calls_are_refused_at_once() -> None:
+    """A tree of calls that would be copied a billion times is an error that names the option that helps."""
+    start = time.perf_counter()
+    with pytest.raises(UnsupportedError, match=r"@f29 alone would have 536,870,912 copies") as error:
+        sdy.propagate(tree(30))
+    assert time.perf_counter() - start < 10
+    assert "--dedup-functions-fully" in error.value.diagnostics[0].hint
+    assert error.value.diagnostics[0].location
+
+
+def test_shared_functions_are_not_copied() -> None:
+    """With the option the same program is propagated: every function is sharded once, for all its calls."""
+    result = sdy.propagate(tree(30), dedup_functions_fully=True)
+    assert result.text.count("func.func") == 30
+    assert result.results[0] is not None
+
+
+def test_small_trees_are_copied() -> None:
+    """Calls that multiply a little are no problem."""
+    assert sdy.propagate(tree(6)).text.count("stablehlo.negate") >= 1
+
+
+@pytest.mark.parametrize("name", ["sdy-flatten-call-graph", "sdy-import-func-calls"])
+def test_the_passes_alone_refuse_too(name: str, tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+    """Each pass that copies functions has the limit."""
+    path = tmp_path / "m.mlir"
+    path.write_text(tree(40))
+    assert opt.main([f"-{name}", str(path)]) == 1
+    assert "the calls of functions in each other multiply" in capsys.readouterr().err
+
+
+def test_the_bound_holds_however_calls_are_spread() -> None:
+    """No chain of functions, however often each calls the next one, makes more copies than the bound says."""
+
+    def spread(calls: int) -> list[tuple[int, ...]]:
+        """Return all ways to spread calls over the functions of a chain, for each how often it calls the next."""
+        ways = [(calls,)]
+        for first in range(1, calls):
+            ways += [(first, *rest) for rest in spread(calls - first)]
+        return ways
+
+    for calls in range(1, 13):
+        assert max(map(prod, spread(calls))) <= most_copies(calls) < 2**calls
