@@ -275,7 +275,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _import(_HOME_OF[name])
     # A module that is public itself is its own home.
-    value = globals()[name] = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
+    value = globals()[name] = getattr(home, name, home)
     return value
 
 

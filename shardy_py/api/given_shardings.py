@@ -16,7 +16,6 @@ from shardy_py.api.main_values import MainValues
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.jax.signature import JaxSignature, is_one_sharding, is_tree
 from shardy_py.sharding.field_types import field_problem
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -49,34 +48,6 @@ def mesh_of_shardings(in_shardings: InShardings | None, out_shardings: OutShardi
             raise OptionError(Diagnostic("mesh-conflict", f"the given shardings use two meshes, {found} and {mesh}"))
         found = found or mesh
     return found
-
-
-def flat_shardings(
-    signature: JaxSignature | None, in_shardings: InShardings | None, out_shardings: OutShardings | None
-) -> tuple[InShardings | None, OutShardings | None]:
-    """Return the given shardings by argument and result; trees, as `jax.jit` takes them, one after the other.
-
-    Raises:
-        OptionError: they are trees, and not those of the function.
-    """
-    if signature is None:
-        return in_shardings, out_shardings
-    if is_tree(in_shardings):
-        in_shardings = signature.flatten_shardings(in_shardings)
-    # One sharding for all arguments, or for all results.
-    if is_one_sharding(in_shardings):
-        in_shardings = signature.flatten_shardings(in_shardings)
-    if is_tree(out_shardings) or is_one_sharding(out_shardings) or _is_tree_of_results(out_shardings, signature):
-        out_shardings = signature.flatten_shardings(out_shardings, of_results=True)
-    return in_shardings, out_shardings
-
-
-def _is_tree_of_results(given: Any, signature: JaxSignature) -> bool:
-    """Return whether a mapping has the keys of the dictionary that a function returns."""
-    if not isinstance(given, Mapping):
-        return False
-    results = signature.unflatten_results(range(signature.out_tree.num_leaves))
-    return isinstance(results, Mapping) and set(given) == set(results)
 
 
 def apply_in_shardings(program: Program, function: Op, in_shardings: InShardings | None, mesh_name: str) -> None:

@@ -14,6 +14,7 @@ from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.run_input import RunInput, give_shardings, read_input, resolve_like
+from shardy_py.extensions import function
 from shardy_py.frontends.select import bundled_frontend, find_frontend, frontend_of, named_frontend
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import store_shardings
@@ -61,9 +62,8 @@ class SessionOptions(ProgramOptions):
             keep_names: Whether the session keeps the names of values for reports.
         """
         # Only commands that solve again need sessions, which bring the whole cost model.
-        from shardy_py.cost.session import Session
-
-        return Session.open(**keywords(given), **self.run_options(), keep_names=keep_names)
+        session: Session = function("session").open(**keywords(given), **self.run_options(), keep_names=keep_names)
+        return session
 
     def run_options(self) -> dict[str, Any]:
         """Return the keywords of `propagate` and `Session.open`, with the registry in place of the plugins."""

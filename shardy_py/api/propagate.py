@@ -16,6 +16,7 @@ from shardy_py.api.result import Result
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.api.written import write, write_verified
+from shardy_py.extensions import function
 from shardy_py.ir.graph.nesting import refuse_deep_nesting
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import store_shardings
@@ -167,9 +168,7 @@ class _Recording:
 
     @classmethod
     def of(cls, program: Program, main: Op, context: PassContext, engine: PropagationOptions) -> _Recording:
-        from shardy_py.trace.recording import Recording
-
-        return cls(program, context, engine, Recording(program, main))
+        return cls(program, context, engine, function("recording")(program, main))
 
     @property
     def log(self) -> VisitLog:

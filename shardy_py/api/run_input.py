@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
@@ -12,7 +12,6 @@ from shardy_py.api.check_traits import check_traits
 from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
-    flat_shardings,
     mesh_of_shardings,
 )
 from shardy_py.api.main_function import (
@@ -28,14 +27,13 @@ from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.extensions import function
 from shardy_py.frontends.select import find_frontend
 from shardy_py.guards.error_texts import shown
 from shardy_py.ir.graph.builder_checks import check_shardings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.interfaces.frontend import Frontend
-from shardy_py.jax.gspmd.importer import import_gspmd, import_round_trip
-from shardy_py.jax.signature import JaxSignature, context_mesh, signature_of_stage
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.check_data_flow import check_data_flows
 from shardy_py.plugins.foreign_types import give_shapes
@@ -44,6 +42,9 @@ from shardy_py.propagation.engine import StageCallback
 from shardy_py.transforms.prepare.results_on_no_edge import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    from shardy_py.jax.signature import JaxSignature
 
 KEEP_UNEVEN = "keep_uneven_shardings=True (--keep-uneven-shardings) keeps it and pads the last shards"
 """The way to keep a sharding that does not divide a size."""
@@ -134,9 +135,7 @@ def read_input(
     """
     module = given.module
     if given.args is not None or given.kwargs is not None:
-        from shardy_py.jax.modules import lower_function
-
-        module = lower_function(module, given.args or (), given.kwargs or {})
+        module = function("lower_function")(module, given.args or (), given.kwargs or {})
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
     like = resolve_like(given.like, module, frontend)
@@ -147,7 +146,7 @@ def read_input(
         if frontend.name != "jit":
             if on_stage is not None:
                 on_stage("convert")
-            program, warnings = _read_like_jit(module, frontend, registry)
+            program, warnings = function("read_like_jit")(module, frontend, registry)
             like = "passes" if program is None else "jit"
     if program is None:
         registry = registry.with_options(evolve(registry.options, like_jit=like == "jit"))
@@ -156,7 +155,7 @@ def read_input(
     attribute_names, program.attribute_names = program.attribute_names, None
     main = find_main(program, source=source_name)
     registry = complete_registry(program, registry)
-    signature = signature_of_stage(module, len(arguments_of(main))) if frontend.name == "jax" else None
+    signature = function("signature_of_stage")(module, len(arguments_of(main))) if frontend.name == "jax" else None
     return RunInput(program, main, registry, source_name, attribute_names, like, warnings, signature)
 
 
@@ -166,22 +165,7 @@ def resolve_like(like: Like | None, module: Any, frontend: Frontend) -> Like:
         return "jit"
     if like is not None or frontend.name not in ("jax", "hlo", "mlir"):
         return like or "passes"
-    from shardy_py.jax.like_jit import is_jax_program
-
-    return "jit" if is_jax_program(module, frontend) else "passes"
-
-
-def _read_like_jit(
-    module: Any, frontend: Frontend, registry: Registry
-) -> tuple[Program | None, tuple[Diagnostic, ...]]:
-    """Return a program as `jax.jit` propagates it; or None, and a warning that says why there is no such form."""
-    from shardy_py.jax.like_jit import ConversionError, import_like_jit
-
-    try:
-        return import_like_jit(module, frontend, registry), ()
-    except ConversionError as error:
-        message = f"the program is propagated as it is, and jax.jit may decide otherwise: {error}"
-        return None, (Diagnostic("not-like-jit", message, hint="give like='passes' to have it so without a warning"),)
+    return "jit" if function("is_jax_program")(module, frontend) else "passes"
 
 
 def reduced_shardings(read: RunInput, options: ProgramOptions) -> tuple[Diagnostic, ...]:
@@ -227,14 +211,16 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     """
     program, main, semantics = read.program, read.main, read.registry
     opaque = give_shapes(program, semantics)
-    in_shardings, out_shardings = flat_shardings(read.signature, given.in_shardings, given.out_shardings)
+    in_shardings, out_shardings = given.in_shardings, given.out_shardings
+    if read.signature is not None:
+        in_shardings, out_shardings = read.signature.flat_shardings(in_shardings, out_shardings)
     mesh = mesh_of_shardings(in_shardings, out_shardings) if given.mesh is None else as_mesh(given.mesh)
-    names = None if import_round_trip(program) else read.attribute_names
+    names = None if function("import_round_trip")(program) else read.attribute_names
     if mesh is None and not program.meshes and (in_shardings or out_shardings):
-        context = context_mesh()
+        context = function("context_mesh")()
         mesh = None if context is None else as_mesh(context)
     mesh_name = None if mesh is None else add_mesh(program, mesh)
-    warnings = import_gspmd(program, may_add_meshes=mesh is None, attribute_names=names)
+    warnings = function("import_gspmd")(program, may_add_meshes=mesh is None, attribute_names=names)
     if warnings is not None:
         names = None
     # A mesh without axes says on which device something runs, such as a call into Python.

@@ -1,15 +1,15 @@
-"""The command ``shardy``: a command for each file of `shardy_py.cli.commands`."""
+"""The command ``shardy``: a command for each file of `shardy_py.cli.commands`, and those of the leaves."""
 
 from __future__ import annotations
 
 import pkgutil
-from importlib import import_module
 
 import click
 
 from shardy_py.cli import commands
 from shardy_py.cli.errors import ErrorsAsMessages
 from shardy_py.cli.help import WholeWordsContext
+from shardy_py.extensions import COMMANDS, load
 
 _WHOLE = 10_000
 """More characters than any sentence has; click cuts those that are longer."""
@@ -22,7 +22,7 @@ class CommandsInFiles(ErrorsAsMessages):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, sorted."""
-        return sorted(_files())
+        return sorted(_entries())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does, the whole sentence, in as many lines as that takes."""
@@ -36,16 +36,17 @@ class CommandsInFiles(ErrorsAsMessages):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None where there is none of the name."""
-        file = _files().get(cmd_name)
-        if file is None:
+        entry = _entries().get(cmd_name)
+        if entry is None:
             return None
-        command: click.Command = getattr(import_module(f"{commands.__name__}.{file}"), file)
+        command: click.Command = load(entry)
         return command
 
 
-def _files() -> dict[str, str]:
-    """Return the names of the files by the names of their commands."""
-    return {info.name.replace("_", "-"): info.name for info in pkgutil.iter_modules(commands.__path__)}
+def _entries() -> dict[str, str]:
+    """Return where each command is, by its name."""
+    files = [info.name for info in pkgutil.iter_modules(commands.__path__)]
+    return {**COMMANDS, **{name.replace("_", "-"): f"{commands.__name__}.{name}:{name}" for name in files}}
 
 
 @click.group(cls=CommandsInFiles, context_settings={"help_option_names": ["-h", "--help"]})

@@ -15,6 +15,7 @@ from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
 from shardy_py.errors import Diagnostic
+from shardy_py.extensions import function
 from shardy_py.report.summary import print_report
 
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ def _print_reports(result: Result, text: str, memory: MemoryReport | None) -> No
 
         print_copies(result.copies, file=sys.stderr)
     if memory is not None:
-        from shardy_py.report.memory import print_memory
-
-        print_memory(memory, file=sys.stderr)
+        function("print_memory")(memory, file=sys.stderr)
 
 
 def _write(

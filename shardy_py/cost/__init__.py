@@ -1,1 +1,1 @@
-"""Analyses of programs and runs: cost, differences, explained communication, sweeps over schedules."""
+"""Costs of programs on machines, sessions and sweeps over schedules, and advice."""

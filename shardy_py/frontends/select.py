@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
-from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.extensions import FRONTENDS, load
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins import Registry
@@ -14,11 +13,8 @@ from shardy_py.plugins import Registry
 _BUNDLED = {
     "program": "shardy_py.frontends.op_graphs:PROGRAM",
     "xdsl": "shardy_py.frontends.xdsl:XDSL",
-    "jit": "shardy_py.jax.like_jit.modules:JIT",
-    "hlo": "shardy_py.jax.hlo:HLO",
-    "jax": "shardy_py.jax.stages:JAX",
-    "torch": "shardy_py.torch.frontend:TORCH",
     "mlir": "shardy_py.frontends.mlir:MLIR",
+    **FRONTENDS,
 }
 
 
@@ -74,6 +70,5 @@ def frontend_of(program: Program) -> Frontend:
 @cache
 def bundled_frontend(name: str) -> Frontend:
     """Return a frontend of this package, imported when it is asked for first."""
-    module, attribute = _BUNDLED[name].split(":")
-    found: Any = getattr(import_module(module), attribute)
-    return found
+    frontend: Frontend = load(_BUNDLED[name])
+    return frontend

@@ -11,6 +11,7 @@ from attrs import field
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.extensions import function
 from shardy_py.jax.calls import (
     Call,
     call_constrained,
@@ -23,7 +24,7 @@ from shardy_py.values import define, frozen
 if TYPE_CHECKING:
     from shardy_py.cost.estimates import Cost
     from shardy_py.explain.answer.value_explanation import ValueExplanation
-    from shardy_py.jax import CompiledModule
+    from shardy_py.jax.compiled import CompiledModule
     from shardy_py.schedule.given import ScheduleLike
 
 
@@ -140,17 +141,16 @@ class LoweredCall:
         Raises:
             ShardyError: an option is not valid.
         """
-        from shardy_py.cost.session import Session
-
         settings = self.settings
-        session = Session.open(
+        session = function("session").open(
             self.lowered,
             settings.mesh,
             in_shardings=settings.in_shardings,
             out_shardings=settings.out_shardings,
             **settings.options,
         )
-        return session.evaluate(settings.schedule, machine, **options).cost
+        estimated: Cost = session.evaluate(settings.schedule, machine, **options).cost
+        return estimated
 
     def explain(self, value: Any, dim: int | None = None) -> ValueExplanation:
         """Return why a value is sharded as it is; see `Result.explain`.

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.result import Result
+from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
 from shardy_py.jax.run_report import RunReport, result_lines
 from shardy_py.jax.running_inputs import given_arrays, read_native
@@ -52,9 +53,10 @@ def run_result(
         OptionError: there are too few devices, or the inputs do not fit.
     """
     if is_simulated(result):
-        from shardy_py.torch.running import run_torch
-
-        return run_torch(result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance)
+        report: RunReport = function("run_torch")(
+            result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance
+        )
+        return report
     step = on_step or tell_nothing
     step("Compiling in XLA")
     with foreign_ops_named(result.program):

@@ -52,6 +52,26 @@ class JaxSignature:
         flat = [jax.tree.structure(make([0] * count)) for make in (tuple, list)]
         return self.out_tree == jax.tree.structure(0) or self.out_tree in flat
 
+    def flat_shardings(self, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any]:
+        """Return given shardings by argument and result; trees, as `jax.jit` takes them, one after the other.
+
+        Raises:
+            OptionError: they are trees, and not those of the function.
+        """
+        # One sharding is for all arguments, or for all results.
+        if is_tree(in_shardings) or is_one_sharding(in_shardings):
+            in_shardings = self.flatten_shardings(in_shardings)
+        if is_tree(out_shardings) or is_one_sharding(out_shardings) or self._has_keys_of_results(out_shardings):
+            out_shardings = self.flatten_shardings(out_shardings, of_results=True)
+        return in_shardings, out_shardings
+
+    def _has_keys_of_results(self, given: Any) -> bool:
+        """Return whether a mapping has the keys of the dictionary that the function returns."""
+        if not isinstance(given, Mapping):
+            return False
+        results = self.unflatten_results(range(self.out_tree.num_leaves))
+        return isinstance(results, Mapping) and set(given) == set(results)
+
     def flatten_shardings(self, given: Any, *, of_results: bool = False) -> list[Any]:
         """Return shardings in a tree, or in one that stops above the leaves, one for each argument or result.
 

@@ -169,7 +169,9 @@ __getattr__ = look_up_in(
     {
         "shardy_py.ir.interfaces.emission": "ElementBuilder Emission Scalar",
         "shardy_py.ir.interfaces.kernels": "KernelEmitter KernelModulePass",
-        "shardy_py.ir.interfaces.local": "Combined LocalOpInterface LocalOps Localize Shard local_by_types no_local_form",
+        "shardy_py.ir.interfaces.local": (
+            "Combined LocalOpInterface LocalOps Localize Shard local_by_types no_local_form"
+        ),
         "shardy_py.ir.interfaces.local_windows": "with_window",
         "shardy_py.plugins.plugin_files": "load_plugin_file",
         "shardy_py.sharding.einsum": "RuleSpec rule",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import asdict
 
@@ -12,13 +12,15 @@ from shardy_py.api.communications import split_communications
 from shardy_py.api.main_function import argument_name, argument_names, arguments_of, result_name, result_names
 from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
-from shardy_py.cost.memory import MemoryReport
+from shardy_py.extensions import function
 from shardy_py.ir.graph.program import Value
 from shardy_py.plugins import Registry
 from shardy_py.report.copies import copies_data
 from shardy_py.report.diagnostics import diagnostics_data
 from shardy_py.report.json_text import record_json
-from shardy_py.report.memory import memory_data
+
+if TYPE_CHECKING:
+    from shardy_py.cost.memory import MemoryReport
 
 
 def report_data(result: Result, text: str | None = None) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def report_json(
     origin: Mapping[str, Any] | None = None,
 ) -> str:
     """Return `report_data` as JSON text, with its origin, and what tensors take on a device where that is given."""
-    sizes = {} if memory is None else {"memory": memory_data(memory)}
+    sizes = {} if memory is None else {"memory": function("memory_data")(memory)}
     return record_json(report_data(result, text) | sizes, origin)
 
 

@@ -349,7 +349,7 @@ def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
     """Return the rule that shards dimension ``d`` of all operands and results alike.
 
     Sizes are those of the first result; scalars have no part. Operands may be scalars. Mirrors ``buildPointwise`` in
-    upstream's ``op_sharding_rule_builder.cc``; `shardy_py.sharding.rules.elementwise` checks the shapes of an op as well.
+    upstream's ``op_sharding_rule_builder.cc``; `shardy_py.sharding.rules.elementwise` checks the shapes, too.
 
     Args:
         op: The op; anything with operands and results whose types may have a shape.

@@ -45,7 +45,7 @@ def run_torch(
     state = {**native.state_dict, **native.constants}
     given = iter(_inputs(result, inputs, seed=seed))
     tensors = [next(given) if item.kind == "input" else state[item.name].detach() for item in origin.arguments]
-    local = make_local_torch_program(result._explicit, result.registry)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry)
     start = perf_counter()
     made = local.simulate(*tensors)
     seconds = perf_counter() - start

@@ -15,4 +15,4 @@ def test_identities_are_those_of_the_module_for_them() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Name) and node.id == "id":
                 users.add(path.relative_to(PACKAGE).as_posix())
-    assert users == {"identity.py"}
+    assert users == {"support/identity.py"}

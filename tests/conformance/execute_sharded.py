@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from shardy_py.frontends.mlir import import_module, parse_module
-from shardy_py.jax import to_jax
+from shardy_py.jax.compile import to_jax
 from shardy_py.oracle.conformance import run
 from shardy_py.plugins import Registry
 

@@ -77,7 +77,7 @@ def test_a_graph_that_writes_to_views_is_refused() -> None:
     assert "add_" in graph.code
     result = sdy.propagate(graph, {"a": 2}, in_shardings={0: ("a",)})
     assert not result.redistributions
-    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
     torch.testing.assert_close(local.simulate(x)[0], _unviewed(x))
 
 
@@ -110,7 +110,7 @@ def test_inputs_that_are_written_to_are_results(rows: int, again: bool) -> None:
         graph = make_fx(functional_graph, tracing_mode="fake")(*(item.clone() for item in given))
         assert "aten.copy_.default" in graph.code
     result = sdy.propagate(graph, {"a": 2}, in_shardings={0: ("a",)}, strict=True)
-    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
     copies = [item.clone() for item in given]
     made = local.simulate(*given)
     for number, want in enumerate(_trained(*copies)):
@@ -134,7 +134,7 @@ def test_the_hint_for_writes_through_views_works() -> None:
     graph = make_fx(_viewed, tracing_mode="fake")(x)
     again = make_fx(torch.func.functionalize(graph, remove="mutations_and_views"), tracing_mode="fake")(x)
     result = sdy.propagate(again, {"a": 2}, in_shardings={0: ("a",)}, strict=True)
-    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
     torch.testing.assert_close(local.simulate(x)[0], _viewed(x))
 
 
@@ -154,7 +154,7 @@ def test_what_is_written_keeps_its_type(sharding: tuple[str | None, ...]) -> Non
     graph = make_fx(_written, tracing_mode="fake")(x, y)
     assert all(name in graph.code for name in ("add.out", "pow_.Scalar", "transpose_.default", "bernoulli_.float"))
     result = sdy.propagate(graph, {"a": 2}, in_shardings={1: sharding}, strict=True)
-    local = make_local_torch_program(result._explicit, result.registry)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry)
     torch.manual_seed(2)
     want = _written(x, y)
     torch.manual_seed(2)

@@ -27,7 +27,7 @@ def test_simulated_devices_compute_what_one_does(name: str, batch: int) -> None:
     program = torch.export.export(module, given).run_decompositions({})
     shardings = {**model.shardings, **dict.fromkeys(program.graph_signature.user_inputs, ("data",))}
     result = sdy.propagate(program, {"data": 2, "model": 2}, in_shardings=shardings, strict=True)
-    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
     state, inputs = {**program.state_dict, **program.constants}, iter(given)
     arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
     with torch.no_grad():

@@ -104,7 +104,7 @@ def test_permuted_tensors_draw_in_the_order_of_memory(name: str, trace: str) -> 
         want = (program.module() if trace == "export" else program)(x)
         torch.manual_seed(3)
         result = sdy.propagate(program, {"a": 2, "b": 2}, in_shardings={} if sharding is None else {0: sharding})
-        local = make_local_torch_program(result._explicit, result.registry)
+        local = make_local_torch_program(result.torch_forms.explicit, result.registry)
         for one, other in zip(local.simulate(x), torch.utils._pytree.tree_leaves(want), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, msg=f"{sharding}")
 

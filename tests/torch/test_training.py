@@ -26,7 +26,7 @@ def test_a_training_step_gives_the_loss_and_the_state_of_one_process() -> None:
     tokens, labels = torch.randint(0, 32, (4, 8)), torch.randint(0, 32, (4, 8))
     graph = traced_step(model, state, (tokens, labels))
     result = propagated_step(graph, state, {"data": 2, "model": 2})
-    local = make_local_torch_program(result._explicit, result.registry, strict=True)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
     given = [*state.values(), tokens, labels]
     made = local.simulate(*given)
     found = [made[output.result] for output in local.origin.outputs if output.result is not None]
@@ -72,7 +72,7 @@ def test_a_step_in_training_mode_draws_and_counts_as_one_process_does(rows: int)
         want = graph(*(item.clone() for item in inputs))
         shardings = {0: (None, "b"), names.index("up.weight"): ("b", None, None), len(state): ("a",)}
         result = sdy.propagate(traced, {"a": 2, "b": 2}, in_shardings=shardings, strict=True)
-        local = make_local_torch_program(result._explicit, result.registry)
+        local = make_local_torch_program(result.torch_forms.explicit, result.registry)
         torch.manual_seed(4)
         for one, other in zip(local.simulate(*inputs), want, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)

@@ -1,1 +1,1 @@
-"""Why a reshard is there, and which annotation would remove it."""
+"""Reasons of reshards, and the annotations that would remove them."""

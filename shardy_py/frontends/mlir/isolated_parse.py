@@ -46,11 +46,9 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
     """
     # Not at the top: few programs are parsed in another process.
     from shardy_py.frontends.isolation import Reader, read_isolated
+    from shardy_py.frontends.mlir.portable_artifacts import is_serialized_export
 
     data, name = source_bytes(source, name)
     reader = Reader(WORKER, "MLIR's parser", "module", SECONDS)
     content = read_isolated(reader, data, name)
-    # Not at the top, as JAX's modules need the bindings.
-    from shardy_py.jax.modules import is_serialized_export
-
     return ParsedModule(content, name, is_serialized_export(data))

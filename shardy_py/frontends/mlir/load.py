@@ -9,21 +9,19 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
+from shardy_py.extensions import function
 from shardy_py.frontends.mlir.context import make_context
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
 from shardy_py.frontends.mlir.native_errors import convert_error
-from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
-from shardy_py.frontends.sources import source_bytes
-from shardy_py.frontends.text_limits import check_text
-from shardy_py.jax.modules import (
+from shardy_py.frontends.mlir.portable_artifacts import (
     BYTECODE,
     is_portable_artifact,
     is_serialized_export,
-    is_stage,
     module_of_bytecode,
-    module_of_serialized,
-    module_of_stage,
 )
+from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
+from shardy_py.frontends.sources import source_bytes
+from shardy_py.frontends.text_limits import check_text
 
 
 def load(source: Any) -> ir.Module:
@@ -35,8 +33,8 @@ def load(source: Any) -> ir.Module:
         return parse(bytes(source) if isinstance(source, bytearray) else source, "-")
     if isinstance(source, ParsedModule):
         return parse(source.content, source.name)
-    if is_stage(source):
-        return module_of_stage(source)
+    if function("is_stage")(source):
+        return function("module_of_stage")(source)
     raise UnsupportedError(
         Diagnostic(
             "unknown-input",
@@ -60,7 +58,7 @@ def parse_here(data: bytes, name: str) -> ir.Module:
     if is_portable_artifact(data):
         return module_of_bytecode(data, name)
     if is_serialized_export(data):
-        return module_of_serialized(data, name)
+        return function("module_of_serialized")(data, name)
     if not data.startswith(BYTECODE):
         check_text(data, name)
         refuse_bad_names(data, name)

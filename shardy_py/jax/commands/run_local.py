@@ -16,12 +16,11 @@ from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
-from shardy_py.cost.memory import report_memory
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.extensions import function
 from shardy_py.jax.commands.run_report import inputs_path, show_report
 from shardy_py.jax.local import LocalProgram
 from shardy_py.jax.report.local import local_json, print_local
-from shardy_py.report.memory import print_memory
 
 
 def run_local_command(
@@ -58,7 +57,9 @@ def run_local_command(
         source = given.input.module if compare else None
         sys.exit(_run(result, local, given, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
     memory = (
-        None if layout is None else report_memory(local.shard_program, local.shard_program.functions["main"], layout)
+        None
+        if layout is None
+        else function("report_memory")(local.shard_program, local.shard_program.functions["main"], layout)
     )
     text = local.text if device is None else str(local.per_device(device))
     if output is not None:
@@ -70,7 +71,7 @@ def run_local_command(
     if not quiet and not as_json:
         print_local(local, file=sys.stderr)
         if memory is not None:
-            print_memory(memory, file=sys.stderr)
+            function("print_memory")(memory, file=sys.stderr)
 
 
 def _run(

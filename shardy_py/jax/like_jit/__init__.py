@@ -10,11 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.ops import OpSemantics
 
-__all__ = ["ConversionError", "import_like_jit", "is_jax_program", "jaxlib_version"]
+__all__ = ["ConversionError", "import_like_jit", "is_jax_program", "jaxlib_version", "read_like_jit"]
 
 
 class ConversionError(Exception):
@@ -28,7 +29,7 @@ def is_jax_program(source: Any, frontend: Frontend) -> bool:
     if frontend.name != "mlir":
         return False
     from shardy_py.frontends.mlir.isolated_parse import ParsedModule
-    from shardy_py.jax.modules import is_serialized_export
+    from shardy_py.frontends.mlir.portable_artifacts import is_serialized_export
 
     if isinstance(source, ParsedModule):
         return source.is_export
@@ -38,6 +39,17 @@ def is_jax_program(source: Any, frontend: Frontend) -> bool:
         except OSError:
             return False
     return isinstance(source, (bytes, bytearray)) and is_serialized_export(bytes(source))
+
+
+def read_like_jit(
+    source: Any, frontend: Frontend, semantics: OpSemantics
+) -> tuple[Program | None, tuple[Diagnostic, ...]]:
+    """Return a program as `jax.jit` propagates it; or None, and a warning that says why there is no such form."""
+    try:
+        return import_like_jit(source, frontend, semantics), ()
+    except ConversionError as error:
+        message = f"the program is propagated as it is, and jax.jit may decide otherwise: {error}"
+        return None, (Diagnostic("not-like-jit", message, hint="give like='passes' to have it so without a warning"),)
 
 
 def import_like_jit(source: Any, frontend: Frontend, semantics: OpSemantics) -> Program:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic
+from shardy_py.extensions import function
 from shardy_py.report.json_text import record_json
-from shardy_py.report.memory import memory_data
 from shardy_py.report.terminal import open_console, print_lines, print_table
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def local_json(
     memory: MemoryReport | None = None,
 ) -> str:
     """Return `local_data` as JSON text, with its origin and warnings, and what shards take where that is given."""
-    sizes = {} if memory is None else {"memory": memory_data(memory)}
+    sizes = {} if memory is None else {"memory": function("memory_data")(memory)}
     return record_json(local_data(local) | sizes, origin, warnings=warnings)
 
 

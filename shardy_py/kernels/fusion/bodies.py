@@ -87,7 +87,10 @@ def _read(op: Op, number: int, at: tuple[Any, ...] | None = None) -> Traced:
 
 @final
 class _Tracer:
-    """A builder whose values say what they are made of; implements `shardy_py.ir.interfaces.emission.ElementBuilder`."""
+    """A builder whose values name the ops and operands that make them.
+
+    Implements `shardy_py.ir.interfaces.emission.ElementBuilder`.
+    """
 
     def __init__(self, op: Op, maps: Sequence[IndexingMap]) -> None:
         self.maps = maps

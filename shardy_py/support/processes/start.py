@@ -10,7 +10,7 @@ from typing import IO
 
 from shardy_py.support.processes.safe_path import SAFE_PATH
 
-_ROOT = str(Path(__file__).resolve().parents[2])
+_ROOT = str(Path(__file__).resolve().parents[3])
 _START = (
     "import sys; sys.path[:] = {path} or sys.path + [{root}]; "
     "from shardy_py.support.processes.serve import run; run({worker!a})"

@@ -1,0 +1,71 @@
+"""Methods of `Result` that price the program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from shardy_py.api.run_again import order_of
+from shardy_py.layout.policies import LayoutPolicy
+from shardy_py.support.arguments import checked
+
+if TYPE_CHECKING:
+    from shardy_py.api.result import CoreResult as _Base
+    from shardy_py.cost.advice.constraints import Advice
+    from shardy_py.cost.memory import MemoryReport
+else:
+    _Base = object
+
+
+class CostMethods(_Base):
+    """Methods of a result that say what the program costs, and what would make it cheaper."""
+
+    @checked
+    def advise(
+        self,
+        machine: Any = None,
+        *,
+        minimise: Literal["time", "bytes", "memory"] | None = None,
+        budget_memory: float | None = None,
+        trials: int = 200,
+        limit: int = 4,
+    ) -> Advice:
+        """Return sharding constraints that make the program cheaper, each verified by solving it again.
+
+        Args:
+            machine: What the program runs on: a machine, its name, or a TOML file; without one there are no times.
+            minimise: The measure to make small; by default time, and bytes where there is no machine.
+            budget_memory: The bytes that a device may use at most; by default all that the machine has.
+            trials: The largest number of outcomes to price.
+            limit: The largest number of constraints in the set.
+
+        Raises:
+            OptionError: the run was not traced.
+            ShardyError: an option is not valid.
+        """
+        from shardy_py.cost.advice.advise import advise_again
+        from shardy_py.cost.advice.arguments import AdviceOptions
+
+        arguments = self.arguments_again()
+        options = AdviceOptions(
+            machine=machine,
+            schedule=order_of(arguments),
+            minimise=minimise,
+            budget_memory=budget_memory,
+            trials=trials,
+            limit=limit,
+        )
+        return advise_again(arguments, options)
+
+    @checked
+    def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:
+        """Return the bytes of inputs and outputs on one device, with padding.
+
+        Args:
+            layout: The policy that chooses the layouts of the shards, or its name: ``tpu-v5e`` or ``row-major``.
+
+        Raises:
+            OptionError: there is no policy of that name.
+        """
+        from shardy_py.cost.memory import report_memory
+
+        return report_memory(self.program, self.main, layout)

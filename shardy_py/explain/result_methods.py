@@ -1,0 +1,109 @@
+"""Methods of `Result` that explain the run."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from shardy_py.api.run_again import order_of
+from shardy_py.explain.answer.op_explanation import OpExplanation
+from shardy_py.explain.answer.unsettled import NotSettled
+from shardy_py.explain.answer.value_explanation import ValueExplanation
+from shardy_py.explain.explaining import Explainer
+from shardy_py.schedule.given import ScheduleLike
+from shardy_py.support.arguments import checked
+
+if TYPE_CHECKING:
+    from shardy_py.api.result import CoreResult as _Base
+    from shardy_py.explain.explore.page import Page
+else:
+    _Base = object
+
+
+class ExplainMethods(_Base):
+    """Methods of a result that explain why tensors have their shardings."""
+
+    @checked
+    def explain(
+        self, value: Any, dim: int | None = None, *, names: Literal["result", "input"] = "result"
+    ) -> ValueExplanation:
+        """Return why a value is sharded as it is; ``str`` of it is readable.
+
+        Args:
+            value: What `sharding` takes; ``"result0"`` for a result of the main function; the name of an op, with a
+                number where there are several (``"stablehlo.dot_general#2"``), or a part of its location
+                (``"model.py:12"``), for its first result. Names outside the main function begin with the function's:
+                ``"@f:%2"``.
+            dim: The dimension; None for all.
+            names: Whether names are those of the result's text or those of the given module, as MLIR prints it.
+
+        Raises:
+            OptionError: there is no such value or dimension, or the run was not traced.
+        """
+        return self.explainer.explain(value, dim, names=names)
+
+    @property
+    def not_settled(self) -> tuple[NotSettled, ...]:
+        """The axes that one more visit of an op would bring, in the names of the result; ``str`` of one is readable.
+
+        The reference does not put back every op that sees a change, and ends there. With ``schedule="settled"`` there
+        are none.
+
+        Raises:
+            OptionError: the run was not traced.
+        """
+        return self.explainer.unsettled(names="result")
+
+    @checked
+    def explain_op(self, op: str, *, names: Literal["result", "input"] = "result") -> OpExplanation:
+        """Return the updates and refusals at an op, or why nothing propagates through it; ``str`` of it is readable.
+
+        Args:
+            op: The name of a result; the name of the op, with a number where there are several
+                (``"stablehlo.dot_general#2"``); or a part of its location (``"model.py:12"``).
+            names: Whether names are those of the result's text or those of the given module, as MLIR prints it.
+
+        Raises:
+            OptionError: there is no such op, or the run was not traced.
+        """
+        return self.explainer.explain_op(op, names=names)
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        """The explainer of the run.
+
+        Raises:
+            OptionError: the run was not traced.
+        """
+        from shardy_py.api.run_again import untraced
+
+        if self.trace is None:
+            raise untraced()
+        return Explainer(self.program, self.main, self.registry, self.trace, self.value)
+
+    @checked
+    def explore(
+        self, *, against: ScheduleLike | None = None, machine: Any = None, proposals: int = 3, title: str = ""
+    ) -> Page:
+        """Return a page that shows the program: shardings, the reasons for them, costs.
+
+        In a notebook it shows itself; ``html`` of it is one file that needs no network. The program is propagated
+        again, as it was given.
+
+        Args:
+            against: Another order of ops, to show beside that of the run.
+            machine: What the program runs on, for times: a machine, its name, or a TOML file.
+            proposals: For how many transfers other annotations are tried; each trial takes as long as propagating.
+            title: The title of the page.
+
+        Raises:
+            OptionError: the run was not traced.
+            ShardyError: an option is not valid.
+        """
+        from shardy_py.explain.explore.explore import ExploreOptions, explore_again
+
+        arguments = self.arguments_again()
+        options = ExploreOptions(
+            schedule=order_of(arguments), against=against, machine=machine, proposals=proposals, title=title
+        )
+        return explore_again(arguments, options)

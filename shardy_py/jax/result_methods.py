@@ -1,0 +1,162 @@
+"""Methods of `Result` that make programs for XLA and for the devices of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from shardy_py.api.keywords import method_takes
+from shardy_py.api.local_options import LocalOptions
+from shardy_py.errors import Diagnostic, OptionError
+
+if TYPE_CHECKING:
+    from shardy_py.api.result import CoreResult as _Base
+    from shardy_py.jax.compiled import CompiledModule
+    from shardy_py.jax.jit_comparison import JitComparison
+    from shardy_py.jax.local import LocalProgram
+else:
+    _Base = object
+
+
+class JaxMethods(_Base):
+    """Methods of a result that give the program to XLA, or run it on the devices of JAX."""
+
+    def for_xla(self, *, leave_open: bool = False) -> Any:
+        """Return a copy of the module in the form that XLA takes through JAX; ``str`` of it is its text.
+
+        XLA reads the shardings of arguments, results and constraints only, so every tensor passes through a closed
+        sharding constraint; a tensor that propagation left alone is constrained to be replicated.
+
+        Args:
+            leave_open: Whether tensors without a sharding are left to XLA's own propagation.
+
+        Returns:
+            A native module; `module` stays as it is.
+
+        Raises:
+            UnsupportedError: the meshes of the program are over different devices.
+        """
+        from shardy_py.jax.form import for_xla
+
+        return for_xla(self._mlir, semantics=self.registry, leave_open=leave_open).origin.module
+
+    def for_gspmd(self, *, warnings: list[Diagnostic] | None = None) -> Any:
+        """Return a copy of the module for compilers that do not know Shardy; ``str`` of it is its text.
+
+        Shardings are attributes ``mhlo.sharding``; constraints, reshards and manual computations are the custom calls
+        that JAX writes without the Shardy partitioner. A tensor that propagation left alone is said to be replicated.
+
+        Args:
+            warnings: Gets one that lists what GSPMD has no words for; without it, Python's `warnings` do.
+
+        Returns:
+            A native module; `module` stays as it is.
+
+        Raises:
+            UnsupportedError: the module has ops of Shardy that have no counterpart.
+        """
+        from shardy_py.jax.gspmd.result import gspmd_module
+
+        return gspmd_module(self._mlir, self.registry, warnings)
+
+    def to_jax(self, devices: Sequence[Any] | None = None, *, leave_open: bool = False) -> CompiledModule:
+        """Compile the form for XLA, for the devices of JAX.
+
+        Args:
+            devices: The devices, as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
+            leave_open: Whether tensors without a sharding are left to XLA's own propagation.
+
+        Returns:
+            What runs it. Call it as the function of JAX, with its trees, or with one array per argument of the main
+            function; it returns a list of arrays, or the tree of results where that is no flat list.
+
+        Raises:
+            UnsupportedError: the meshes are over different devices, or XLA refuses the module.
+            OptionError: fewer devices than the largest mesh has.
+        """
+        from shardy_py.jax.compile import to_jax
+
+        name = self.source_name or "-"
+        return to_jax(
+            self._mlir,
+            semantics=self.registry,
+            devices=devices,
+            leave_open=leave_open,
+            name=name,
+            signature=self.signature,
+        )
+
+    @method_takes(LocalOptions)
+    def local(self, options: LocalOptions) -> LocalProgram:
+        """Return the program that each device runs, on its shards; ``run`` of it runs it on host devices.
+
+        Returns:
+            The local program; `module` stays as it is.
+
+        Raises:
+            OptionError: the program was propagated without explicit collectives.
+            UnsupportedError: MLIR does not know a dialect of the program.
+            ShardyError: an op has no local form, or a sharded dimension is dynamic.
+        """
+        from shardy_py.jax.local.form import local_form
+
+        if not self.has_explicit_collectives:
+            message = "a local program needs explicit collectives"
+            raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., local=True)"))
+        if options not in self._local:
+            self._local[options] = local_form(self._mlir, self.registry, options, name=self.source_name or "-")
+        return self._local[options]
+
+    def in_specs(self, mesh: Any = None) -> Any:
+        """Return the shardings of the arguments in the tree of the function's, without compiling.
+
+        Args:
+            mesh: A mesh of JAX, for a tree of ``NamedSharding`` over it; by default it is one of ``PartitionSpec``.
+
+        Raises:
+            OptionError: it is not a function of JAX.
+        """
+        from shardy_py.jax.result_shardings import shardings_in_tree
+
+        return shardings_in_tree(self, mesh, of_results=False)
+
+    def out_specs(self, mesh: Any = None) -> Any:
+        """Return the shardings of the results in the tree of the function's, as `in_specs`.
+
+        Args:
+            mesh: A mesh of JAX, for a tree of ``NamedSharding`` over it.
+
+        Raises:
+            OptionError: it is not a function of JAX.
+        """
+        from shardy_py.jax.result_shardings import shardings_in_tree
+
+        return shardings_in_tree(self, mesh, of_results=True)
+
+    def compare_jit(self, source: Any = None, *, devices: Sequence[Any] | None = None) -> JitComparison:
+        """Compile the program as `jax.jit` does, once, and compare what XLA decides with this result, op by op.
+
+        Args:
+            source: The program as it was given, where it was an ``ir.Module``, which this run has changed.
+            devices: The devices, as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
+
+        Returns:
+            What is equal and what is not; ``str`` of it is readable.
+
+        Raises:
+            UnsupportedError: XLA refuses the program before it propagates.
+            OptionError: there are too few devices, or the program is not known any more.
+        """
+        from shardy_py.jax.jit_comparison import compare_with_jit
+
+        return compare_with_jit(self, source, devices)
+
+    @cached_property
+    def jaxlib(self) -> str:
+        """The version of the jaxlib whose XLA has converted the program; "" where none did."""
+        if self.like == "passes":
+            return ""
+        from shardy_py.jax.like_jit import jaxlib_version
+
+        return jaxlib_version()
