@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @define(frozen=True, slots=False, eq=False)
 class CoreResult:
-    """What the core knows of a propagated program; leaves add the methods of `Result`.
+    """A propagated program as the core knows it; leaves add the other methods of `Result`.
 
     Attributes:
         module: The annotated native module; the same object where one was given.

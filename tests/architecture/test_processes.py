@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOM = ROOT / "shardy_py" / "processes"
+ROOM = ROOT / "shardy_py" / "support" / "processes"
 PACKAGES = (ROOT / "shardy_py", ROOT / "dialects" / "shardy_dialects")
 MODULES = {"subprocess", "multiprocessing", "pty", "popen2", "commands", "loky"}
 FUNCTIONS = {"system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"}

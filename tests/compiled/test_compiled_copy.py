@@ -10,7 +10,7 @@ import pytest
 from compiled.modules import MODULES
 
 ROOT = Path(__file__).resolve().parents[2]
-IS_COMPILED = any((ROOT / "shardy_py" / "ir").glob("graph.*.so"))
+IS_COMPILED = any((ROOT / "shardy_py" / "ir" / "graph").glob("program.*.so"))
 
 
 @pytest.mark.parametrize("path", MODULES)

@@ -31,6 +31,7 @@ uuid warnings weakref xdsl zipfile zlib
 COMMANDS = {
     "advise": ["advise in.mlir --trials 3"],
     "compare": ["compare in.mlir --random 3 --jobs 2", "compare in.mlir --random 1 --jobs 2 --backend dask"],
+    "compare-jit": ["compare-jit in.mlir"],
     "compare-reference": ["compare-reference in.mlir"],
     "cost": ["cost in.mlir --machine cpu-8", "cost in.mlir --against-xla"],
     "diff": ["diff in.mlir --schedule flat"],
