@@ -8,10 +8,10 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.jax.named_shardings import to_partition_spec
 
 if TYPE_CHECKING:
-    from shardy_py.api.result import Result
+    from shardy_py.api.result import CoreResult
 
 
-def shardings_in_tree(result: Result, mesh: Any, *, of_results: bool) -> Any:
+def shardings_in_tree(result: CoreResult, mesh: Any, *, of_results: bool) -> Any:
     """Return the shardings of arguments or results in their tree; see `Result.in_specs`."""
     signature = result.signature
     if signature is None:
