@@ -17,8 +17,8 @@ from shardy_py.support.amounts import format_bytes
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.api.result import CoreResult
     from shardy_py.jax.figures.values import XlaCollective
+    from shardy_py.jax.result_methods import JaxMethods
 
 _MOST_SHOWN = 5
 
@@ -106,7 +106,7 @@ class JitComparison:
         return "\n".join([*lines, *shown, *([f"  and {rest} more"] if rest else [])])
 
 
-def compare_with_jit(result: CoreResult, source: Any = None, devices: Sequence[Any] | None = None) -> JitComparison:
+def compare_with_jit(result: JaxMethods, source: Any = None, devices: Sequence[Any] | None = None) -> JitComparison:
     """Compile a program as `jax.jit` does, and compare its decisions with a result; see `Result.compare_jit`."""
     from shardy_py.jax.jit_decisions import collectives_of, find_jit_decisions
     from shardy_py.jax.like_jit import jaxlib_version
@@ -139,7 +139,7 @@ def compare_with_jit(result: CoreResult, source: Any = None, devices: Sequence[A
     )
 
 
-def _given(result: CoreResult, source: Any) -> PropagateArguments:
+def _given(result: JaxMethods, source: Any) -> PropagateArguments:
     """Return the arguments of the run, with the program as it was given.
 
     Raises:
@@ -152,7 +152,7 @@ def _given(result: CoreResult, source: Any) -> PropagateArguments:
     return known if source is None else evolve(known, module=source, args=None, kwargs=None)
 
 
-def _unpropagated(given: PropagateArguments, result: CoreResult) -> tuple[bytes, Program]:
+def _unpropagated(given: PropagateArguments, result: JaxMethods) -> tuple[bytes, Program]:
     """Return the program as `jax.jit` gets it: as bytecode and as an op graph, with the shardings of the caller."""
     from shardy_py.frontends.select import frontend_of
     from shardy_py.jax.modules import bytecode_of
@@ -163,7 +163,7 @@ def _unpropagated(given: PropagateArguments, result: CoreResult) -> tuple[bytes,
     return bytecode_of(frontend_of(read.program).write_back(read.program)), read.program
 
 
-def _cause(here: OpDecision | None, jit: OpDecision | None, result: CoreResult, given: PropagateArguments) -> str:
+def _cause(here: OpDecision | None, jit: OpDecision | None, result: JaxMethods, given: PropagateArguments) -> str:
     """Return why an op may differ: what this run does otherwise than XLA."""
     if result.like == "passes":
         return "the module was propagated as it is, and XLA converts it to HLO and inlines calls before: like='jit'"
