@@ -47,6 +47,9 @@ FRONTENDS = {
 }
 """Frontends for other programs than op graphs, MLIR and xDSL."""
 
+PASS_ROOMS = ("shardy_py.local",)
+"""Leaves whose files have passes, for the text of pipelines."""
+
 FUNCTIONS = {
     "context_mesh": "shardy_py.jax.signature:context_mesh",
     "import_gspmd": "shardy_py.jax.gspmd.importer:import_gspmd",

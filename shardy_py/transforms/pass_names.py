@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.extensions import PASS_ROOMS
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.interfaces.passes import Pass, make_pass, split_options, unknown_name
 from shardy_py.plugins import Registry
@@ -36,7 +37,8 @@ def bundled_passes() -> Mapping[str, str]:
     """
     from importlib.resources import files
 
-    return MappingProxyType(dict(sorted(_named_in(files(_ROOM), _ROOM))))
+    rooms = (_ROOM, *PASS_ROOMS)
+    return MappingProxyType(dict(sorted(item for room in rooms for item in _named_in(files(room), room))))
 
 
 def _named_in(folder: Traversable, module: str) -> Iterator[tuple[str, str]]:

@@ -124,6 +124,7 @@ class ExportPipeline(PassPipeline):
         keep_sharding_rules: Whether rules stay on the ops.
         dump_sharding_origins: Whether the edges' sharding origins are kept, on the ops they belong to.
         dump_propagation_edges: Whether the edges' propagation edges are kept, on the ops they belong to.
+        avoid_reshards_on_calls: Accepted for pipelines of upstream, which ignores it, too.
         update_non_divisible_input_output_shardings: Whether shardings of inputs and outputs must divide their sizes.
     """
 
@@ -138,6 +139,7 @@ class ExportPipeline(PassPipeline):
     keep_sharding_rules: bool = False
     dump_sharding_origins: bool = False
     dump_propagation_edges: bool = False
+    avoid_reshards_on_calls: bool = False
     update_non_divisible_input_output_shardings: bool = True
 
     def stages(self) -> tuple[Stage, ...]:

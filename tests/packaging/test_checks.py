@@ -92,3 +92,11 @@ def test_lowest_versions_are_those_of_the_package() -> None:
         if version
     }
     assert {name: version[: len(bounds.get(name, version))] for name, version in pinned.items()} == bounds
+
+
+def test_the_core_tests_are_there() -> None:
+    """Each line of the file is a folder or a file of tests, and the guide for contributors names the command."""
+    lines = (ROOT / "tests" / "core.txt").read_text(encoding="utf-8").split()
+    assert [line for line in lines if not (ROOT / line).exists()] == []
+    assert "tests/lit" in lines
+    assert "`python -m pytest @tests/core.txt`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

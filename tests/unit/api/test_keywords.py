@@ -121,7 +121,7 @@ def test_flags_have_the_defaults_of_the_options(command):
     flags = {item.name: item for item in params if item.name in options and item.is_flag}
     assert {"conservative", "inline_calls"} <= set(flags)
     for name, flag in flags.items():
-        assert flag.default is options[name].default is False
+        assert flag.default == options[name].default, name
         assert flag.help.rstrip(".") in help_of(PropagateArguments)[name] or name == "record_copies"
 
 

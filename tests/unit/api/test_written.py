@@ -87,7 +87,9 @@ def test_arguments_of_called_functions_count() -> None:
 )
 def test_other_axes_are_free(functions: str) -> None:
     """Free axes, axes of one device, and functions that nobody calls are no matter."""
-    assert sdy.propagate(manual(CALL, functions=functions)).text
+    text = sdy.propagate(manual(CALL, functions=functions)).text
+    assert text.count("call @f(") == 1
+    assert "@unused" not in text
 
 
 def test_a_function_may_be_called_from_outside_too() -> None:

@@ -101,19 +101,29 @@ def test_the_error_shows_rule_and_shapes():
 
 
 @pytest.mark.parametrize(
-    ("rule", "operands", "results"),
+    ("rule", "operands", "results", "expected"),
     [
-        (built(([0], [0], 8)), [(8, 4)], [(8, 4)]),
-        (built(([0], [0], 8), ([1], [1], 3, {"kind": sdy.FactorKind.PERMUTATION})), [(8, 4)], [(8, 3)]),
-        (built(([], [0], 8)), [], [(8,)]),
-        (built(([0], [0], 0)), [(0,)], [(0,)]),
-        ("i k, k j -> i j", [(8, 4), (4, 2)], [(8, 2)]),
+        (built(([0], [0], 8)), [(8, 4)], [(8, 4)], "<([i, j])->([i, k]) {i=8, j=1, k=1}>"),
+        (
+            built(([0], [0], 8), ([1], [1], 3, {"kind": sdy.FactorKind.PERMUTATION})),
+            [(8, 4)],
+            [(8, 3)],
+            "<([i, j])->([i, j]) {i=8, j=3} permutation={j}>",
+        ),
+        (built(([], [0], 8)), [], [(8,)], "<()->([i]) {i=8}>"),
+        (built(([0], [0], 0)), [(0,)], [(0,)], "<([i])->([i]) {i=0}>"),
+        (
+            "i k, k j -> i j",
+            [(8, 4), (4, 2)],
+            [(8, 2)],
+            "<([i, j], [j, k])->([i, k]) {i=8, j=4, k=2} reduction={j}>",
+        ),
     ],
 )
-def test_a_rule_that_fits_is_taken(rule, operands, results):
+def test_a_rule_that_fits_is_taken(rule, operands, results, expected):
     """Dimensions without a factor, sizes that may differ, no operands and empty tensors are no errors."""
     marks = {"reduction": "k"} if isinstance(rule, str) else {}
-    assert rule_of(rule, operands, results, **marks) is not None
+    assert str(rule_of(rule, operands, results, **marks)) == expected
 
 
 def test_factors_of_any_size_are_taken_where_the_definition_says_so():

@@ -10,6 +10,7 @@ from importlib import import_module
 
 from attrs import has
 
+import shardy_py.local
 import shardy_py.transforms
 from shardy_py.errors import OptionError
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartitionerReshardsPass
@@ -60,7 +61,8 @@ def test_malformed_pipelines_are_errors(text, message):
 def test_the_files_name_the_passes_that_their_classes_name():
     """Reading the files finds what importing all of them finds, but for the passes that no text names."""
     found = {}
-    for info in pkgutil.walk_packages(shardy_py.transforms.__path__, "shardy_py.transforms."):
+    rooms = [(room.__path__, f"{room.__name__}.") for room in (shardy_py.transforms, shardy_py.local)]
+    for info in [info for path, prefix in rooms for info in pkgutil.walk_packages(path, prefix)]:
         for class_ in vars(import_module(info.name)).values():
             if inspect.isclass(class_) and class_.__module__ == info.name and has(class_):
                 name = getattr(class_, "name", None)

