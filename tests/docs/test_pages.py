@@ -51,9 +51,9 @@ def _page(page: Path) -> Any:
 
 def _pages() -> list[Any]:
     """Return all pages; those with some blocks that need PyTorch run once more where it is installed."""
-    needing = [page for page in PAGES if any(block.options.get("needs") == "torch" for block in find_blocks(page))]
-    again = [pytest.param(page, marks=pytest.mark.torch, id=f"{page.relative_to(ROOT)}-torch") for page in needing]
-    return [*(_page(page) for page in PAGES), *again]
+    pages = [page for page in PAGES if any(block.options.get("needs") == "torch" for block in find_blocks(page))]
+    torch_pages = [pytest.param(page, marks=pytest.mark.torch, id=f"{page.relative_to(ROOT)}-torch") for page in pages]
+    return [*(_page(page) for page in PAGES), *torch_pages]
 
 
 _LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")

@@ -23,7 +23,7 @@ SCRIPTS = {
         ("jax",),
         r"process 1: device \d+ has rows 2 to 4, as computed by numpy",
     ),
-    "dialect_author/own_ops.py": (("numpy",), r"wrong: factor j=6[^$]*own\.cumsum.*\[\{\"data\"\}, \{\}\]"),
+    "dialect_author/three_ops.py": (("numpy",), r"wrong: factor j=6[^$]*tiny\.cumsum.*\[\{\"data\"\}, \{\}\]"),
     "dialect_author/propagate_toy.py": (("xdsl",), r"toy\.top_k +<@mesh, \[\{\"data\"\}, \{\}\]>[^$]*annotated"),
     "kernels/gelu.py": (("llvmlite", "xdsl"), r"37\.scf-to-cf[^$]*numpy: below 1e-6\n\tld\.global"),
     "kernels/row_sums_warp.py": (("llvmlite", "xdsl"), r"8 sectors each\n[^$]*threads 0-7: 0 \+ 4 a thread"),
