@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import os
 import re
 import shutil
@@ -29,7 +30,8 @@ class Block:
 
     ``python`` runs, in one namespace per page; with prompts, its output is compared. ``console`` runs each ``$``
     line in a shell and compares what follows, ``...`` standing for anything. ``file=NAME`` writes the block to a file
-    instead; of a ``diff`` it is the file that changes. ``exit=N`` is the exit code a console block expects.
+    instead; of a ``diff`` it is the file that changes. ``exit=N`` is the exit code a console block expects. A block
+    with ``needs=LIBRARY`` runs where that library is installed; the session ``torch`` has PyTorch.
     """
 
     page: Path
@@ -71,6 +73,8 @@ def run_page(page: Path, directory: Path) -> int:
     namespace: dict[str, object] = {"__name__": "page"}
     blocks = find_blocks(page)
     for block in blocks:
+        if "needs" in block.options and importlib.util.find_spec(block.options["needs"]) is None:
+            continue
         if block.language == "diff":
             apply_diff(block, directory / block.options["file"])
         elif "file" in block.options:

@@ -49,10 +49,19 @@ def _page(page: Path) -> Any:
     return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 
+def _pages() -> list[Any]:
+    """Return all pages; those with some blocks that need PyTorch run once more where it is installed."""
+    pages = [page for page in PAGES if any(block.options.get("needs") == "torch" for block in find_blocks(page))]
+    torch_pages = [pytest.param(page, marks=pytest.mark.torch, id=f"{page.relative_to(ROOT)}-torch") for page in pages]
+    return [*(_page(page) for page in PAGES), *torch_pages]
+
+
 _LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+MAX_LINKS = 10
+"""The most links of a way into the documentation."""
 
 
-@pytest.mark.parametrize("page", [_page(page) for page in PAGES])
+@pytest.mark.parametrize("page", _pages())
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fenced block does what the page says it does."""
     monkeypatch.chdir(tmp_path)
@@ -81,9 +90,19 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_the_index_has_every_page() -> None:
-    """Each page of the documentation is linked from the index."""
+def test_the_index_is_three_ways_in() -> None:
+    """The index has a way for each kind of reader, of few links, and leads to the list of all pages."""
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    head, *ways = re.split(r"^## ", text, flags=re.MULTILINE)
+    counts = {way.splitlines()[0]: len(_LINK.findall(way)) for way in ways}
+    assert len(counts) == 3
+    assert {way: count for way, count in counts.items() if not 0 < count <= MAX_LINKS} == {}
+    assert "all-pages.md" in _LINK.findall(head)
+
+
+def test_the_list_of_pages_has_every_page() -> None:
+    """Each page of the documentation is linked from the list of all pages, to which the index leads."""
     folder = ROOT / "docs"
-    linked = set(_LINK.findall((folder / "index.md").read_text(encoding="utf-8")))
-    pages = {str(path.relative_to(folder)) for path in folder.rglob("*.md")} - {"index.md"}
+    linked = set(_LINK.findall((folder / "all-pages.md").read_text(encoding="utf-8")))
+    pages = {str(path.relative_to(folder)) for path in folder.rglob("*.md")} - {"index.md", "all-pages.md"}
     assert linked == pages

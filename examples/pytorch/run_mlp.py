@@ -1,4 +1,7 @@
-"""A perceptron on four processes: ``torchrun --nproc-per-node 4 examples/torch/run_mlp.py``."""
+"""Run a perceptron on four processes, each with its shards; needs the extra `torch`.
+
+torchrun --nproc-per-node 4 examples/pytorch/run_mlp.py
+"""
 
 import torch
 import torch.distributed as dist
@@ -14,7 +17,11 @@ exported = torch.export.export(model, (x,)).run_decompositions({})
 mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
 result = sdy.propagate(exported, mesh, in_shardings={"input": ("data",), "0.weight": ("model", None)})
 program = result.to_torch(mesh)
-(output,) = program(x)
+with torch.no_grad():
+    (output,) = program(x)
 if dist.get_rank() == 0:
-    print(torch.allclose(output, model(x), atol=1e-6), program.collectives)
+    print("as the module computes:", torch.allclose(output, model(x), atol=1e-6))
+    for name, entry in result.parallelize_plan().items():
+        print(name, entry)
+    print("collectives of a process:", dict(program.collectives))
 dist.destroy_process_group()
