@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="programs are MLIR text")
 
-import shardy_py as sdy  # noqa: E402
-from shardy_py.errors import PluginError  # noqa: E402
-from shardy_py.plugins import Dialect  # noqa: E402
+import shardy_py as sdy
+from shardy_py.errors import PluginError
+from shardy_py.plugins import Dialect
 
 ROWS = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
 M = "tensor<4x8xf32>"
@@ -100,7 +100,7 @@ def test_a_local_form_returns_no_result_of_an_erased_op() -> None:
         results[0].owner.erase()
         return results
 
-    with pytest.raises(PluginError, match="its local form uses a result of 'my.op'"):
+    with pytest.raises(PluginError, match=r"its local form uses a result of 'my\.op'"):
         make_local(ONCE, form)
 
 
