@@ -174,8 +174,8 @@ def test_functions_give_what_ops_have() -> None:
 
 def test_functions_give_numbers() -> None:
     """An array of Python objects is refused: it would be compared element by element without a tolerance."""
-    functions = FUNCTIONS | {"my.zeros": lambda: np.zeros((4, 16)).astype(object)}
-    with pytest.raises(OptionError, match=r"my\.zeros.*of dtype object where the op has tensor<4x16xf32>"):
+    functions = FUNCTIONS | {"my.zeros": lambda: np.zeros((8, 32)).astype(object)}
+    with pytest.raises(OptionError, match=r"my\.zeros.*of dtype object where the op has tensor<8x32xf32>"):
         run_sharded(LOOP, functions, plugins=[plugin()])
 
 
