@@ -358,7 +358,10 @@ class Converter:
         return self.fallback.reshard(shard, 0, shard.result_shardings[0])
 
     def _set_target_shardings(self, op: Op) -> None:
-        """Give region arguments the shardings of the owners of their edges; those on no edge are whole."""
+        """Give region arguments and results the shardings of the owners of their edges.
+
+        Arguments on no edge are whole.
+        """
         flow = self.semantics.get_data_flow(op)
         if flow is None:
             return
@@ -366,6 +369,10 @@ class Converter:
         for argument in region_arguments(op):
             owner = targets.get(argument.id)
             self._shardings[argument.id] = None if owner is None else self._sharding(owner)
+        for result in op.results:
+            owner = targets.get(result.id)
+            if owner is not None and owner is not result:
+                self._shardings[result.id] = self._sharding(owner)
 
     def _set_call_shardings(self, op: Op) -> None:
         for value, sharding in zip(op.results, self._receivers.called_results(op), strict=False):
