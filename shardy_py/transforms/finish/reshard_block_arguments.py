@@ -48,7 +48,9 @@ def _sharding_unknown_upstream(value: Value, program: Program, semantics: OpSema
     if owner.name == FUNCTION or semantics.has_trait(owner, UpstreamDataFlow):
         return None
     carrier = shardable_value(value, semantics)
-    return None if carrier is None or carrier is value else program.shardings.get(carrier.id)
+    if carrier is None or (carrier is value and not value.is_block_argument):
+        return None
+    return program.shardings.get(carrier.id)
 
 
 def _reshard(program: Program, value: Value, sharding: TensorSharding) -> Value:
