@@ -98,6 +98,7 @@ PROGRAMS = {
         after=f'%k = sdy.sharding_constraint %r {COLUMNS} : {M}\n%s = "my.add"(%r, %k) : ({M}, {M}) -> {M}',
         returned="%s",
     ),
+    "a constraint on the argument": make_program(inside=f"%z = sdy.sharding_constraint %p {COLUMNS} : {M}"),
     "a constraint inside": make_program(inside=f"%z = sdy.sharding_constraint %y {COLUMNS} : {M}"),
 }
 
