@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
@@ -93,6 +93,8 @@ def show_in_full(value: Any) -> str:
         return f"[{', '.join(map(show_in_full, value))}]"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{show_in_full(key)}: {show_in_full(item)}' for key, item in value.items())}}}"
+    if hasattr(cls, "repr_in_full"):
+        return cast("str", value.repr_in_full())
     return without_addresses(repr(value))
 
 

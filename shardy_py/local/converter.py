@@ -46,6 +46,7 @@ from shardy_py.local.manual import ManualBorder
 from shardy_py.local.masks import fill_padding
 from shardy_py.local.receivers import Receivers
 from shardy_py.local.type_checks import check_calls, check_region_types, check_returns, check_shard_type
+from shardy_py.local.visible_values import check_visible_values
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
@@ -90,6 +91,7 @@ class Converter:
     _waiting: dict[int, Op] = field(factory=dict, init=False)
     _complete: dict[int, tuple[AxisRef, ...]] = field(factory=dict, init=False)
     _receivers: Receivers = field(init=False)
+    _open_blocks: list[Block] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._meshes = self.program.meshes
@@ -126,14 +128,20 @@ class Converter:
 
     def _convert_region(self, region: Region) -> Region:
         made = Region([self._block_header(block) for block in region.blocks])
+        outside = len(self._open_blocks)
         for block, new_block in zip(region.blocks, made.blocks, strict=True):
+            self._open_blocks.append(new_block)
             emit = LocalEmitter(self.program, new_block, self.next_channel)
             if block.parent_op is not None:
                 self._fill_padding(block.arguments, self._emitting_shard(block.parent_op, emit))
             for op in block.ops:
                 last = new_block.last
                 self._convert(op, emit)
-                self._take_down_collectives(op, new_block.first if last is None else last.next)
+                first = new_block.first if last is None else last.next
+                results = [self._local[value.id] for value in op.results if value.id in self._local]
+                check_visible_values(op, first, results, self._open_blocks)
+                self._take_down_collectives(op, first)
+        del self._open_blocks[outside:]
         return made
 
     def _take_down_collectives(self, op: Op, first: Op | None) -> None:
@@ -350,7 +358,10 @@ class Converter:
         return self.fallback.reshard(shard, 0, shard.result_shardings[0])
 
     def _set_target_shardings(self, op: Op) -> None:
-        """Give region arguments the shardings of the owners of their edges; those on no edge are whole."""
+        """Give region arguments and results the shardings of the owners of their edges.
+
+        Arguments on no edge are whole.
+        """
         flow = self.semantics.get_data_flow(op)
         if flow is None:
             return
@@ -358,6 +369,10 @@ class Converter:
         for argument in region_arguments(op):
             owner = targets.get(argument.id)
             self._shardings[argument.id] = None if owner is None else self._sharding(owner)
+        for result in op.results:
+            owner = targets.get(result.id)
+            if owner is not None and owner is not result:
+                self._shardings[result.id] = self._sharding(owner)
 
     def _set_call_shardings(self, op: Op) -> None:
         for value, sharding in zip(op.results, self._receivers.called_results(op), strict=False):

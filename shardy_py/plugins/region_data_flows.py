@@ -12,7 +12,6 @@ from shardy_py.guards.error_texts import shown
 from shardy_py.guards.guard import Unfit
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.interfaces.ops import OpOperand, ShardableDataFlowOpInterface
-from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 from shardy_py.values import frozen
 
 
@@ -143,15 +142,6 @@ class BranchDataFlow(ShardableDataFlowOpInterface):
             return []
         return [value for value in _arguments_at(_first_blocks(op), owner.index) if value is not owner]
 
-    def get_block_argument_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
-        """Return the shardings of the arguments that operands flow into."""
-        found = op.attributes.get(_argument_shardings(op))
-        return found.shardings if found is not None else ()
-
-    def set_block_argument_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
-        """Set the shardings of the arguments that operands flow into."""
-        op.attributes[_argument_shardings(op)] = TensorShardingPerValue(tuple(shardings))
-
 
 def _first_blocks(op: Op) -> list[Block]:
     return [region.blocks[0] for region in op.regions if region.blocks]
@@ -159,11 +149,6 @@ def _first_blocks(op: Op) -> list[Block]:
 
 def _arguments_at(blocks: Sequence[Block], number: int) -> list[Value]:
     return [block.arguments[number] for block in blocks if number < len(block.arguments)]
-
-
-def _argument_shardings(op: Op) -> str:
-    """Return the name of the attribute for the shardings of region arguments, in the dialect of the op."""
-    return f"{op.name.partition('.')[0]}.argument_shardings"
 
 
 def _at(values: Sequence[Value], index: int) -> Value | None:

@@ -34,10 +34,10 @@ class _ValueView(Value):
 
     __slots__ = ("_is_result", "_number", "_view")
 
+    id: Any = _Outside("the number in its program")
     uses: Any = _Outside("the users")
 
     def __init__(self, value: Value, view: OpView, number: int, *, is_result: bool) -> None:
-        self.id = value.id
         self.type = value.type
         self._number = number
         self._view = view
@@ -74,6 +74,8 @@ class OpView(Op):
 
     __slots__ = ("_before", "_op", "_values", "reads")
 
+    id: Any = _Outside("the number of the op in its program")
+    handle: Any = _Outside("the op of the module behind the program")
     parent: Any = _Outside("the block around the op")
     regions: Any = _Outside("the regions of the op")
     program: Any = _Outside("the program around the op")
@@ -84,10 +86,8 @@ class OpView(Op):
     def __init__(self, op: Op) -> None:
         self._op = op
         self.reads: list[str] = []
-        self.id = op.id
         self.name = op.name
         self.attributes = op.attributes
-        self.handle = op.handle
         self.function_results = ()
         # One view per operand: whether two are the same value is not for a rule either.
         self.operands = tuple([_ValueView(item, self, n, is_result=False) for n, item in enumerate(op.operands)])
@@ -123,6 +123,9 @@ class OpView(Op):
 
     def __hash__(self) -> int:
         return hash(self._op)
+
+    def __repr__(self) -> str:
+        return repr(self._op)
 
 
 def reads_problem(read: str) -> Diagnostic:

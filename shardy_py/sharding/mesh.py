@@ -27,6 +27,9 @@ class MeshAxis:
         return f"{quote(self.name)}={self.size}"
 
 
+_MOST_DEVICES_SHOWN = 32
+
+
 def _drop_iota(device_ids: tuple[int, ...], axes: tuple[MeshAxis, ...]) -> tuple[int, ...]:
     """Return () for the identity order, which is the default; anything else unchanged."""
     if not axes or len(device_ids) != prod(axis.size for axis in axes):
@@ -116,9 +119,19 @@ class Mesh(SdyAttribute):
         return (self._positions.get(axis.name, len(self.axes)), axis.pre_size, size)
 
     def __str__(self) -> str:
-        axes = ", ".join(str(axis) for axis in self.axes)
-        devices = ", ".join(str(device) for device in self.device_ids)
-        return f"<[{axes}], device_ids=[{devices}]>" if self.device_ids else f"<[{axes}]>"
+        return self._text(", ".join(str(device) for device in self.device_ids))
 
     def __repr__(self) -> str:
+        """Return the text, with the first devices only where there are many."""
+        if len(self.device_ids) <= _MOST_DEVICES_SHOWN:
+            return self.repr_in_full()
+        devices = ", ".join(str(device) for device in self.device_ids[:_MOST_DEVICES_SHOWN])
+        return f"Mesh({self._text(f'{devices}, ... {len(self.device_ids)} in all')!r})"
+
+    def repr_in_full(self) -> str:
+        """Return the representation with all devices."""
         return f"Mesh({str(self)!r})"
+
+    def _text(self, devices: str) -> str:
+        axes = ", ".join(str(axis) for axis in self.axes)
+        return f"<[{axes}], device_ids=[{devices}]>" if self.device_ids else f"<[{axes}]>"

@@ -10,6 +10,7 @@ from shardy_py.support.arguments import shown
 from shardy_py.support.integers import as_integer, parse_integer
 from shardy_py.trace.labels import EDGE_SUFFIX, Labels, OpLabel
 
+_OF_KIND = re.compile(r"([\w.-]+) @(\S+)$")
 _NUMBERED = re.compile(r"([\w.-]+)#(\d+)$")
 
 
@@ -60,7 +61,9 @@ def find_step(labels: Labels, key: str) -> int:
         labels: The names.
         key: The name of a result; the op's name, where it is the only one of that name, or with its number among
             those, from 0, behind a hash (``stablehlo.dot_general#2``); the op's name with its results, as answers name
-            it (``stablehlo.add %3``); or a part of the op's location, where no other op has it (``model.py:12``).
+            it (``stablehlo.add %3``); its kind, as the report of ops without a rule names it
+            (``stablehlo.custom_call @rms_norm``); or a part of the op's location, where no other op has it
+            (``model.py:12``).
 
     Raises:
         OptionError: there is no such op, or several.
@@ -88,7 +91,11 @@ def _find_step(labels: Labels, key: str) -> int | None:
     if numbered and named:
         number = parse_integer(numbered[2])
         return None if number is None or number >= len(named) else named[number]
-    steps = named or [step for step, label in ops.items() if key and _is_part(key, label.location)]
+    steps = (
+        named
+        or _find_kind(labels, key)
+        or [step for step, label in ops.items() if key and _is_part(key, label.location)]
+    )
     if len(steps) > 1:
         found = ", ".join(_distinct_names(ops, steps[:8]))
         more = f" and {len(steps) - 8} more" if len(steps) > 8 else ""
@@ -96,6 +103,16 @@ def _find_step(labels: Labels, key: str) -> int | None:
             Diagnostic("ambiguous-op", f"{len(steps)} ops match {key}", hint=f"take one of {found}{more}")
         )
     return steps[0] if steps else None
+
+
+def _find_kind(labels: Labels, key: str) -> list[int]:
+    """Return the numbers of the ops without a rule of a kind that an attribute tells apart from others."""
+    kind = _OF_KIND.match(key)
+    if kind is None:
+        return []
+    has_value = re.compile(rf" = {re.escape(kind[2])}(?![^,;\s])")
+    others = [other.label.name == kind[1] and bool(has_value.search(other.attributes)) for other in labels.others]
+    return [len(labels.results) + number for number, is_of_kind in enumerate(others) if is_of_kind]
 
 
 def _results(labels: Labels, step: int) -> tuple[int, ...]:

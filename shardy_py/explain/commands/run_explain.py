@@ -52,8 +52,9 @@ def run_explain(
         _print(lines_of_places, explanations_json(places) if as_json else None)
         return
     if reshard is None and not list_reshards:
-        found = _explain_run(program, order, value=value, dim=dim, op=op, names=names)
-        _print(str(found), explanation_json(found) if as_json else None)
+        result = _run(program, order)
+        found = _explain_run(result, value=value, dim=dim, op=op, names=names)
+        _print(str(found), explanation_json(found, warnings=result.warnings) if as_json else None)
         return
     if names != "input":
         message = "reshards are explained in the names of the given module"
@@ -62,7 +63,8 @@ def run_explain(
         steps.start("Propagating")
         explainer = _explainer(program, order)
     session = explainer.session
-    print_warnings((*session.warnings, *(() if order is None else session.unknown_op_names(order))))
+    warnings = (*session.warnings, *(() if order is None else session.unknown_op_names(order)))
+    print_warnings(warnings)
     if reshard is None:
         lines = explainer.lines()
         _print("\n".join(map(str, lines)) or "no reshards", explanations_json(lines) if as_json else None)
@@ -70,7 +72,7 @@ def run_explain(
     with progress_bar("Trying annotations") as show:
         why = explainer.explain(reshard, limit=limit, on_trial=show)
     if as_json:
-        click.echo(explanation_json(why))
+        click.echo(explanation_json(why, warnings=warnings))
     else:
         print_reshard(why)
 
@@ -95,9 +97,8 @@ def _run(program: GivenProgram, schedule: Any) -> Result:
 
 
 def _explain_run(
-    program: GivenProgram, schedule: Any, *, value: str | None, dim: int | None, op: str | None, names: Any
+    result: Result, *, value: str | None, dim: int | None, op: str | None, names: Any
 ) -> ValueExplanation | OpExplanation:
-    result = _run(program, schedule)
     if value is not None:
         return result.explain(value, dim, names=names)
     assert op is not None, "one of both was asked for"

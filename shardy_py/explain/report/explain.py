@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from attrs import asdict
 
+from shardy_py.errors import Diagnostic
 from shardy_py.explain.answer.moves import Chain, chain_lines, dim_text
 from shardy_py.explain.answer.op_explanation import OpExplanation
 from shardy_py.explain.answer.refusals import refusal_lines
@@ -16,6 +17,7 @@ from shardy_py.explain.answer.value_explanation import ValueExplanation
 from shardy_py.explain.reshards.explain_reshard import CommunicationLine, MovedDimension, ReshardExplanation
 from shardy_py.explain.reshards.proposals import Trial
 from shardy_py.ir.graph.op_names import RESHARD
+from shardy_py.report.json_text import record_json
 from shardy_py.report.styles import terminal_lines
 
 Explanation = ValueExplanation | OpExplanation | ReshardExplanation | CommunicationLine | NotSettled
@@ -26,9 +28,9 @@ def explanation_data(explanation: Explanation) -> dict[str, Any]:
     return asdict(explanation)
 
 
-def explanation_json(explanation: Explanation) -> str:
-    """Return `explanation_data` as JSON text."""
-    return json.dumps(explanation_data(explanation), indent=2, ensure_ascii=False)
+def explanation_json(explanation: Explanation, *, warnings: Iterable[Diagnostic] = ()) -> str:
+    """Return `explanation_data` as JSON text, with the warnings of the run."""
+    return record_json(explanation_data(explanation), warnings=warnings)
 
 
 def explanations_json(explanations: Iterable[Explanation]) -> str:

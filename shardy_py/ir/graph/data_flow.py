@@ -139,9 +139,7 @@ def target_carrier(op: Op, data_flow: ShardableDataFlowOpInterface, value: Value
     """Return the value that carries the sharding of a region argument or result of a data-flow op, or None."""
     owner = data_flow.get_edge_owner_from_target(op, value)
     edge = edge_user(owner)
-    if edge is not None:
-        return edge.results[0]
-    return owner if value.is_block_argument or owner is None else value
+    return owner if edge is None else edge.results[0]
 
 
 def _owning_op(value: Value) -> Op | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.errors import Diagnostic, PluginError, VerificationError
 from shardy_py.ir.graph.attributes import shared_key
 from shardy_py.ir.graph.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph.op_index import all_ops, ops_among
@@ -267,33 +267,52 @@ def load_data_flow(table: dict[int, TensorSharding], op: Op, data_flow: Shardabl
 
 
 def store_data_flow(table: dict[int, TensorSharding], op: Op, data_flow: ShardableDataFlowOpInterface) -> None:
-    """Write the table to the attributes of a data-flow op."""
+    """Write the table to the attributes of a data-flow op.
+
+    Raises:
+        PluginError: the op does not give the shardings back that it was given.
+    """
     _store_owners(
         op,
+        "block_argument_edge_owner_shardings",
         complete(table, data_flow.get_block_argument_edge_owners(op)),
-        data_flow.get_block_argument_edge_owner_shardings(op),
+        data_flow.get_block_argument_edge_owner_shardings,
         data_flow.set_block_argument_edge_owner_shardings,
     )
     _store_owners(
         op,
+        "op_result_edge_owner_shardings",
         complete(table, data_flow.get_op_result_edge_owners(op)),
-        data_flow.get_op_result_edge_owner_shardings(op),
+        data_flow.get_op_result_edge_owner_shardings,
         data_flow.set_op_result_edge_owner_shardings,
     )
 
 
 def _store_owners(
     op: Op,
+    name: str,
     wanted: tuple[TensorSharding, ...],
-    current: Sequence[TensorSharding],
+    getter: Callable[[Op], Sequence[TensorSharding]],
     setter: Callable[[Op, Sequence[TensorSharding]], None],
 ) -> None:
-    if tuple(current) == wanted:
+    if tuple(getter(op)) == wanted:
         return
     if wanted:
         setter(op, wanted)
+        stored = tuple(getter(op))
+        if stored != wanted:
+            raise _not_stored(op, name, wanted, stored)
     elif SHARDING in op.attributes:
         del op.attributes[SHARDING]
+
+
+def _not_stored(
+    op: Op, name: str, wanted: tuple[TensorSharding, ...], stored: tuple[TensorSharding, ...]
+) -> PluginError:
+    expected, found = (f"[{', '.join(map(str, shardings))}]" for shardings in (wanted, stored))
+    message = f"get_{name}: expected {expected}, which set_{name} got before, got {found}"
+    hint = "let the first method read the attribute that the second one writes, or leave out both"
+    return PluginError(Diagnostic("data-flow", message, op.location, op.name, hint))
 
 
 def _store_dictionaries(table: dict[int, TensorSharding], op: Op, name: str, values: Sequence[Value]) -> None:

@@ -88,8 +88,14 @@ class LocalEmitter:
             operands: The operands.
             types: The types of the results.
             changes: The attributes that differ.
-            regions: The regions.
+            regions: The regions, at least as many as the other op has.
+
+        Raises:
+            ValueError: there are less.
         """
+        if len(regions) < len(model.regions):
+            expected = f"expected {len(model.regions)} regions as in '{model.name}', got {len(regions)}"
+            raise ValueError(f"{expected}; give regions=shard.regions()")
         attributes = copy(model.attributes)
         if RULE_ATTRIBUTE in attributes:
             del attributes[RULE_ATTRIBUTE]

@@ -170,12 +170,21 @@ class ShardableDataFlowOpInterface(Protocol):
         return ()
 
     def get_block_argument_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
-        """Return the shardings the op holds for its block argument edge owners, or () for none."""
-        return ()
+        """Return the shardings the op holds for its block argument edge owners, or () for none.
+
+        Default: those in an attribute ``argument_shardings`` of its dialect.
+        """
+        attribute = op.attributes.get(_argument_shardings(op))
+        return () if attribute is None else attribute.shardings
 
     def set_block_argument_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
-        """Store shardings for the block argument edge owners on the op. Default: it has none."""
-        return None
+        """Store shardings for the block argument edge owners on the op.
+
+        Default: in an attribute ``argument_shardings`` of its dialect.
+        """
+        from shardy_py.sharding.tensor import TensorShardingPerValue
+
+        op.attributes[_argument_shardings(op)] = TensorShardingPerValue(tuple(shardings))
 
     def get_op_result_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
         """Return the shardings the op holds for its result edge owners, or (). Default: ``sdy.sharding``."""
@@ -210,6 +219,10 @@ class ShardableDataFlowOpInterface(Protocol):
     def should_keep_edge_owner_shardings_divisible(self, op: Op) -> bool:
         """Return whether the shardings of the owners must divide the sizes evenly. Default: no."""
         return False
+
+
+def _argument_shardings(op: Op) -> str:
+    return f"{op.name.partition('.')[0]}.argument_shardings"
 
 
 def _replicated(other: TensorSharding, value: Value) -> TensorSharding:

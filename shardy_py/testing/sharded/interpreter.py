@@ -132,6 +132,10 @@ class Interpreter:
                 message = f"its function gives a result {number} of shape {array.shape} where the op has {result.type}"
                 hint = "a function that needs sizes takes them from its operands, or from a parameter 'op'"
                 raise OptionError(Diagnostic("result-shape", message, op.location, op.name, hint))
+            if array.dtype.kind in "OSU":
+                message = f"its function gives a result {number} of dtype {array.dtype} where the op has {result.type}"
+                hint = "return numbers: array.astype of a dtype such as float32"
+                raise OptionError(Diagnostic("result-type", message, op.location, op.name, hint))
         return found
 
     def _callable(self, region: Region, values: Mapping[int, Array]) -> Callable[..., Any]:

@@ -21,7 +21,8 @@ class ReshardBlockArgumentsPass(NoFields):
     """Put a reshard between the argument of a region and its collectives, to the sharding that it has already.
 
     A collective is verified against the sharding of its operand. The reference does not find that of a block argument
-    if it does not know the data flow of the op; the result of the reshard has it.
+    if it does not know the data flow of the op; the result of the reshard has it. The same holds for a result of such
+    an op that is on the edge of a block argument.
     """
 
     name: ClassVar[str] = "reshard-block-arguments"
@@ -31,7 +32,7 @@ class ReshardBlockArgumentsPass(NoFields):
         resharded: dict[int, Value] = {}
         semantics = context.semantics
         for op in ops_among(program, [name for name in program.op_names if name.startswith("sdy.")]):
-            if semantics.get_sharding_attribute(op) != _OF_COLLECTIVES or not op.operands[0].is_block_argument:
+            if semantics.get_sharding_attribute(op) != _OF_COLLECTIVES:
                 continue
             value = op.operands[0]
             sharding = _sharding_unknown_upstream(value, program, semantics)
@@ -42,12 +43,14 @@ class ReshardBlockArgumentsPass(NoFields):
 
 
 def _sharding_unknown_upstream(value: Value, program: Program, semantics: OpSemantics) -> TensorSharding | None:
-    """Return the sharding of a block argument that the reference does not find; None where it does, or has none."""
+    """Return the sharding of a value that the reference does not find; None where it does, or there is none."""
     owner = value.owning_op
     if owner.name == FUNCTION or semantics.has_trait(owner, UpstreamDataFlow):
         return None
     carrier = shardable_value(value, semantics)
-    return None if carrier is None else program.shardings.get(carrier.id)
+    if carrier is None or (carrier is value and not value.is_block_argument):
+        return None
+    return program.shardings.get(carrier.id)
 
 
 def _reshard(program: Program, value: Value, sharding: TensorSharding) -> Value:

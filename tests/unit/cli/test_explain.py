@@ -51,6 +51,25 @@ def test_the_json_of_a_value_has_the_same(shardy: Shardy, conflicting: str) -> N
     assert "lost" in codes
 
 
+@pytest.mark.parametrize("asked", [("--value", "%arg0"), ("--op", "stablehlo.tanh"), ("--reshard", "0")])
+def test_the_json_has_the_warnings_of_the_run(
+    shardy: Shardy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, str]
+) -> None:
+    """A sharding that was taken away matters to who reads the explanation, by whatever program."""
+    monkeypatch.chdir(tmp_path)
+    Path("uneven.mlir").write_text(
+        """sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%a: tensor<5xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<5xf32> {
+          %0 = stablehlo.tanh %a : tensor<5xf32>
+          return %0 : tensor<5xf32>
+        }""",
+        encoding="utf-8",
+    )
+    done = shardy("explain", "uneven.mlir", *asked, "--json")
+    assert [item["code"] for item in json.loads(done.stdout)["warnings"]] == ["sharding-reduced"]
+    assert done.stderr.count("sharding-reduced") == 1
+
+
 def test_an_op_is_explained(shardy: Shardy, conflicting: str) -> None:
     """By its place, too."""
     done = shardy("explain", conflicting, "--op", "dot.mlir:4")

@@ -47,6 +47,9 @@ READS: dict[str, tuple[Callable[[Any], object], str]] = {
     "the op around": (lambda op: op.parent_op, "the block around the op"),
     "the next op": (lambda op: op.next, "the op behind this one"),
     "the program": (lambda op: op.program.meshes, "the program around the op"),
+    "the number of the op": (lambda op: op.id, "the number of the op in its program"),
+    "the number of a value": (lambda op: op.operands[0].id, "the number in its program of operand 0"),
+    "the op of MLIR": (lambda op: op.handle, "the op of the module behind the program"),
     "all ops inside": (lambda op: list(op.walk()), "the regions of the op"),
 }
 

@@ -6,6 +6,7 @@ import pytest
 
 from shardy_py.errors import VerificationError
 from shardy_py.sharding import Mesh, MeshAxis, SubAxis, parse_axis_ref, parse_mesh, verify_mesh
+from shardy_py.values import show_in_full
 
 
 def test_the_default_order_of_devices_is_dropped() -> None:
@@ -92,3 +93,14 @@ def test_all_problems_are_collected() -> None:
     """Independent problems of one mesh are all reported."""
     mesh = Mesh((MeshAxis("a", 0), MeshAxis("a", -1)))
     assert [item.code for item in verify_mesh(mesh)] == ["axis-size", "axis-size", "duplicate-axis-name"]
+
+
+def test_a_mesh_of_many_devices_has_a_short_representation() -> None:
+    """Results hold meshes, so that a list of a thousand devices would fill a notebook; the text stays whole."""
+    axes, devices = Mesh.of(x=1024).axes, tuple(reversed(range(2, 1024)))
+    first, second = (Mesh(axes, (*devices, *last)) for last in ((0, 1), (1, 0)))
+    assert len(repr(first)) < 250
+    assert repr(first).endswith("992, ... 1024 in all]>')")
+    assert repr(first) == repr(second)
+    assert show_in_full((first,)) != show_in_full((second,))
+    assert parse_mesh(str(first)) == first

@@ -172,6 +172,13 @@ def test_functions_give_what_ops_have() -> None:
         run_sharded(LOOP, functions, plugins=[plugin()])
 
 
+def test_functions_give_numbers() -> None:
+    """An array of Python objects is refused: it would be compared element by element without a tolerance."""
+    functions = FUNCTIONS | {"my.zeros": lambda: np.zeros((8, 32)).astype(object)}
+    with pytest.raises(OptionError, match=r"my\.zeros.*of dtype object where the op has tensor<8x32xf32>"):
+        run_sharded(LOOP, functions, plugins=[plugin()])
+
+
 def test_a_region_gets_as_many_arrays_as_it_takes() -> None:
     """The rows of the one array that a region returned are no arguments; the message says what it returns."""
 

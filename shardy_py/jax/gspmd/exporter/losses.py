@@ -9,6 +9,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import PROPAGATION_BARRIER, SHARDING_GROUP
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -17,7 +18,8 @@ def find_losses(program: Program) -> tuple[Diagnostic, ...]:
     found = Counter(loss for sharding in program.shardings.values() for loss in _losses_of(sharding))
     groups = len(ops_named(program, SHARDING_GROUP))
     barriers = len(ops_named(program, PROPAGATION_BARRIER))
-    found.update({"members of sharding groups": groups, "propagation barriers": barriers})
+    rules = sum(RULE_ATTRIBUTE in op.attributes for op in program.walk())
+    found.update({"members of sharding groups": groups, "propagation barriers": barriers, "sharding rules": rules})
     counts = {mesh.total_size for mesh in program.meshes.values() if mesh.axes}
     if len(counts) > 1:
         found["meshes of different numbers of devices"] = len(counts)

@@ -55,6 +55,16 @@ def test_ops_of_one_name_are_numbered_in_program_order(result: sdy.Result) -> No
     assert result.explain_op("%2", names="input") == answers[1]
 
 
+def test_an_op_is_found_by_the_kind_that_the_report_names(result: sdy.Result) -> None:
+    """A user copies the name from the report of ops without a rule; a part of the target is not enough."""
+    names = [item.name for item in result.coverage.missing]
+    assert "stablehlo.custom_call @first" in names
+    answer = result.explain_op("stablehlo.custom_call @first", names="input")
+    assert answer == result.explain_op("%0", names="input")
+    with pytest.raises(sdy.OptionError, match=r"has no op stablehlo\.custom_call @fir "):
+        result.explain_op("stablehlo.custom_call @fir", names="input")
+
+
 @pytest.mark.parametrize(
     ("key", "reason"),
     [

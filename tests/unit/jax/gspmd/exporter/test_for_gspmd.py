@@ -165,6 +165,16 @@ def test_warnings_go_where_the_caller_wants_them() -> None:
         gspmd_module(text, registry, None)
 
 
+def test_rules_that_were_kept_are_counted_as_lost() -> None:
+    """GSPMD has no sharding rules, so that keeping them has no effect on the form, which a warning says."""
+    argument = '%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}'
+    body = "%0 = stablehlo.tanh %a : tensor<8xf32>  return %0 : tensor<8xf32>"
+    text = MESH + f"func.func @main({argument}) -> tensor<8xf32> {{ {body} }}"
+    found = list[Diagnostic]()
+    propagate(text, keep_sharding_rules=True).for_gspmd(warnings=found)
+    assert [item.message.partition(": ")[2] for item in found] == ["1 sharding rules"]
+
+
 def test_a_mesh_that_does_not_fit_is_refused() -> None:
     """A module whose tiles are no parts of the axes of the given mesh is refused with both."""
     text = 'func.func @main(%a: tensor<8xf32> {mhlo.sharding = "{devices=[4]<=[4]}"}) { return }'
