@@ -163,6 +163,16 @@ def test_a_plan_without_shards_is_empty() -> None:
         assert dict(result.parallelize_plan()) == {}
 
 
+def test_a_plan_warns_of_shardings_that_propagation_reduced() -> None:
+    """A weight that does not divide is whole before the plan is made, which then has no style for it."""
+    exported = export(Pair(F.gelu, inner=31), torch.ones(2, 8, 16))
+    result = sdy.propagate(exported, {"m": 2}, in_shardings={"up.weight": COLUMNS})
+    with pytest.warns(UserWarning, match=r"up\.weight.*does not divide"):
+        plan = result.parallelize_plan()
+    assert dict(plan) == {}
+    assert [item.code for item in plan.warnings] == ["sharding-reduced"]
+
+
 def test_plans_of_packed_programs_are_the_same() -> None:
     """What a plan needs of the module travels with the bytes."""
     from shardy_py.torch.frontend import TORCH
