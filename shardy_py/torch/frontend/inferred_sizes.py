@@ -72,7 +72,7 @@ def shape_indices(node: Any) -> tuple[int, ...]:
     if line is None or not _has_operator(line, method):
         # In a function that is not seen: a number that is what one computes from a size counts as computed from it.
         operands = [getattr(item, "meta", {}).get("val") for item in (*node.args, *node.kwargs.values())]
-        shapes = [tuple(item.shape) for item in operands if hasattr(item, "shape")]
+        shapes = [tuple(item.shape) for item in operands if item is not None and hasattr(item, "shape")]
         dims = [dim for number in numbers for shape in shapes for dim in _dims_by_size(number, shape)]
         return tuple(dict.fromkeys(dims))
     return _indices_in_source(line, method)
