@@ -2,7 +2,7 @@
 
 The results of a sweep depend on them, so they belong to the key of its store. Names are read from the source, so that
 an import inside a function counts before the function runs, and taken from `sys.modules`, so that a module whose name
-is computed counts, too. Files that are no modules do not count.
+is computed counts, too. Other files count where a plugin of a file reads them while it is loaded: see `read_files`.
 """
 
 from __future__ import annotations

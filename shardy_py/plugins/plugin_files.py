@@ -18,6 +18,7 @@ from shardy_py.guards.error_texts import describe_error
 from shardy_py.guards.plugin_places import place_in_trace
 from shardy_py.plugins.imported_modules import digest_file, find_imported_modules, loaded_modules
 from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
+from shardy_py.plugins.read_files import record_read_files
 from shardy_py.values import frozen
 
 _INIT = "__init__.py"
@@ -35,7 +36,8 @@ def load_plugin_file(path: str | Path) -> ModuleType:
     """Run a Python file, or the package in a directory, as a plugin module.
 
     The module is named after the file and is in `sys.modules`, its directory is on `sys.path`. A file that has not
-    changed, nor a module that it imports, runs once in a process. What it prints goes to stderr.
+    changed, nor a module that it imports or a file that it reads meanwhile, runs once in a process. What it prints
+    goes to stderr.
 
     Args:
         path: A file that ends in ``.py``, or a directory with an ``__init__.py``.
@@ -145,7 +147,7 @@ class PluginFile:
         before = frozenset(sys.modules)
         sys.modules[name] = module
         try:
-            with self._blame(), _siblings(home), redirect_stdout(sys.stderr):
+            with self._blame(), _siblings(home), redirect_stdout(sys.stderr), record_read_files() as read:
                 # The file is as it was read, in its own encoding, and inherits nothing of this module.
                 exec(compile(self.text, str(file), "exec", dont_inherit=True), vars(module))
         except BaseException:
@@ -154,6 +156,9 @@ class PluginFile:
         setattr(module, _CONTENT, content)
         setattr(module, _BEFORE, before)
         imported = loaded_modules({*before, name})
+        # Whether the source of a module is read depends on whether it was compiled before.
+        sources = {getattr(item, "__file__", None) for item in list(sys.modules.values())}
+        imported |= {f"file {os.path.relpath(path, home)}": path for path in read if path not in sources}
         setattr(module, _DIGESTS, {name: (file, digest_file(file)) for name, file in imported.items()})
         return module
 

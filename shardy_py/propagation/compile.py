@@ -28,7 +28,7 @@ from shardy_py.propagation.dead_ops import plan_removal, removable_ops
 from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.initial_shardings import initial_shardings, sibling_results
-from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup, edge_transform
+from shardy_py.propagation.problem import NO_RULE, GroupTies, Problem, StepGroup, edge_transform
 from shardy_py.propagation.sharding_groups import members_by_group
 from shardy_py.propagation.sharding_table import ShardingTable
 from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, id_numbers, slots_of
@@ -290,12 +290,12 @@ class _Compiler:
         for values in members_by_group(self.program).values():
             placed = [(value, self.slots.get(value)) for value in values]
             placed = [(value, slot) for value, slot in placed if slot != NO_SLOT]
-            ties = [(value, (slot, self.problem.dependents.of_value(value))) for value, slot in placed]
+            members = tuple((value.id, (slot, self.problem.dependents.of_value(value))) for value, slot in placed)
             for value, slot in placed:
                 # A member that shares its slot with others, as an argument of a loop's body does, follows the group,
                 # but the group does not follow the others.
                 if self.slots.values[slot] is value:
-                    self.problem.tied[slot] = tuple(tie for member, tie in ties if member is not value)
+                    self.problem.tied[slot] = GroupTies(members, value.id)
 
     def _add_function_results(self, main: Op) -> None:
         block = entry_block(main)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import field
@@ -22,6 +22,27 @@ if TYPE_CHECKING:
     from shardy_py.propagation.dead_ops import RemovalPlan
 
 NO_RULE = -1
+
+
+class GroupTies(NamedTuple):
+    """The other members of the sharding group of a slot: their slots, and the steps to visit again for each.
+
+    Attributes:
+        members: The ids of all members, each with its slot and steps; the slots of a group share them.
+        own: The id of the member whose slot it is.
+    """
+
+    members: Sequence[tuple[int, tuple[int, tuple[int, ...]]]]
+    own: int
+
+    def others(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield the other members."""
+        for value_id, member in self.members:
+            if value_id != self.own:
+                yield member
+
+
+NO_TIES = GroupTies((), 0)
 
 
 class StepGroup(NamedTuple):
@@ -68,7 +89,7 @@ class Problem:
         function_results: (rule, slot of the returned value, slot of the function result) of the main function.
         group_steps: Step group to its steps.
         dependents: Slot to the steps that see a change of it.
-        tied: Slot to the other members of its sharding group: their slots, and the steps to visit again for each.
+        tied: Slot to the other members of its sharding group.
         removal: The ops without uses, or None where there are none.
         slot_of: Value id to slot, for every value that can be sharded; several values may share one.
     """
@@ -86,7 +107,7 @@ class Problem:
     dependents: Dependents = field(init=False)
     transforms: dict[int, Transform] = field(factory=dict)
     function_results: list[tuple[OpShardingRule, int, int]] = field(factory=list)
-    tied: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = field(factory=dict)
+    tied: dict[int, GroupTies] = field(factory=dict)
     removal: RemovalPlan | None = None
     slot_of: Mapping[int, int] = field(factory=dict)
     _group_ids: dict[StepGroup, int] = field(factory=dict)

@@ -9,7 +9,7 @@ from attrs import field
 
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
-from shardy_py.propagation.problem import NO_RULE, Problem
+from shardy_py.propagation.problem import NO_RULE, NO_TIES, Problem
 from shardy_py.propagation.sharding_table import NO_SHARDING
 from shardy_py.propagation.step_classes import StepClasses
 from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
@@ -242,7 +242,7 @@ class _Solver:
                 if position == 1:
                     current[result] = new
                     continue
-                for slot in (operand, *(member for member, _ in problem.tied.get(operand, ()))):
+                for slot in (operand, *(member for member, _ in problem.tied.get(operand, NO_TIES).others())):
                     again.extend(self._assign(slot, new))
                     again.extend(problem.dependents.all_of(slot))
 
@@ -346,7 +346,7 @@ class _Solver:
         work.touch(self._assign(slot, new), self._active, self._again)
         work.put_back(problem.dependents.of(slot), step, self._active)
         work.touch(problem.dependents.unnotified.get(slot, ()), self._active, self._again)
-        for member, steps in problem.tied.get(slot, ()):
+        for member, steps in problem.tied.get(slot, NO_TIES).others():
             work.touch(self._assign(member, tied_new), self._active, self._again)
             work.put_back(steps, step, self._active)
             work.touch(problem.dependents.all_of(member), self._active, self._again)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from attrs import field
 
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.problem import NO_TIES, Problem
 from shardy_py.propagation.step_outcomes import Directions, Outcome, project_step, propagate_step
 from shardy_py.propagation.steps.factors import Direction, Projection, StepContext, Strategy
 from shardy_py.sharding.mesh import Mesh
@@ -225,7 +225,7 @@ def changed_slots(problem: Problem, visit: Visit) -> Iterator[tuple[int, int, in
             continue
         yield position, slot, own, False
         is_result = visit.step < 0 and position == 1
-        for member, _ in () if is_result else problem.tied.get(slot, ()):
+        for member, _ in () if is_result else problem.tied.get(slot, NO_TIES).others():
             yield position, member, new, True
 
 

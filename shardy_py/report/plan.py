@@ -32,7 +32,7 @@ def plan_data(result: Result, *, warnings: list[Diagnostic] | None = None) -> di
         "plans": {
             axis: {module: _entry(entry) for module, entry in plan.items()} for axis, plan in plans.items() if plan
         },
-        "warnings": [item.message for plan in plans.values() for item in plan.warnings],
+        "warnings": list(dict.fromkeys(item.message for plan in plans.values() for item in plan.warnings)),
         "notes": [item.message for plan in plans.values() for item in plan.notes],
         "placements": {
             name: [str(placement) for placement in result.placements(number)]

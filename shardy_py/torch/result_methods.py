@@ -7,7 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from attrs import evolve
+
 from shardy_py.errors import Diagnostic
+from shardy_py.transforms.reduced_shardings import CODE as REDUCED
 
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
@@ -39,7 +42,7 @@ class TorchMethods(_Base):
 
         `shardy_py.torch.parallel.to_parallel_styles` makes of it what ``parallelize_module`` takes. A layer whose
         output an op behind it cannot take in shards gathers it. Parameters that are sharded, but by no style, are
-        warned of.
+        warned of, and so are given shardings that propagation reduced, as the plan has what is left of them.
 
         Args:
             axis: The dimension of the mesh; by default the only one along which weights of such layers are sharded.
@@ -51,6 +54,8 @@ class TorchMethods(_Base):
             VerificationError: the plan does not compute what the program does.
         """
         plan = self.torch_forms.plan(axis, verify=verify)
+        reduced = [item for item in self.warnings if item.code == REDUCED]
+        plan = evolve(plan, warnings=(*reduced, *plan.warnings))
         if warnings is not None:
             warnings.extend(plan.warnings)
         else:

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from shardy_py.ir.graph.op_names import CONSTRAINT, DATA_FLOW_EDGE, FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.propagation.problem import Problem
+from shardy_py.propagation.problem import NO_TIES, Problem
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.labels import Labels
 from shardy_py.values import frozen
@@ -112,7 +112,7 @@ def _from_users(
         if user.name == MANUAL_COMPUTATION:
             text = f"in_shardings[{number}] of the manual computation {_results(problem, labels, user)}"
             return Annotation("manual computation", text, sharding)
-    for member, _ in problem.tied.get(slot, ()):
+    for member, _ in problem.tied.get(slot, NO_TIES).others():
         if problem.slot_values[member].id in given:
             text = f"sharding of {labels.value(member)}, in a sharding group with {labels.value(slot)}"
             return Annotation("group", text, sharding, member)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
+from shardy_py.propagation.problem import NO_TIES
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.mesh import Mesh
@@ -98,7 +99,7 @@ class RefusalSearch:
     def _at(self, slot_dim: SlotDim, axis: AxisRef, distance: int) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis at one dimension, one per step and candidate."""
         slot, dimension = slot_dim
-        for member, _ in self.problem.tied.get(slot, ()):
+        for member, _ in self.problem.tied.get(slot, NO_TIES).others():
             if any_overlap((axis,), axes_of(self.last(member), dimension)):
                 yield SlotRefusal(Reason.GROUP, axis, slot_dim, distance, source=(member, dimension))
         done = set()
@@ -223,7 +224,7 @@ class RefusalSearch:
                     continue
                 passed.add((step, factor))
                 yield from slot_dims_with(slots, mappings, factor)
-        for member, _ in self.problem.tied.get(slot, ()):
+        for member, _ in self.problem.tied.get(slot, NO_TIES).others():
             yield member, dimension
 
     def _without_candidate(self, slot_dim: SlotDim, axis: AxisRef, *, has_own: bool) -> Iterator[SlotRefusal]:

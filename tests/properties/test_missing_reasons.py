@@ -157,7 +157,7 @@ def check(trace: Trace, reason: SlotRefusal) -> None:
             last = [visit for visit in trace.log.visits if visit.step == reason.step][-1]
             assert directions_of_visit(trace.problem, trace.log, last)[reason.factor] != Direction.BOTH
         case Reason.GROUP:
-            assert reason.source[0] in [member for member, _ in trace.problem.tied[reason.slot_dim[0]]]
+            assert reason.source[0] in [member for member, _ in trace.problem.tied[reason.slot_dim[0]].others()]
         case Reason.MANUAL:
             check_manual(trace, reason)
         case Reason.NOT_OFFERED:

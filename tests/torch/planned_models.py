@@ -67,6 +67,62 @@ class DividedBySize(Pair):
         return self.down(torch.tanh(y) * count**-0.5 + y / y.shape[-1])
 
 
+def _divided_by_count(y: torch.Tensor) -> torch.Tensor:
+    return y / y.numel()
+
+
+class DividedInFunction(Pair):
+    """A pair with a function between that divides by the number of elements, whose lines an export does not name."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(_divided_by_count(self.up(x)))
+
+
+class DividedByCount(Pair):
+    """A pair that divides by the number of elements between."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.up(x)
+        return self.down(y / y.numel())
+
+
+class DividedLater(Pair):
+    """A pair whose result is divided by the number of columns between."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.up(x)
+        return self.down(torch.tanh(y)) / y.shape[-1]
+
+
+class Expanded(Pair):
+    """A pair with an expansion between to sizes that are numbers, or -1."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__(F.gelu)
+        self.columns = columns
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(self.up(x)[:, :, None, :].expand(2, 8, 3, self.columns).sum(2))
+
+
+class BiasRead(Pair):
+    """A pair whose first bias is read once more."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(F.gelu(self.up(x)) + self.up.bias)
+
+
+class Adapted(nn.Linear):
+    """A linear layer with two others in it."""
+
+    def __init__(self) -> None:
+        super().__init__(WIDTH, INNER)
+        self.first, self.second = nn.Linear(WIDTH, 4, bias=False), nn.Linear(4, INNER, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + self.second(self.first(x))
+
+
 class Added(nn.Module):
     """A parameter of whole size beside the output of a layer."""
 
@@ -269,6 +325,13 @@ MODELS: Mapping[str, Planned] = {
     ),
     "added": Planned(Added, {"up.weight": COLUMNS}),
     "divided by size": Planned(lambda: DividedBySize(F.gelu), {"up.weight": COLUMNS}),
+    "divided in a function": Planned(lambda: DividedInFunction(F.gelu), {"up.weight": COLUMNS}),
+    "divided by count": Planned(lambda: DividedByCount(F.gelu), {"up.weight": COLUMNS}),
+    "divided later": Planned(lambda: DividedLater(F.gelu), {"up.weight": COLUMNS}),
+    "expanded": Planned(lambda: Expanded(INNER), {"up.weight": COLUMNS}),
+    "expanded by -1": Planned(lambda: Expanded(-1), {"up.weight": COLUMNS}),
+    "bias read": Planned(lambda: BiasRead(F.gelu), {"up.weight": COLUMNS}),
+    "adapted": Planned(lambda: nn.Sequential(Adapted(), nn.Linear(INNER, WIDTH)), {"0.weight": COLUMNS}),
     "rows": Planned(lambda: Pair(F.gelu), {"down.weight": ROWS}),
     "up alone": Planned(lambda: Pair(F.gelu), {"up.weight": COLUMNS, "down.weight": "[{}, {}]"}),
     "up by rows": Planned(lambda: Pair(F.gelu), {"up.weight": ROWS}),

@@ -45,7 +45,9 @@ def test_processes_compute_what_one_does_by_every_plan(count: int) -> None:
     assert [seen[name][0]["weights"] for name in ("tied", "tied thrice", "apart")] == [2, 3, 3]
 
 
-@pytest.mark.parametrize("name", ["gelu", "rows", "dropped", "input", "core operators", "autocast", "instance"])
+@pytest.mark.parametrize(
+    "name", ["gelu", "rows", "dropped", "input", "core operators", "autocast", "instance", "expanded by -1"]
+)
 def test_what_runs_on_shards_is_not_gathered(name: str) -> None:
     """Between columns and rows nothing is communicated."""
     plan, told = _plan(MODELS[name])
@@ -73,6 +75,10 @@ def test_heads_whose_number_follows_from_the_shard_stay_sharded(name: str) -> No
         ("mask", "masked_fill"),
         ("two columns", "squeeze"),
         ("divided by size", "mul"),
+        ("divided in a function", "div"),
+        ("divided by count", "div"),
+        ("divided later", "div"),
+        ("expanded", "expand"),
         ("groups", "group_norm"),
     ],
 )
@@ -101,6 +107,8 @@ def test_sizes_that_are_numbers_do_not_fit_shards(name: str) -> None:
         ("tied by a function", "emb.weight", "not a linear layer or an embedding of its own module"),
         ("more than a layer", "0.weight", "computes more than its layer"),
         ("conv", "between.weight", "aten.conv1d.default reads it"),
+        ("bias read", "up.weight", "aten.add.Tensor reads its bias too"),
+        ("adapted", "0.weight", "has the parameter '0.first.weight' too"),
     ],
 )
 def test_parameters_that_no_style_shards_are_warned_of(name: str, parameter: str, reason: str) -> None:
@@ -161,6 +169,16 @@ def test_a_plan_without_shards_is_empty() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         assert dict(result.parallelize_plan()) == {}
+
+
+def test_a_plan_warns_of_shardings_that_propagation_reduced() -> None:
+    """A weight that does not divide is whole before the plan is made, which then has no style for it."""
+    exported = export(Pair(F.gelu, inner=31), torch.ones(2, 8, 16))
+    result = sdy.propagate(exported, {"m": 2}, in_shardings={"up.weight": COLUMNS})
+    with pytest.warns(UserWarning, match=r"up\.weight.*does not divide"):
+        plan = result.parallelize_plan()
+    assert dict(plan) == {}
+    assert [item.code for item in plan.warnings] == ["sharding-reduced"]
 
 
 def test_plans_of_packed_programs_are_the_same() -> None:

@@ -9,6 +9,7 @@ from attrs import evolve
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, ShardyError
+from shardy_py.support.texts import escape_controls
 
 _LOCATION = r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)'
 _SCOPE = r'loc\((?:fused(?:<[^>]*>)?\[)?"((?:[^"\\]|\\.)*)"(?!:\d)'
@@ -18,7 +19,7 @@ _NOISE = ("see current operation", "in bytecode version")
 
 
 def location_text(native: object, name: str = "-") -> str:
-    """Return a native location as ``file:line:column``; "" where it has none.
+    """Return a native location as ``file:line:column``, without what a terminal obeys; "" where it has none.
 
     Args:
         native: The location.
@@ -28,7 +29,7 @@ def location_text(native: object, name: str = "-") -> str:
     if match is None:
         return ""
     file, line, column = match.groups()
-    return f"{name if file == '-' else file}:{line}:{column}"
+    return escape_controls(f"{name if file == '-' else file}:{line}:{column}")
 
 
 def scope_text(native: object) -> str:

@@ -24,7 +24,7 @@ from shardy_py.torch.frontend.functional import (
     results_without_writes,
     without_writes,
 )
-from shardy_py.torch.frontend.inferred_sizes import inferred_dims, shape_indices
+from shardy_py.torch.frontend.inferred_sizes import SIZED, inferred_dims, shape_indices
 from shardy_py.torch.frontend.load import import_torch
 from shardy_py.torch.frontend.origin import Output, TorchOrigin
 from shardy_py.torch.frontend.places import location_of, module_of
@@ -37,9 +37,7 @@ _FIRST_OFTEN_ALONE = frozenset(("aten.embedding_bag.default", "aten.embedding_ba
 """Operators whose results but the first serve gradients only; without these the first can be sharded alone."""
 
 
-_SIZED_RESHAPES = frozenset(
-    f"aten.{name}.default" for name in ("view", "_unsafe_view", "view_copy", "reshape", "_reshape_alias")
-)
+_FILLED = frozenset(("aten.full.default", "aten.full_like.default", "aten.scalar_tensor.default"))
 
 
 def import_program(native: Any, *, frontend: Frontend) -> Program:
@@ -163,9 +161,9 @@ class Importer:
     def _note_sizes(self, node: Any, call: Call, results: Sequence[Value | None]) -> None:
         """Note the sizes and numbers of the op of a node that the module computes from its tensors."""
         op = next((value.defining_op for value in results if value is not None), None)
-        if op is not None and call.name in _SIZED_RESHAPES:
+        if op is not None and call.name in SIZED:
             self._inferred_dims[op.id] = inferred_dims(node)
-        elif op is not None and call.pointwise and (indices := shape_indices(node)):
+        elif op is not None and (call.pointwise or call.name in _FILLED) and (indices := shape_indices(node)):
             self._shape_indices[op.id] = indices
 
     def name_results(self, node: Any, results: Sequence[Value | None]) -> None:

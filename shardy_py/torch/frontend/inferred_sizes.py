@@ -9,13 +9,23 @@ the source is read.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.torch.frontend.places import original_target
 from shardy_py.torch.frontend.source_lines import SourceLine, source_line_of
 
+SIZED = frozenset(
+    f"aten.{name}.default"
+    for name in (
+        *("view", "_unsafe_view", "view_copy", "reshape", "_reshape_alias"),
+        *("expand", "expand_copy", "broadcast_to"),
+    )
+)
+"""Reshapes and expansions with the sizes of their result."""
 _ANY_DIM = tuple(range(-8, 8))
+_EXPANSIONS = ("expand", "expand_copy", "broadcast_to")
 _OF_NUMBERS = ("float", "int", "min", "max", "pow", "abs", "round", "sqrt", "ceil", "floor", "log", "log2", "exp")
 
 
@@ -23,7 +33,7 @@ def inferred_dims(node: Any) -> tuple[int, ...]:
     """Return the dimensions of the result of a reshape whose sizes follow from its operand.
 
     Args:
-        node: A node that calls a reshape with the sizes of its result.
+        node: A node that calls a reshape or an expansion with the sizes of its result.
     """
     sizes = node.args[1] if len(node.args) > 1 else node.kwargs.get("size", ())
     if not isinstance(sizes, (list, tuple)):
@@ -31,9 +41,14 @@ def inferred_dims(node: Any) -> tuple[int, ...]:
     original = original_target(node) or str(node.target)
     if original.startswith("aten.flatten."):
         return tuple(range(len(sizes)))
-    if -1 in sizes:
-        return (list(sizes).index(-1),)
+    inferred = tuple(number for number, size in enumerate(sizes) if type(size) is int and size == -1)
     method, line = _method_of(original), source_line_of(node)
+    if method in _EXPANSIONS:
+        # Operators that a function calls serve all models, and so do ``expand_as`` and the like.
+        dims = None if line is None else _dims_in_source(line, method, len(sizes))
+        return tuple(range(len(sizes))) if dims is None else tuple(dict.fromkeys((*inferred, *dims)))
+    if inferred:
+        return inferred
     if method not in ("reshape", "view") or line is None:
         return ()
     dims = _dims_in_source(line, method, len(sizes))
@@ -48,11 +63,51 @@ def shape_indices(node: Any) -> tuple[int, ...]:
     """Return the indices of shapes that the number in a call is computed from, such as that of ``y / y.shape[-1]``.
 
     Args:
-        node: A node that computes elements from those of a tensor and a number.
+        node: A node that computes elements from a number, and from those of a tensor if it has one.
     """
     numbers = [item for item in (*node.args, *node.kwargs.values()) if type(item) in (int, float)]
-    line = source_line_of(node) if numbers else None
-    return () if line is None else _indices_in_source(line, _method_of(original_target(node) or str(node.target)))
+    if not numbers:
+        return ()
+    line, method = source_line_of(node), _method_of(original_target(node) or str(node.target))
+    if line is None or not _has_operator(line, method):
+        # In a function that is not seen: a number that is what one computes from a size counts as computed from it.
+        operands = [getattr(item, "meta", {}).get("val") for item in (*node.args, *node.kwargs.values())]
+        shapes = [tuple(item.shape) for item in operands if item is not None and hasattr(item, "shape")]
+        dims = [dim for number in numbers for shape in shapes for dim in _dims_by_size(number, shape)]
+        return tuple(dict.fromkeys(dims))
+    return _indices_in_source(line, method)
+
+
+def _has_operator(line: SourceLine, method: str) -> bool:
+    """Return whether a line may call an operator itself: it has arithmetic, or a function of that name."""
+    for node in line.expressions():
+        if isinstance(node, (ast.BinOp, ast.AugAssign)):
+            return True
+        if isinstance(node, ast.Call) and _base_method(node.func) == method:
+            return True
+    return False
+
+
+def _base_method(function: ast.expr) -> str:
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return str(name).rstrip("_")
+
+
+def _dims_by_size(number: float, shape: Sequence[Any]) -> tuple[int, ...]:
+    """Return the dimensions from whose size a number is computed, to judge by its value.
+
+    >>> _dims_by_size(32**-0.5, (2, 8, 32)), _dims_by_size(0.5, (2, 8, 32)), _dims_by_size(3, (2, 8, 32))
+    ((2,), (0,), ())
+    """
+    sizes = [size if type(size) is int and size > 1 else 0 for size in shape]
+    if sizes and all(sizes) and is_of_size(number, math.prod(sizes)):
+        return tuple(range(len(sizes)))
+    return tuple(dim for dim, size in enumerate(sizes) if size and is_of_size(number, size))
+
+
+def is_of_size(number: float, size: int) -> bool:
+    """Return whether a number is what modules compute from a size: the size, its inverse or root."""
+    return any(math.isclose(abs(number), size**power, rel_tol=1e-6) for power in (1, -1, 0.5, -0.5))
 
 
 def _method_of(operator: str) -> str:
@@ -150,6 +205,8 @@ def _indices_in_source(line: SourceLine, method: str) -> tuple[int, ...]:
     (-1,)
     >>> _indices_in_source(line_of_code("return y.view(y.shape[0], -1) * 2"), "mul")
     ()
+    >>> -1 in _indices_in_source(line_of_code("return y / y.numel()"), "div")
+    True
     """
     variables: dict[str, tuple[int, ...]] = {}
     for target, value in line.assignments():
@@ -161,7 +218,8 @@ def _indices_in_source(line: SourceLine, method: str) -> tuple[int, ...]:
         elif isinstance(node, ast.AugAssign):
             indices += _indices(node.value, variables)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method:
-            indices += (index for item in node.args for index in _indices(item, variables))
+            arguments = (*node.args, *(keyword.value for keyword in node.keywords))
+            indices += (index for item in arguments for index in _indices(item, variables))
     return tuple(dict.fromkeys(indices))
 
 
@@ -182,6 +240,11 @@ def _is_whole_shape(value: ast.expr) -> bool:
     return isinstance(inner, ast.Attribute) and inner.attr == ("size" if is_call else "shape")
 
 
+def _is_part_of_shape(value: ast.expr, variables: dict[str, tuple[int, ...]]) -> bool:
+    inner = value.value if isinstance(value, ast.Subscript) else value
+    return _is_whole_shape(inner) or (isinstance(inner, ast.Name) and bool(variables.get(inner.id)))
+
+
 def _indices(expression: ast.expr, variables: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     """Return the indices of shapes that a number is computed from; none for what is not a number."""
     match expression:
@@ -193,6 +256,12 @@ def _indices(expression: ast.expr, variables: dict[str, tuple[int, ...]]) -> tup
             return variables.get(name, ())
         case ast.Call(func=ast.Attribute(attr="size"), args=[index]):
             return _constant(index)
+        case ast.Call(func=ast.Attribute(attr="size"), keywords=[ast.keyword(arg="dim", value=index)]):
+            return _constant(index)
+        case ast.Call(func=ast.Attribute(attr="numel" | "nelement")):
+            return _ANY_DIM
+        case ast.Call(func=ast.Attribute(attr="prod") | ast.Name(id="prod"), args=[shape]):
+            return _ANY_DIM if _is_part_of_shape(shape, variables) else ()
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments) if name in _OF_NUMBERS:
             return tuple(index for item in arguments for index in _indices(item, variables))
         case ast.BinOp(left=left, right=right):

@@ -67,8 +67,8 @@ class TorchOrigin:
         module_paths: Op id to the path of the module that calls it, "" for the root; only where it is known.
         overloads: Op name to the operator.
         module_types: Path of a module to the name of its class, where it is known.
-        inferred_dims: Op id of a reshape to the dimensions of its result whose sizes follow from the operand, as the
-            source has -1 there, or flattens; PyTorch writes the sizes of the whole tensor.
+        inferred_dims: Op id of a reshape or an expansion to the dimensions of its result whose sizes follow from the
+            operand, as the source has -1 there, or flattens; PyTorch writes the sizes of the whole tensor.
         shape_indices: Op id to the indices of shapes from which the source computes a number of the op.
     """
 

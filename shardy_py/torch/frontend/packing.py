@@ -18,7 +18,7 @@ from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.sharding.parse import parse_mesh
-from shardy_py.torch.frontend.calls import POINTWISE
+from shardy_py.torch.frontend.inferred_sizes import SIZED
 from shardy_py.torch.frontend.origin import Argument, Output, TorchOrigin
 from shardy_py.torch.frontend.packed import PackedProgram
 
@@ -134,7 +134,7 @@ class _Unpacker:
             if module is not None:
                 self._module_paths[op.id] = module
             if inferred:
-                noted = self._shape_indices if attributes.get(POINTWISE) else self._inferred_dims
+                noted = self._inferred_dims if name in SIZED else self._shape_indices
                 noted[op.id] = tuple(inferred)
 
     def _add_op(

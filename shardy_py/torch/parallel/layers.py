@@ -102,6 +102,9 @@ def find_layers(program: Program) -> Layers:
             refused.update(dict.fromkeys(argument.names, reason))
         for call in own:
             calls[call.path] = (*calls.get(call.path, ()), call)
+    for path, reason in _layers_with_read_biases(calls).items():
+        weight_name = calls.pop(path)[0].weight_name
+        refused[weight_name] = reason
     biases = {call.bias.id for own in calls.values() for call in own if call.bias is not None}
     names = {name for argument, value in finder.arguments if value.id in biases for name in argument.names}
     first: dict[tuple[LayerKind, int, int | None], str] = {}
@@ -110,6 +113,20 @@ def find_layers(program: Program) -> Layers:
         module = first.setdefault(key, path)
         calls[path] = tuple(evolve(call, module=module) for call in each)
     return Layers(calls, {name: reason for name, reason in refused.items() if name not in names})
+
+
+def _layers_with_read_biases(calls: Mapping[str, Sequence[LayerCall]]) -> dict[str, tuple[str, str]]:
+    """Return the layers whose bias other ops than those of layers read too, each with the reason and its location."""
+    owned: dict[int, set[int]] = {}
+    for call in (call for own in calls.values() for call in own if call.bias is not None):
+        owned.setdefault(call.bias.id, set()).update(call.ops)  # type: ignore[union-attr]
+    reasons = {}
+    for path, own in calls.items():
+        bias = own[0].bias
+        other = None if bias is None else next((op for op, *_ in _reads(bias) if op.id not in owned[bias.id]), None)
+        if other is not None:
+            reasons[path] = (f"{other.name} reads its bias too, outside of its layer", other.location)
+    return reasons
 
 
 class _Finder:
@@ -164,7 +181,10 @@ class _Finder:
         return known if known in paths else None
 
     def _wrong_class(self, path: str, kind: LayerKind) -> str | None:
-        """Return why styles refuse the module of a layer, where its class is known and is not one of theirs."""
+        """Return why styles refuse the module of a layer: other parameters, or a class that is not one of theirs."""
+        other = self._other_parameter(path)
+        if other is not None:
+            return f"its module {path!r} has the parameter {other!r} too, and styles know weight and bias only"
         name = self._origin.module_types.get(path)
         if name is None or name.startswith(f"torch.nn.modules.{'linear' if kind == 'linear' else 'sparse'}."):
             return None
@@ -174,6 +194,15 @@ class _Finder:
         if found is None or base is None or (isinstance(found, type) and issubclass(found, base)):
             return None
         return f"its module {path!r} is a {name}, and styles know {'.'.join(_CLASSES[kind])} only"
+
+    def _other_parameter(self, path: str) -> str | None:
+        """Return the name of a parameter that a module has besides weight and bias, or None: styles shard them all."""
+        prefix = f"{path}." if path else ""
+        for argument, _ in self.arguments:
+            for name in argument.names if argument.kind == "parameter" else ():
+                if name.startswith(prefix) and name.removeprefix(prefix) not in ("weight", "bias"):
+                    return name
+        return None
 
     def _computes_more(self, call: LayerCall) -> bool:
         """Return whether a module of a user's class has ops that styles do not leave as they are."""

@@ -8,6 +8,7 @@ of its arguments is the size of a whole tensor.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.interfaces.local import local_by_types
 from shardy_py.plugins import Registry
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.torch.frontend.inferred_sizes import is_of_size
 from shardy_py.torch.parallel.draws import draws_numbers
 from shardy_py.torch.parallel.layers import LayerCall, Layers
 from shardy_py.transforms.reshard_ops import RESHARDS
@@ -113,6 +115,7 @@ class _Tracer:
     sharded_outputs: Mapping[str, bool] = field(factory=dict)
     sized: frozenset[str] = frozenset()
     _shards: dict[int, Shards] = field(factory=dict)
+    _sizes: dict[int, frozenset[str]] = field(factory=dict)
     _inputs: dict[str, list[int | None]] = field(factory=dict)
     _conflicts: list[Conflict] = field(factory=list)
     _parameters: dict[int, frozenset[str]] = field(factory=dict)
@@ -139,13 +142,14 @@ class _Tracer:
         if op.id in self.owned:
             return
         if op.name in RESHARDS:
-            self._shards[op.results[0].id] = self._of(op.operands[0])
+            self._set(op.results[0], self._of(op.operands[0]))
             self._parameters[op.results[0].id] = self._parameters.get(op.operands[0].id, frozenset())
             return
         self._note_parameters(op)
         captured = [value for value in _captured(op) if self._of(value).dim is not None]
         sharded = [value for value in op.operands if self._of(value).dim is not None]
         if not sharded and not captured:
+            self._check_numbers(op)
             return
         result = self._result_dims(op) if not captured else "reads shards in its regions"
         if isinstance(result, str):
@@ -155,9 +159,28 @@ class _Tracer:
         layers = frozenset(path for value in sharded for path in self._of(value).layers)
         for value, dim in zip(op.results, result, strict=True):
             if dim is not None:
-                self._shards[value.id] = Shards(dim, layers)
+                self._set(value, Shards(dim, layers))
         for value in op.operands:
             self._partial.update(dict.fromkeys(sorted(self._parameters.get(value.id, ()))))
+
+    def _check_numbers(self, op: Op) -> None:
+        """Note an op on whole tensors with a number that is computed from the size of a shard."""
+        if not self.program.origin.shape_indices.get(op.id):
+            return
+        numbers = [item for item in op.attributes.values() if type(item) in (int, float)]
+        layers: set[str] = set()
+        for size, own in self._sizes.items():
+            if any(is_of_size(number, size) for number in numbers):
+                layers |= own
+        if layers:
+            reason = "has a number that is computed from the size of a shard"
+            self._conflicts.append(Conflict(op.name, op.location, reason, frozenset(layers)))
+
+    def _set(self, value: Value, shards: Shards) -> None:
+        self._shards[value.id] = shards
+        if shards.dim is not None:
+            for size in (value.shape[shards.dim], math.prod(value.shape)):
+                self._sizes[size] = self._sizes.get(size, frozenset()) | shards.layers
 
     def _of(self, value: Value) -> Shards:
         return self._shards.get(value.id, WHOLE)
@@ -180,7 +203,7 @@ class _Tracer:
             return
         rank, paths = len(output.shape), frozenset((call.path,))
         if rank and output.shape[-1] % self.count == 0:
-            self._shards[output.id] = Shards(rank - 1, paths)
+            self._set(output, Shards(rank - 1, paths))
         else:
             reason = f"has {output.shape[-1] if rank else 1} columns, which {self.count} processes do not divide evenly"
             self._conflicts.append(Conflict(call.core.name, call.core.location, reason, paths))
@@ -217,7 +240,7 @@ class _Tracer:
 
     def _wrong_sizes(self, op: Op, results: Sequence[int]) -> str | None:
         """Return why the arguments of an op hold for whole tensors only, or None."""
-        if op.name in _SIZED_RESHAPES:
+        if op.name in _SIZED_RESHAPES or op.name in _EXPANSIONS:
             if results[0] in self.program.origin.inferred_dims.get(op.id, ()):
                 return None
             return f"has the size of dimension {results[0]} as a number; -1 in its place would follow the shard"

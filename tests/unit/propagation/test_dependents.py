@@ -71,6 +71,22 @@ def test_members_of_a_group_have_dependents_of_their_own() -> None:
             b.emit("sdy.sharding_group", [value], attributes={"group_id": 0})
         b.return_(p, b.op("toy.effect", [q], [T]))
     problem = compile_program(b.program, toy_registry())
-    ((member, steps),) = problem.tied[problem.slot_of[p.id]]
+    ((member, steps),) = problem.tied[problem.slot_of[p.id]].others()
     assert member == problem.slot_of[q.id]
     assert steps == problem.dependents.of(member)
+
+
+def test_slots_of_a_group_share_its_members() -> None:
+    """What is kept of a group grows as the group does."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T, T, T]) as arguments:
+        values = [b.op("toy.neg", [value], [T]) for value in arguments]
+        for value in values:
+            b.emit("sdy.sharding_group", [value], attributes={"group_id": 0})
+        b.return_(*values)
+    problem = compile_program(b.program, toy_registry())
+    slots = [problem.slot_of[value.id] for value in values]
+    assert len({id(problem.tied[slot].members) for slot in slots}) == 1
+    assert [[slot for slot, _ in problem.tied[own].others()] for own in slots] == [
+        [slot for slot in slots if slot != own] for own in slots
+    ]

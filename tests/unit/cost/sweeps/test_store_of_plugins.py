@@ -103,6 +103,35 @@ def test_an_edited_helper_counts(
     assert _compare(plugin, store=store) == fresh
 
 
+READ_FILES = [
+    ("rules.txt", "text = open(__file__.replace('plug.py', 'rules.txt')).read()", "text.split(chr(34))[1]"),
+    (
+        "rules.txt",
+        "import pathlib; text = pathlib.Path(__file__).with_name('rules.txt').read_bytes()",
+        "str(text)[10:-4]",
+    ),
+    ("source.py", "names = {}; exec(open(__file__.replace('plug', 'source')).read(), names)", "names['RULE']"),
+]
+
+
+@pytest.mark.parametrize("is_new_process", [True, False])
+@pytest.mark.parametrize(("file", "reading", "rule"), READ_FILES)
+def test_an_edited_file_that_a_plugin_reads_counts(
+    tmp_path: Path, file: str, reading: str, rule: str, is_new_process: bool
+) -> None:
+    """A table of rules is as much of a plugin as a module is; a file that nobody reads is not."""
+    _write(tmp_path, file, OLD)
+    plugin, store = tmp_path / "plug.py", tmp_path / "s.jsonl"
+    plugin.write_text(EAGER.format(imports=reading, rule=rule))
+    first = _compare(plugin, store=store)
+    _write(tmp_path, file, NEW)
+    if is_new_process:
+        _forget(tmp_path)
+    second, fresh = _compare(plugin, store=store), _compare(plugin)
+    assert second.rows == fresh.rows != first.rows
+    assert [item.code for item in second.warnings] == ["store-plugins"]
+
+
 def test_an_unchanged_plugin_finds_its_outcomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is evaluated again where nothing that counts has changed; other files beside the plugin do not count."""
     _write(tmp_path, "helper.py", OLD)

@@ -243,3 +243,9 @@ func.func @jumping(%a: tensor<5xf32>, %n: tensor<6xi32>) -> (tensor<6xi32>, tens
         "empty": [],
         "jumping": ["tensor<6xi32>", "tensor<5xf32>"],
     }
+
+
+def test_locations_have_no_characters_that_a_terminal_obeys():
+    """A file may be called anything, and its name stands in reports."""
+    program = _program("func.func @main() {\n  return\n}\n", name="a\x1b[31m.mlir")
+    assert program.functions["main"].location == "a\\x1b[31m.mlir:1:1"
