@@ -45,6 +45,21 @@ def test_dtypes_are_those_of_parameters(type_: str, dtype: type, on: str) -> Non
         kernel.run(np.ones(4).astype(dtype), on=on)
 
 
+def test_records_are_refused() -> None:
+    """An array of records, which numpy does not turn into numbers, is refused like any other dtype."""
+    with pytest.raises(VerificationError, match="expected an array of float32, got"):
+        emit(fusion_of(ADD.format(type="f32"))).run(np.zeros(4, [("x", "f4"), ("y", "f4")]))
+
+
+def test_masked_elements_are_refused() -> None:
+    """Elements that a mask hides are not computed with; an array whose mask hides nothing is one like others."""
+    kernel = emit(fusion_of(ADD.format(type="f32")))
+    x = np.arange(4, dtype=np.float32)
+    with pytest.raises(VerificationError, match="argument 0 has masked elements"):
+        kernel.run(np.ma.masked_array(x, mask=[True, False, False, False]))
+    np.testing.assert_array_equal(kernel.run(np.ma.masked_array(x))[0], 2 * x)
+
+
 @pytest.mark.parametrize("on", ["interpreter", "host"])
 def test_order_of_bytes_is_changed(on: str) -> None:
     """An array of the other order of bytes gives the same numbers."""
