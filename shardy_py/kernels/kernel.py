@@ -271,12 +271,13 @@ class Kernel:
         from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, run_passes
         from shardy_py.kernels.passes.plugin_passes import with_plugin_passes
         from shardy_py.kernels.passes.uniform_barriers import check_barriers
+        from shardy_py.kernels.passes.verify import verify_module
 
         check_shared_memory(module, self.device)
         check_barriers(module)
         steps = with_plugin_passes(LOOP_PIPELINE, self.fusion.registry)
         run_passes(module, steps, context=KernelContext(self.device), after_pass=after_pass)
-        module.verify()
+        verify_module(module)
 
 
 def emit(

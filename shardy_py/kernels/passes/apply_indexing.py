@@ -25,17 +25,18 @@ class AffineValue:
     def __init__(self) -> None:
         self.operands: list[SSAValue] = []
         self.bounds: list[Bound] = []
+        self._numbers: dict[SSAValue, int] = {}
 
     def variable(self, value: SSAValue, bound: Bound) -> Variable:
         """Return the dimension that stands for a value; equal values share one, within both bounds."""
-        for number, operand in enumerate(self.operands):
-            if operand is value:
-                met = bound.interval.meet(self.bounds[number].interval)
-                self.bounds[number] = Bound(met, self.bounds[number].name or bound.name)
-                return Variable(VariableKind.DIM, number)
+        number = self._numbers.setdefault(value, len(self.operands))
+        if number < len(self.operands):
+            met = bound.interval.meet(self.bounds[number].interval)
+            self.bounds[number] = Bound(met, self.bounds[number].name or bound.name)
+            return Variable(VariableKind.DIM, number)
         self.operands.append(value)
         self.bounds.append(bound)
-        return Variable(VariableKind.DIM, len(self.operands) - 1)
+        return Variable(VariableKind.DIM, number)
 
     def of(self, value: SSAValue, bound: Bound) -> Expression:
         """Return an operand of an op as an expression: chains of maps are followed, constants put in."""
@@ -58,18 +59,26 @@ class AffineValue:
 
 def single_map(expression: Expression, affine: AffineValue) -> tuple[IndexingMap, list[SSAValue]]:
     """Return an expression as a simplified map of the values that it really uses, with names that are unique."""
+    if any(bound.interval.is_empty for bound in affine.bounds):
+        return IndexingMap((Constant(0),)), []
     names: set[str] = set()
     bounds = []
     for bound in affine.bounds:
         bounds.append(Bound(bound.interval, "" if bound.name in names else bound.name))
         names.add(bound.name)
-    map_ = simplify(IndexingMap((expression,), tuple(bounds)))
-    if map_.is_known_empty:
-        return IndexingMap((Constant(0),)), []
-    used = sorted(variables_of(map_.results[0]), key=lambda item: item.number)
+    # The variables that the expression does not mention take no part in simplifying it.
+    map_, operands = _used_part(IndexingMap((expression,), tuple(bounds)), affine.operands)
+    map_, operands = _used_part(simplify(map_), operands)
+    return simplify(map_), operands
+
+
+def _used_part(map_: IndexingMap, operands: Sequence[SSAValue]) -> tuple[IndexingMap, list[SSAValue]]:
+    """Return a map of one result without the variables that it does not mention, and what stands for the others."""
+    (result,) = map_.results
+    used = sorted(variables_of(result), key=lambda item: item.number)
     numbers: dict[Variable, Expression] = {item: Variable(VariableKind.DIM, place) for place, item in enumerate(used)}
-    short = IndexingMap((rewritten(map_.results[0], numbers),), tuple(map_.dims[item.number] for item in used))
-    return simplify(short), [affine.operands[item.number] for item in used]
+    short = IndexingMap((rewritten(result, numbers),), tuple(map_.dims[item.number] for item in used))
+    return short, [operands[item.number] for item in used]
 
 
 def fold_apply(op: ApplyIndexingOp) -> None:

@@ -187,10 +187,14 @@ def log(x: Pair) -> Pair:
 
 
 def log1p(x: Pair) -> Pair:
-    """Return the logarithm of 1 + x; the amount of small numbers is kept, that of large ones does not overflow."""
+    """Return the logarithm of 1 + x; the amount of small numbers is kept, that of large ones does not overflow.
+
+    Below -0.5 the sum with 1 is exact where it is small, so that nothing is lost next to the pole at -1.
+    """
     is_large = [part.math("absf").compare("ogt", 1024.0) for part in x]
     near = (x[0] * (x[0] + 2.0) + x[1] * x[1]).math("log1p") * 0.5
     real, imaginary = log((x[0] + 1.0, x[1]))
+    near = real.where(x[0].compare("olt", -0.5), near)
     return real.where(is_large[0], real.where(is_large[1], near)), imaginary
 
 

@@ -51,24 +51,36 @@ def checked_arrays(fusion: Fusion, arrays: Sequence[Any], stage: str = "") -> li
         stage: The name of the stage, for errors.
 
     Raises:
-        VerificationError: there are too few or too many, or the shape or the dtype of one is not that of its parameter.
+        VerificationError: there are too few or too many, the shape or the dtype of one is not that of its parameter, or
+            elements of one are masked.
     """
     shapes = [getattr(array, "shape", None) for array in arrays]
     if shapes != [shape_of(value) for value in fusion.parameters]:
         expected = ", ".join(str(value.type) for value in fusion.parameters) or "nothing"
         message = f"the kernel takes {expected}, not arrays of the shapes {shapes}"
         raise VerificationError(Diagnostic("run-arguments", message, stage, fusion.name))
-    problems, found = [], []
+    problems, found = (
+        [_masked(number, fusion, stage) for number, array in enumerate(arrays) if np.ma.is_masked(array)],
+        [],
+    )
     for number, (array, value) in enumerate(zip(map(np.asarray, arrays), fusion.parameters, strict=True)):
         dtype = numpy_dtype(element_type_of(value))
-        if array.dtype.newbyteorder("=") != dtype:
-            message = f"argument {number} is {value.type}: expected an array of {dtype}, got {array.dtype}"
-            hint = "the bits of one would be read as the other; convert the array by its method astype"
-            problems.append(Diagnostic("run-arguments", message, stage, fusion.name, hint))
-        found.append(array.astype(dtype, copy=False))
+        if array.dtype.newbyteorder("=") == dtype:
+            found.append(array.astype(dtype, copy=False))
+            continue
+        message = f"argument {number} is {value.type}: expected an array of {dtype}, got {array.dtype}"
+        hint = "the bits of one would be read as the other; convert the array by its method astype"
+        problems.append(Diagnostic("run-arguments", message, stage, fusion.name, hint))
     if problems:
         raise VerificationError(*problems)
     return found
+
+
+def _masked(number: int, fusion: Fusion, stage: str) -> Diagnostic:
+    message = f"argument {number} has masked elements, and a kernel reads all of an array"
+    return Diagnostic(
+        "run-arguments", message, stage, fusion.name, "give the masked elements values by its method filled"
+    )
 
 
 @contextmanager

@@ -240,7 +240,10 @@ def _layout(type_: Attribute, dtype: Any, size: int) -> Buffer:
     no_memory = Memory(np.empty(0, np.uint8), "", 1)
     if isinstance(type_, builtin.TensorType):
         return Buffer(no_memory, type_.element_type, tuple(type_.get_shape()), layout_of_type(type_))
-    return Buffer(no_memory, builtin.IntegerType(8 * np.dtype(dtype).itemsize), (size,))
+    bits = builtin.IntegerType(8 * np.dtype(dtype).itemsize)
+    # No word has the bits of two doubles, and the error about them names the type of the array.
+    is_wide_complex = np.dtype(dtype) == np.complex128
+    return Buffer(no_memory, builtin.ComplexType(builtin.f64) if is_wide_complex else bits, (size,))
 
 
 def _check_fits(

@@ -61,7 +61,8 @@ def array_dtype(type_: Attribute) -> Any:
         return _INTEGERS[element.width.data]
     if isinstance(element, builtin.ComplexType) and isinstance(element.element_type, builtin.Float32Type):
         return np.complex64
-    raise UnsupportedError(Diagnostic("run-element-type", f"no kernel with elements of type {element} can be run here"))
+    message = f"no kernel with elements of type {element} can be run in the interpreter"
+    raise UnsupportedError(Diagnostic("run-element-type", message, hint='run the kernel with on="host"'))
 
 
 def word_dtype(type_: Attribute) -> Any:

@@ -10,6 +10,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 import sys
 
 import numpy as np
+from xdsl.ir import Block
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.kernels import emit
@@ -76,3 +77,30 @@ def test_dimensions_of_size_one() -> None:
     kind = f"tensor<{'1x' * 600}8xf32>"
     text = f"func.func @main(%x: {kind}) -> {kind} {{ %0 = stablehlo.add %x, %x : {kind} return %0 : {kind} }}"
     assert "tensor.extract" in emit(fusion_of(text)).stage("flatten-tensors")
+
+
+def count_block_steps(operands: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often xDSL goes from a block to the next one while the kernel of a concatenate is lowered and verified."""
+    names, kinds = ", ".join(["%x"] * operands), ", ".join(["tensor<2xf32>"] * operands)
+    result = f"tensor<{2 * operands}xf32>"
+    text = f"""func.func @main(%x: tensor<2xf32>) -> {result} {{
+      %0 = stablehlo.concatenate {names}, dim = 0 : ({kinds}) -> {result}
+      return %0 : {result}
+    }}"""
+    kernel = emit(fusion_of(text))
+    steps = 0
+
+    def next_block(block: Block) -> Block | None:
+        nonlocal steps
+        steps += 1
+        return block._next_block
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Block, "next_block", property(next_block))
+        kernel.module()
+    return steps
+
+
+def test_work_for_many_operands_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many operands take about twice as many steps from block to block, and not four times as many."""
+    assert count_block_steps(160, monkeypatch) < 2.5 * count_block_steps(80, monkeypatch)

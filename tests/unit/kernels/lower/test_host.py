@@ -148,6 +148,7 @@ def test_only_kernels_whose_lanes_exchange_values_ask_for_whole_vectors(text: st
         ("log", [1.5e308 + 1.5e308j, 5e-324], [709.948 + 0.7854j, -744.44]),
         ("exponential", [710 + 1.5707963j, complex(-np.inf, np.inf)], [complex(5.985e300, np.inf), 0]),
         ("log_plus_one", [1e200 + 1e200j, 1e-300], [460.8636 + 0.7854j, 1e-300]),
+        ("log_plus_one", [-1 + 1e-8j, -1 + 1e-300j], [-18.42068 + 1.570796j, -690.7755 + 1.570796j]),
     ],
 )
 def test_complex_numbers_of_double_precision(op: str, numbers: list[complex], expected: list[complex]) -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 import ml_dtypes
 import numpy as np
 
-from shardy_py.errors import VerificationError
+from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.kernels import emit
 from shardy_py.kernels.run.arrays import memory_guard, random_arrays
 from tests.unit.kernels.fusions import NEGATE, fusion_of
@@ -43,6 +43,31 @@ def test_dtypes_are_those_of_parameters(type_: str, dtype: type, on: str) -> Non
     kernel = emit(fusion_of(ADD.format(type=type_)))
     with pytest.raises(VerificationError, match=f"expected an array of .*, got {np.dtype(dtype)}"):
         kernel.run(np.ones(4).astype(dtype), on=on)
+
+
+def test_records_are_refused() -> None:
+    """An array of records, which numpy does not turn into numbers, is refused like any other dtype."""
+    with pytest.raises(VerificationError, match="expected an array of float32, got"):
+        emit(fusion_of(ADD.format(type="f32"))).run(np.zeros(4, [("x", "f4"), ("y", "f4")]))
+
+
+@pytest.mark.parametrize("stage", [None, "initial"])
+def test_wide_complex_numbers_are_refused_by_their_name(stage: str | None) -> None:
+    """The interpreter has no complex numbers of doubles; its error names them at every stage, and the host has them."""
+    kernel = emit(fusion_of(ADD.format(type="complex<f64>")))
+    x = np.arange(4) * (1 + 1j)
+    with pytest.raises(UnsupportedError, match=r'complex<f64>(.|\n)*on="host"'):
+        kernel.run(x, stage=stage)
+    np.testing.assert_array_equal(kernel.run(x, on="host")[0], 2 * x)
+
+
+def test_masked_elements_are_refused() -> None:
+    """Elements that a mask hides are not computed with; an array whose mask hides nothing is one like others."""
+    kernel = emit(fusion_of(ADD.format(type="f32")))
+    x = np.arange(4, dtype=np.float32)
+    with pytest.raises(VerificationError, match="argument 0 has masked elements"):
+        kernel.run(np.ma.masked_array(x, mask=[True, False, False, False]))
+    np.testing.assert_array_equal(kernel.run(np.ma.masked_array(x))[0], 2 * x)
 
 
 @pytest.mark.parametrize("on", ["interpreter", "host"])
