@@ -10,6 +10,7 @@ and dialects come when a module is propagated.
 """
 
 import gc
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -292,3 +293,18 @@ def _import(name: str) -> ModuleType:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _FormerNames:
+    """Find modules by the names that they had before version 0.2; what it takes is imported for such a name only."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if not name.startswith("shardy_py."):
+            return None
+        from shardy_py.moved_modules import find_moved
+
+        return find_moved(name)
+
+
+sys.meta_path.append(_FormerNames)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.support.identity import identity
 
 
 def check_visible_values(op: Op, first: Op | None, results: Iterable[Value], blocks: Iterable[Block]) -> None:
@@ -24,11 +25,11 @@ def check_visible_values(op: Op, first: Op | None, results: Iterable[Value], blo
     Raises:
         PluginError: a value belongs to another block, or to an op that was erased.
     """
-    visible = frozenset(map(id, blocks))
+    visible = frozenset(map(identity, blocks))
     for user, value in _invisible_operands(first, visible):
         raise _invisible(op, value, f"the op '{user.name}' of its local form")
     for value in results:
-        if id(_block_of(value)) not in visible:
+        if identity(_block_of(value)) not in visible:
             raise _invisible(op, value, "its local form")
 
 
@@ -36,10 +37,10 @@ def _invisible_operands(op: Op | None, visible: frozenset[int]) -> Iterator[tupl
     """Yield the ops from one on to the end of its block that use invisible values, with these."""
     while op is not None:
         for value in op.operands:
-            if id(_block_of(value)) not in visible:
+            if identity(_block_of(value)) not in visible:
                 yield op, value
         for region in op.regions:
-            inside = visible.union(map(id, region.blocks))
+            inside = visible.union(map(identity, region.blocks))
             for block in region.blocks:
                 yield from _invisible_operands(block.first, inside)
         op = op.next

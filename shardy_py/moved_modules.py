@@ -1,0 +1,206 @@
+"""Former names of modules, which import what they are called now, with a warning.
+
+Version 0.1 had other rooms. The names of then work until version 0.3.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from warnings import warn
+
+_PACKAGE = "shardy_py."
+MOVED = {
+    "amounts": "support.amounts",
+    "analysis": "cost",
+    "analysis.advice": "cost.advice",
+    "analysis.cost": "cost.estimates",
+    "analysis.diff": "explain.diff",
+    "analysis.explain_reshard": "explain.reshards.explain_reshard",
+    "analysis.machine": "cost.machines",
+    "analysis.proposals": "explain.reshards.proposals",
+    "analysis.sweep": "cost.sweeps",
+    "analysis.sweep.program_source": "api.program_source",
+    "api.explaining": "explain.explaining",
+    "api.gspmd": "jax.gspmd.result",
+    "api.local_form": "jax.local.form",
+    "api.local_running": "jax.local.running",
+    "api.memory": "cost.memory",
+    "api.run_report": "jax.run_report",
+    "api.running": "jax.running",
+    "api.running_inputs": "jax.running_inputs",
+    "api.torch_forms": "torch.result_forms",
+    "api.torch_running": "torch.running",
+    "api.xla_ops": "jax.xla_ops",
+    "arguments": "support.arguments",
+    "cli.advise": "cost.commands.run_advise",
+    "cli.against_xla": "cost.commands.against_xla",
+    "cli.commands.advise": "cost.commands.advise",
+    "cli.commands.compare": "cost.commands.compare",
+    "cli.commands.compare_reference": "oracle.commands.compare_reference",
+    "cli.commands.cost": "cost.commands.cost",
+    "cli.commands.diff": "explain.commands.diff",
+    "cli.commands.emit": "kernels.commands.emit",
+    "cli.commands.explain": "explain.commands.explain",
+    "cli.commands.explore": "explain.commands.explore",
+    "cli.commands.layout": "layout.commands.layout",
+    "cli.commands.local": "jax.commands.local",
+    "cli.commands.machines": "cost.commands.machines",
+    "cli.commands.run": "jax.commands.run",
+    "cli.commands.search": "cost.commands.search",
+    "cli.compare": "cost.commands.run_compare",
+    "cli.compare_reference": "oracle.commands.run_compare_reference",
+    "cli.cost": "cost.commands.run_cost",
+    "cli.diff": "explain.commands.run_diff",
+    "cli.emit": "kernels.commands.run_emit",
+    "cli.explain": "explain.commands.run_explain",
+    "cli.explore": "explain.commands.run_explore",
+    "cli.layout": "layout.commands.run_layout",
+    "cli.local": "jax.commands.run_local",
+    "cli.machines": "cost.commands.run_machines",
+    "cli.run": "jax.commands.run_run",
+    "cli.run_report": "jax.commands.run_report",
+    "cli.run_worker": "jax.commands.run_worker",
+    "cli.search": "cost.commands.run_search",
+    "cli.sweep": "cost.commands.sweep_progress",
+    "element_types": "support.element_types",
+    "emitters": "kernels",
+    "explain.answer.places": "trace.places",
+    "explain.record": "trace",
+    "explore": "explain.explore",
+    "files": "support.files",
+    "frontends.gspmd": "jax.gspmd.importer",
+    "frontends.hlo": "jax.hlo",
+    "frontends.jax_modules": "jax.modules",
+    "frontends.jax_stages": "jax.stages",
+    "frontends.torch": "torch.frontend",
+    "homes": "support.homes",
+    "identity": "support.identity",
+    "integers": "support.integers",
+    "ir.attributes": "ir.graph.attributes",
+    "ir.builder": "ir.graph.builder",
+    "ir.builder_checks": "ir.graph.builder_checks",
+    "ir.call_copy_limit": "transforms.prepare.call_copy_limit",
+    "ir.callgraph": "ir.graph.callgraph",
+    "ir.check_data_flow": "plugins.check_data_flow",
+    "ir.check_single_block": "ir.graph.check_single_block",
+    "ir.collective_combiner": "ir.interfaces.collective_combiner",
+    "ir.constant_copies": "transforms.constant_copies",
+    "ir.costs": "ir.interfaces.costs",
+    "ir.data_flow": "ir.graph.data_flow",
+    "ir.dead_ops": "ir.graph.dead_ops",
+    "ir.debug_info": "transforms.debug_info",
+    "ir.directions": "ir.interfaces.directions",
+    "ir.emission": "ir.interfaces.emission",
+    "ir.error_texts": "guards.error_texts",
+    "ir.foreign_types": "ir.graph.foreign_types",
+    "ir.frontend": "ir.interfaces.frontend",
+    "ir.gc_pause": "support.gc_pause",
+    "ir.guard": "guards.guard",
+    "ir.kernels": "ir.interfaces.kernels",
+    "ir.local": "ir.interfaces.local",
+    "ir.local_collective": "ir.interfaces.local_collective",
+    "ir.local_windows": "ir.interfaces.local_windows",
+    "ir.move_region": "ir.graph.move_region",
+    "ir.nesting": "ir.graph.nesting",
+    "ir.networkx": "ir.graph.networkx",
+    "ir.op_clones": "ir.graph.op_clones",
+    "ir.op_index": "ir.graph.op_index",
+    "ir.op_names": "ir.graph.op_names",
+    "ir.op_values": "ir.graph.op_values",
+    "ir.ops_by_name": "ir.graph.ops_by_name",
+    "ir.parked_ops": "ir.graph.parked_ops",
+    "ir.passes": "ir.interfaces.passes",
+    "ir.plugin_places": "guards.plugin_places",
+    "ir.printing": "ir.graph.printing",
+    "ir.program_copy": "ir.graph.program_copy",
+    "ir.rule_attributes": "ir.graph.rule_attributes",
+    "ir.sharding_walker": "transforms.sharding_walker",
+    "ir.shardings": "ir.graph.shardings",
+    "ir.shardy_attributes": "ir.graph.shardy_attributes",
+    "ir.symbol_references": "ir.graph.symbol_references",
+    "ir.symbols": "ir.graph.symbols",
+    "ir.types": "ir.graph.types",
+    "ir.use_order": "ir.graph.use_order",
+    "ir.verify": "ir.graph.verify",
+    "ir.verify_shardings": "ir.graph.verify_shardings",
+    "report.advice": "cost.report.advice",
+    "report.against_xla": "cost.report.against_xla",
+    "report.comparison": "cost.report.comparison",
+    "report.cost": "cost.report.cost",
+    "report.diff": "explain.report.diff",
+    "report.explain": "explain.report.explain",
+    "report.kernels": "kernels.report",
+    "report.layout": "layout.report",
+    "report.local": "jax.report.local",
+    "report.machines": "cost.report.machines",
+    "report.memory": "cost.report.memory",
+    "report.plots": "cost.report.plots",
+    "report.running": "jax.report.running",
+    "rules": "sharding.rules",
+    "signatures": "support.signatures",
+    "targets.gspmd": "jax.gspmd.exporter",
+    "targets.jax": "jax",
+    "targets.local": "jax.local",
+    "targets.reshard_ops": "transforms.reshard_ops",
+    "targets.sort_dimensions": "transforms.sort_dimensions",
+    "targets.torch": "torch.parallel",
+    "texts": "support.texts",
+    "transforms.local": "local",
+    "transforms.local.options": "api.local_options",
+    "targets": "",
+}
+"""Former to present names of modules and packages, without the name of the package; "" for an empty one."""
+
+
+def present_name(name: str) -> str | None:
+    """Return the present name of a module by its former one, "" for a package that only held others; None for others.
+
+    >>> present_name("shardy_py.emitters.run"), present_name("shardy_py.ir.types"), present_name("shardy_py.api")
+    ('shardy_py.kernels.run', 'shardy_py.ir.graph.types', None)
+    """
+    if not name.startswith(_PACKAGE):
+        return None
+    prefix, rest = name.removeprefix(_PACKAGE), ""
+    while prefix:
+        if prefix in MOVED:
+            return f"{_PACKAGE}{MOVED[prefix]}{rest}" if MOVED[prefix] else ("" if not rest else None)
+        prefix, _, last = prefix.rpartition(".")
+        rest = f".{last}{rest}"
+    return None
+
+
+def find_moved(name: str) -> ModuleSpec | None:
+    """Return how to import a module by a former name; None for any other name."""
+    present = present_name(name)
+    return None if present is None else ModuleSpec(name, _MovedModule(present), is_package=not present)
+
+
+class _MovedModule(Loader):
+    """The loader of a module that has another name now."""
+
+    def __init__(self, present: str) -> None:
+        self.present = present
+        self.spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return the module under its present name; for a package one that has its names, for its modules move, too."""
+        if not self.present:
+            return None
+        warn(f"{spec.name} is {self.present} now", DeprecationWarning, stacklevel=2)
+        module = import_module(self.present)
+        if not hasattr(module, "__path__"):
+            self.spec = module.__spec__
+            return module
+        package = ModuleType(spec.name, module.__doc__)
+        # Nothing is found in the folder of the package under its former name: there is one module of each file.
+        package.__path__ = []
+        package.__getattr__ = lambda name: getattr(module, name)  # type: ignore[method-assign]
+        return package
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave a module as it is under its present name."""
+        if self.spec is not None:
+            module.__spec__ = self.spec
