@@ -14,12 +14,12 @@ from attrs import field
 
 from shardy_py.api.registries import load_registry
 from shardy_py.cli.files import read_stdin, write_atomically
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, unknown_name
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import load_shardings
-from shardy_py.ir.interfaces.passes import Pass, PassContext, unknown_name
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.report.words import fold
