@@ -20,7 +20,7 @@ from shardy_py.cost.advice.arguments import (
 )
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constraint
 from shardy_py.cost.advice.judge import Figures, Goal, Judge, Shardings
-from shardy_py.cost.advice.places import Place, find_places
+from shardy_py.cost.advice.places import SourceLineTensors, find_places
 from shardy_py.cost.advice.wishes import find_wishes, idle_axes
 from shardy_py.cost.communications import moved_slot
 from shardy_py.cost.session import Session
@@ -88,7 +88,7 @@ class _Search:
     goal: Goal
     trials: int
     progress: AdviceProgress
-    places: dict[int, Place] = field(init=False)
+    places: dict[int, SourceLineTensors] = field(init=False)
     seen: dict[Constraint, Figures | None] = field(factory=dict)
 
     def run(self, limit: int) -> Advice:
@@ -219,7 +219,7 @@ class _Search:
         return tuple(found)
 
 
-def _size(place: Place) -> int:
+def _size(place: SourceLineTensors) -> int:
     """Return the key that sorts places, those of the largest tensors first."""
     return -prod(size or 0 for size in place.type.shape)
 

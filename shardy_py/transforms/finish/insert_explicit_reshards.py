@@ -39,7 +39,7 @@ from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.support.identity import identity
 from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
 from shardy_py.transforms.finish.reshards.captured_tensors import replicate_captures
-from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
+from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder, rank_of
 from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
 from shardy_py.transforms.finish.reshards.sharding_carriers import Said, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
@@ -371,14 +371,14 @@ class _Run:
             reduce_results(self._resharder, op, plan.reduced_axes, default, reduction=plan.reduction)
 
     def _reshard_operands(self, op: Op, plan: Plan) -> None:
-        place = Place.before(op)
+        place = InsertionPoint.before(op)
         for number, wanted in enumerate(plan.operands):
             if wanted is not None:
                 value = op.operands[number]
                 made = self._made_again(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
                 op.set_operand(number, made or self._resharder.reshard(value, wanted, place))
 
-    def _made_again(self, value: Value, wanted: TensorSharding, place: Place) -> Value | None:
+    def _made_again(self, value: Value, wanted: TensorSharding, place: InsertionPoint) -> Value | None:
         """Return what is made of nothing or of a scalar made once more in another sharding; None for other values.
 
         XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache moves other broadcasts as it moves everything else.
@@ -398,7 +398,7 @@ class _Run:
 
     def _reshard_results(self, op: Op, plan: Plan) -> None:
         """Let the op give results as it computes them, and reshard them to what they were."""
-        resharder, place = self._resharder, Place.after(op)
+        resharder, place = self._resharder, InsertionPoint.after(op)
         for value, wanted in zip(op.results, plan.results, strict=True):
             if wanted is None:
                 continue

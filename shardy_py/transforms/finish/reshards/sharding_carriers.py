@@ -31,7 +31,7 @@ Visit = tuple[Op, Said]
 
 
 @define(eq=False)
-class Survey:
+class CarrierSurvey:
     """The carriers of shardings of a program, valid as long as ops are only inserted.
 
     Attributes:
@@ -45,7 +45,7 @@ class Survey:
     sharing: list[Sequence[Value]] = field(factory=list)
 
     @classmethod
-    def of(cls, program: Program, semantics: OpSemantics) -> Survey:
+    def of(cls, program: Program, semantics: OpSemantics) -> CarrierSurvey:
         """Look at all functions of a program."""
         survey = cls()
         data_flow_names = semantics.names_with_data_flow(program.op_names)
