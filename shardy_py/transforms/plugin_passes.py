@@ -9,7 +9,7 @@ from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Guard, Unfit
+from shardy_py.guards.guard import Guard, InvalidAnswer
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import Registry
 from shardy_py.transforms.program_check import ProgramCheck
@@ -206,4 +206,4 @@ class GuardedPass:
     def _check_answer(self, answer: Any, op: Any) -> None:
         if answer is not None:
             hint = f"a pass rewrites the {self.kind.noun} that it gets, in place, and returns nothing"
-            raise Unfit(f"returned {shown(answer)}", hint)
+            raise InvalidAnswer(f"returned {shown(answer)}", hint)

@@ -49,7 +49,7 @@ def test_dependents_are_all_steps_with_a_slot(make, seed: int) -> None:
     for slot in range(len(problem.slot_values)):
         having = {step for step, slots in enumerate(problem.step_slots) if slot in slots}
         put_back = set(problem.dependents.of(slot))
-        assert set(problem.dependents.unnotified.get(slot, ())) == having - put_back
+        assert set(problem.dependents.not_requeued.get(slot, ())) == having - put_back
         assert set(problem.dependents.all_of(slot)) - without_slots >= having
 
 
@@ -61,5 +61,5 @@ def test_random_programs_have_unnotified_steps() -> None:
         for slot in range(len(problem.slot_values) if problem else 0):
             assert problem is not None
             problem.dependents.of(slot)
-        found += sum(map(len, problem.dependents.unnotified.values())) if problem else 0
+        found += sum(map(len, problem.dependents.not_requeued.values())) if problem else 0
     assert found > 10

@@ -28,10 +28,10 @@ class PassContext:
         semantics: Answers questions about ops.
         warnings: Where a pass adds what the user should know.
         dump: Writes a program, as it is now, to a file; None where there is nothing that could.
-        copies: Where passes take down the copies of constants that they make and merge; None where nobody asks.
-        local_values: Where the conversion to a local program takes down what each value became, by the id of the value;
+        copies: Where passes record the copies of constants that they make and merge; None where nobody asks.
+        local_values: Where the conversion to a local program records what each value became, by the id of the value;
             None where nobody asks.
-        local_collectives: Where it takes down the collectives that each op became, by the id of the op, in order; None
+        local_collectives: Where it records the collectives that each op became, by the id of the op, in order; None
             where nobody asks.
     """
 
