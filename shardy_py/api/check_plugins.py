@@ -7,17 +7,16 @@ from typing import Any
 
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, OptionError, PluginError, ShardyError, did_you_mean
+from shardy_py.errors import Diagnostic, OptionError, PluginError, ShardyError, did_you_mean, unknown_name
 from shardy_py.guards.error_texts import shown
 from shardy_py.guards.guard import Guard
 from shardy_py.guards.plugin_places import place_of
 from shardy_py.ir.graph.op_names import CALL, RESHARD
-from shardy_py.ir.interfaces.passes import unknown_name
 from shardy_py.plugins import PluginInfo, Registry
 from shardy_py.schedule.default import DEFAULT
 from shardy_py.schedule.model import OpPriority
 from shardy_py.transforms.pass_names import bundled_passes
-from shardy_py.transforms.plugin_passes import PLACES
+from shardy_py.transforms.plugin_passes import RUNS_BESIDE
 
 _RESERVED = frozenset(("h", "help", "o", "pass-pipeline", "split-input-file", "verify-diagnostics"))
 """Names of the flags of ``shardy-opt`` besides passes."""
@@ -145,12 +144,12 @@ def _pass_problems(name: str, info: PluginInfo, registry: Registry) -> Iterator[
 
 
 def _place_problems(name: str, class_: Any, info: PluginInfo, place: str) -> Iterator[Diagnostic]:
-    given = {item: getattr(class_, item) for item in PLACES if getattr(class_, item, None) is not None}
+    given = {item: getattr(class_, item) for item in RUNS_BESIDE if getattr(class_, item, None) is not None}
     if not given:
-        names = [item for item in vars(class_) if not item.startswith("_") and item not in PLACES]
-        for item in [item for item in names if did_you_mean(item, PLACES)][:1]:
+        names = [item for item in vars(class_) if not item.startswith("_") and item not in RUNS_BESIDE]
+        for item in [item for item in names if did_you_mean(item, RUNS_BESIDE)][:1]:
             message = f"the pass {name!r} of {info.owner} has {item}, which means nothing"
-            hint = did_you_mean(item, PLACES, likeness=0.85, otherwise=did_you_mean(item, PLACES))
+            hint = did_you_mean(item, RUNS_BESIDE, likeness=0.85, otherwise=did_you_mean(item, RUNS_BESIDE))
             yield Diagnostic("invalid-pass", message, place, hint=hint)
         return
     if len(given) > 1:

@@ -104,7 +104,7 @@ def kind_of(op: Op, semantics: OpSemantics) -> str:
 
 
 @frozen(eq=False)
-class _Look:
+class _OpFingerprint:
     """An op as it was when the program was given: passes give ops other operands, and erase them.
 
     Args:
@@ -122,7 +122,7 @@ class _Look:
     parent: ClassVar[None] = None
 
     @classmethod
-    def of(cls, op: Op, condition: Condition) -> _Look:
+    def of(cls, op: Op, condition: Condition) -> _OpFingerprint:
         return cls(op.name, tuple(op.operands), tuple(op.results), condition)
 
 
@@ -147,14 +147,14 @@ class Survey:
         if any(op.regions or is_unmarked_terminator(op) for op in stub_ops):
             # What a stub says of regions needs them as they are now.
             self.coverage  # noqa: B018
-        self._uncovered = {name: list(map(self._look, same)) for name, same in uncovered.items()}
-        self._stub_ops = list(map(self._look, stub_ops))
+        self._uncovered = {name: list(map(self._fingerprint, same)) for name, same in uncovered.items()}
+        self._stub_ops = list(map(self._fingerprint, stub_ops))
 
-    def _look(self, op: Op) -> _Look:
-        return _Look.of(op, self._condition(op))
+    def _fingerprint(self, op: Op) -> _OpFingerprint:
+        return _OpFingerprint.of(op, self._condition(op))
 
     def _condition(self, op: Any) -> Condition:
-        if isinstance(op, _Look):
+        if isinstance(op, _OpFingerprint):
             return op.condition
         return () if self._semantics is None else condition_of(op, self._semantics.told_apart_by(op.name))
 

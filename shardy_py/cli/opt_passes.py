@@ -14,12 +14,12 @@ from attrs import field
 
 from shardy_py.api.registries import load_registry
 from shardy_py.cli.files import read_stdin, write_atomically
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, unknown_name
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import load_shardings
-from shardy_py.ir.interfaces.passes import Pass, PassContext, unknown_name
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.report.words import fold
@@ -76,7 +76,7 @@ _SWITCHES = {
 
 
 @frozen
-class Command:
+class OptCommand:
     """A parsed command line."""
 
     passes: tuple[Pass, ...] = ()
@@ -98,7 +98,7 @@ class _Reader:
     pipeline: str | None = None
     switches: set[str] = field(factory=set)
 
-    def read(self, arguments: Sequence[str]) -> Command:
+    def read(self, arguments: Sequence[str]) -> OptCommand:
         rest = iter(arguments)
         for argument in rest:
             if argument == "-" or not argument.startswith("-"):
@@ -110,7 +110,7 @@ class _Reader:
         if self.pipeline is not None and self.passes:
             raise _usage("--pass-pipeline does not go together with pass flags")
         passes = self.passes if self.pipeline is None else parse_pipeline(self.pipeline)
-        return Command(
+        return OptCommand(
             passes=tuple(passes),
             file=self.files[0] if self.files else "-",
             output=self.output,
@@ -144,7 +144,7 @@ def _usage(message: str) -> OptionError:
     return OptionError(Diagnostic("usage", message, hint="shardy-opt --help"))
 
 
-def parse_arguments(arguments: Sequence[str]) -> Command:
+def parse_arguments(arguments: Sequence[str]) -> OptCommand:
     """Return a parsed command line.
 
     Raises:
@@ -153,7 +153,7 @@ def parse_arguments(arguments: Sequence[str]) -> Command:
     return _Reader().read(arguments)
 
 
-def transform(source: str | bytes, name: str, command: Command, registry: Registry | None) -> str:
+def transform(source: str | bytes, name: str, command: OptCommand, registry: Registry | None) -> str:
     """Return one module after all passes as text; warnings of the passes go to standard error.
 
     Raises:
@@ -228,7 +228,7 @@ def _write(output: str, text: str) -> None:
         raise OptionError(Diagnostic("file", message, hint="shardy-opt -o FILE")) from None
 
 
-def run(command: Command) -> int:
+def run(command: OptCommand) -> int:
     """Run a command and return its exit code.
 
     Raises:

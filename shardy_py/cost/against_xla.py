@@ -13,7 +13,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class Comparison:
+class EstimateComparison:
     """One number, estimated and by XLA.
 
     Args:
@@ -70,7 +70,7 @@ class XlaComparison:
     figures: XlaFigures
 
     @property
-    def numbers(self) -> tuple[Comparison, ...]:
+    def numbers(self) -> tuple[EstimateComparison, ...]:
         """The numbers of one device, loops counted as often as they run."""
         return tuple(self._numbers())
 
@@ -79,7 +79,7 @@ class XlaComparison:
         """The collectives by kind, the kinds in alphabetical order; local ops that send nothing are left out."""
         return tuple(self._kinds())
 
-    def _numbers(self) -> Iterator[Comparison]:
+    def _numbers(self) -> Iterator[EstimateComparison]:
         cost, figures = self.cost, self.figures
         pairs = (
             ("flops", cost.flops, figures.flops),
@@ -91,7 +91,7 @@ class XlaComparison:
             ("peak_bytes", cost.peak_bytes, figures.peak_bytes),
         )
         for name, quantity, value in pairs:
-            yield Comparison(name, quantity.value or 0.0, value)
+            yield EstimateComparison(name, quantity.value or 0.0, value)
 
     def _kinds(self) -> Iterator[KindComparison]:
         ours = [item for item in self.cost.transfers if item.bytes]

@@ -29,7 +29,7 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions, Solution
-from shardy_py.propagation.engine import STRATEGIES, make_problem, op_rules, settle_rules
+from shardy_py.propagation.engine import STRATEGIES, keep_or_drop_rules, make_problem, op_rules
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
@@ -128,7 +128,7 @@ class Session:
             problem = make_problem(
                 program, registry, conservative=engine.conservative, warnings=context.warnings, check_arguments=True
             )
-            settle_rules(program, problem, keep=True)
+            keep_or_drop_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))
         told = (*context.warnings, *program.plugin_problems.values())
         options = narrow(given, ProgramOptions)

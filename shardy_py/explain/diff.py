@@ -12,7 +12,7 @@ from shardy_py.cost.sweeps.named_schedules import NamedSchedule
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Value
 from shardy_py.propagation.solve import Solution
-from shardy_py.propagation.trace import Change, Update
+from shardy_py.propagation.trace import TensorChange, Update
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.tensor import TensorSharding
@@ -228,7 +228,7 @@ def _decision(run: _Run, place: _Place, labels: Labels) -> Decision:
     )
 
 
-def _new_axes(change: Change) -> Iterator[tuple[int, tuple[AxisRef, ...]]]:
+def _new_axes(change: TensorChange) -> Iterator[tuple[int, tuple[AxisRef, ...]]]:
     """Yield the dimensions that a change gave axes, with all their axes."""
     for dim, sharding in enumerate(change.new.dim_shardings):
         before = change.old.of_dimension(dim).axes if change.old is not None else ()

@@ -20,10 +20,10 @@ _OWN_RECURSION = 200
 """The least number of frames in the code of a plugin for a recursion without end, as against a nested program."""
 
 Check = Callable[[Any, Op], Any]
-"""Takes an answer and the op, returns the answer in the form that is wanted, or raises `Unfit`."""
+"""Takes an answer and the op, returns the answer in the form that is wanted, or raises `InvalidAnswer`."""
 
 
-class Unfit(Exception):
+class InvalidAnswer(Exception):
     """An invalid answer of a plugin, with a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -43,7 +43,7 @@ def as_boolean(answer: Any, op: Op) -> bool:
     if type(answer).__name__ in ("bool_", "bool"):
         return bool(answer)
     hint = "is a return missing?" if answer is None else "return bool(...)"
-    raise Unfit(f"returned {shown(answer)}, not True or False", hint)
+    raise InvalidAnswer(f"returned {shown(answer)}, not True or False", hint)
 
 
 @frozen
@@ -108,7 +108,7 @@ class Guard:
 
     def failure(self, error: BaseException, op: Op | None = None) -> ShardyError:
         """Return the error for an exception of the function; raises an exception that is no fault of a plugin."""
-        if isinstance(error, Unfit):
+        if isinstance(error, InvalidAnswer):
             return self.refusal(error.message, op, hint=error.hint)
         if isinstance(error, ShardyError):
             place = place_in_trace(error, self.function)
@@ -146,7 +146,7 @@ class Guard:
         )
 
 
-def few(items: Iterable[Any]) -> list[Any]:
+def bounded_list(items: Iterable[Any]) -> list[Any]:
     """Return the items of an iterable of a plugin.
 
     Raises:
@@ -154,7 +154,7 @@ def few(items: Iterable[Any]) -> list[Any]:
     """
     found = list(islice(items, _MANY + 1))
     if len(found) > _MANY:
-        raise Unfit(f"gives more than {_MANY} items", "return a list")
+        raise InvalidAnswer(f"gives more than {_MANY} items", "return a list")
     return found
 
 

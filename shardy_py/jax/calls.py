@@ -16,7 +16,7 @@ from shardy_py.values import frozen
 
 
 @frozen(eq=False)
-class Call:
+class CallArguments:
     """The arguments of a call.
 
     Args:
@@ -91,7 +91,7 @@ class Call:
         return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self.dynamic))
 
 
-def lower_call(function: Callable[..., Any], call: Call, *, with_shardings: bool, **options: Any) -> Any:
+def lower_call(function: Callable[..., Any], call: CallArguments, *, with_shardings: bool, **options: Any) -> Any:
     """Return the ``Lowered`` of a plain function for the shapes of a call.
 
     Args:
@@ -110,7 +110,7 @@ def lower_call(function: Callable[..., Any], call: Call, *, with_shardings: bool
 
 
 def call_constrained(
-    function: Callable[..., Any], call: Call, signature: JaxSignature, program: Program, main: Op, devices: Any
+    function: Callable[..., Any], call: CallArguments, signature: JaxSignature, program: Program, main: Op, devices: Any
 ) -> Any:
     """Return the results of a function that JAX traces, with the shardings of a propagated program as constraints.
 
@@ -167,7 +167,7 @@ def devices_of(mesh: Any) -> list[Any] | None:
     return None if devices is None or not hasattr(devices, "ravel") else list(devices.ravel())
 
 
-def devices_of_arguments(call: Call) -> list[Any] | None:
+def devices_of_arguments(call: CallArguments) -> list[Any] | None:
     """Return the devices of the mesh that an argument is distributed over, or None."""
     import jax
 

@@ -13,7 +13,7 @@ from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.extensions import function
 from shardy_py.jax.calls import (
-    Call,
+    CallArguments,
     call_constrained,
     devices_of,
     devices_of_arguments,
@@ -244,10 +244,10 @@ class JitFunction:
     def __repr__(self) -> str:
         return f"<sdy.jit of {getattr(self._function, '__name__', type(self._function).__name__)}>"
 
-    def _call(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
-        return Call(arguments, keywords, self._settings.static_numbers, self._settings.static_names)
+    def _call(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> CallArguments:
+        return CallArguments(arguments, keywords, self._settings.static_numbers, self._settings.static_names)
 
-    def _lowered(self, call: Call) -> LoweredCall:
+    def _lowered(self, call: CallArguments) -> LoweredCall:
         settings = self._settings
         with_shardings = settings.in_shardings is None
         key = call.key(with_shardings=with_shardings)
@@ -266,7 +266,7 @@ class JitFunction:
         self._latest = found
         return found
 
-    def _traced(self, call: Call, lowered: LoweredCall) -> Any:
+    def _traced(self, call: CallArguments, lowered: LoweredCall) -> Any:
         """Return the results of the function while JAX traces, with constraints on its arguments and results."""
         result = lowered.result
         if result.signature is None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from xdsl.dialects import builtin
 
     from shardy_py.kernels.lower.host import HostKernel
-    from shardy_py.kernels.passes.base import KernelPass
     from shardy_py.kernels.run.device import DeviceKernel, Timing
     from shardy_py.kernels.run.kernel import Output
 
@@ -76,11 +75,11 @@ class Kernel:
         """The maps from threads and blocks to the indices of elements, of the loops of the entry function."""
         return maps_of(self.fusion, self.choice, self.launch, self.device)
 
-    def module(self, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None = None) -> builtin.ModuleOp:
+    def module(self, after_pass: Callable[[str, builtin.ModuleOp], None] | None = None) -> builtin.ModuleOp:
         """Return a new module after all passes.
 
         Args:
-            after_pass: Called after every pass with its number, the pass and the module.
+            after_pass: Called after every pass with its name and the module.
 
         Raises:
             UnsupportedError: an op has no scalar body, or the emitter has no entry function.
@@ -103,8 +102,9 @@ class Kernel:
 
         stages = {INITIAL: print_kernel_module(module, spelling=self.spelling)}
 
-        def keep(number: int, step: KernelPass, current: builtin.ModuleOp) -> None:
-            stages[f"{number:02}.{step.name}"] = print_kernel_module(current, spelling=self.spelling)
+        def keep(name: str, current: builtin.ModuleOp) -> None:
+            # The module before the first pass is a stage without a number.
+            stages[f"{len(stages) - 1:02}.{name}"] = print_kernel_module(current, spelling=self.spelling)
 
         self._run_passes(module, keep)
         return stages
@@ -263,20 +263,20 @@ class Kernel:
         entry = entry_function(functions, self.choice, self.launch, self.device)
         return builtin.ModuleOp([entry, *functions.functions()])
 
-    def _run_passes(
-        self, module: builtin.ModuleOp, after_pass: Callable[[int, KernelPass, builtin.ModuleOp], None] | None
-    ) -> None:
+    def _run_passes(self, module: builtin.ModuleOp, after_pass: Callable[[str, builtin.ModuleOp], None] | None) -> None:
         from shardy_py.kernels.passes.base import KernelContext
         from shardy_py.kernels.passes.lower_shared import check_shared_memory
-        from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, run_passes
+        from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
         from shardy_py.kernels.passes.plugin_passes import with_plugin_passes
         from shardy_py.kernels.passes.uniform_barriers import check_barriers
         from shardy_py.kernels.passes.verify import verify_module
+        from shardy_py.transforms.run import run
+        from shardy_py.transforms.stages import passes_of
 
         check_shared_memory(module, self.device)
         check_barriers(module)
-        steps = with_plugin_passes(LOOP_PIPELINE, self.fusion.registry)
-        run_passes(module, steps, context=KernelContext(self.device), after_pass=after_pass)
+        passes = with_plugin_passes(passes_of(LOOP_PIPELINE), self.fusion.registry)
+        run(module, passes, KernelContext(self.device), after_pass)
         verify_module(module)
 
 

@@ -6,7 +6,7 @@ import re
 
 from attrs import field
 
-from shardy_py.layout.lexer import Cursor
+from shardy_py.layout.lexer import LayoutCursor
 from shardy_py.layout.parse import read_shape
 from shardy_py.layout.shape import AnyShape
 from shardy_py.values import frozen
@@ -80,7 +80,7 @@ def parse_instruction(text: str) -> HloInstruction:
     Raises:
         ParseError: the text is no operation; the place is line and column.
     """
-    cursor = Cursor(text)
+    cursor = LayoutCursor(text)
     is_root = _read_root(cursor)
     has_percent = cursor.sees("%")
     name = _read_name(cursor)
@@ -97,7 +97,7 @@ def parse_instruction(text: str) -> HloInstruction:
     )
 
 
-def _read_root(cursor: Cursor) -> bool:
+def _read_root(cursor: LayoutCursor) -> bool:
     place = cursor.skip()
     if cursor.accept("ROOT") and not cursor.sees("=") and cursor.text[cursor.position - 1].isspace():
         return True
@@ -105,7 +105,7 @@ def _read_root(cursor: Cursor) -> bool:
     return False
 
 
-def _read_name(cursor: Cursor) -> str:
+def _read_name(cursor: LayoutCursor) -> str:
     match = _NAME.match(cursor.text, cursor.skip())
     if match is None:
         cursor.fail("a name like %add.1")
@@ -113,7 +113,7 @@ def _read_name(cursor: Cursor) -> str:
     return match.group().removeprefix("%")
 
 
-def _read_operands(cursor: Cursor) -> tuple[HloOperand, ...]:
+def _read_operands(cursor: LayoutCursor) -> tuple[HloOperand, ...]:
     operands: list[HloOperand] = []
     while not cursor.sees(")"):
         if operands:
@@ -124,7 +124,7 @@ def _read_operands(cursor: Cursor) -> tuple[HloOperand, ...]:
     return tuple(operands)
 
 
-def _read_attributes(cursor: Cursor) -> tuple[tuple[str, str], ...]:
+def _read_attributes(cursor: LayoutCursor) -> tuple[tuple[str, str], ...]:
     attributes: dict[str, str] = {}
     while not cursor.at_end:
         cursor.expect(",", "the end")
@@ -139,7 +139,7 @@ def _read_attributes(cursor: Cursor) -> tuple[tuple[str, str], ...]:
     return tuple(attributes.items())
 
 
-def _read_raw(cursor: Cursor, end: str) -> str:
+def _read_raw(cursor: LayoutCursor, end: str) -> str:
     """Return the text up to a character outside all brackets and strings, or up to the end."""
     start = cursor.skip()
     open_: list[tuple[str, int]] = []

@@ -17,7 +17,7 @@ _SHOWN = 40
 _MAX_EXCERPT = 200
 
 
-class Cursor:
+class LayoutCursor:
     """A position in a text; blanks and ``/* */`` comments between tokens do not count."""
 
     __slots__ = ("position", "text")

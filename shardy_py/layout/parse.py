@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from shardy_py.errors import VerificationError, did_you_mean
-from shardy_py.layout.lexer import Cursor
+from shardy_py.layout.lexer import LayoutCursor
 from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, Size, TokenShape, TupleShape
 from shardy_py.layout.values import HBM, Layout, MemorySpace, Split, Tile
 from shardy_py.support.element_types import ELEMENT_TYPES
@@ -35,7 +35,7 @@ def parse_shape(text: str) -> AnyShape:
     Raises:
         ParseError: the text is no valid shape; the place is line and column.
     """
-    cursor = Cursor(text)
+    cursor = LayoutCursor(text)
     shape = read_shape(cursor)
     if not cursor.at_end:
         cursor.fail("the end of the shape")
@@ -50,7 +50,7 @@ def parse_array(text: str) -> Shape:
     """
     shape = parse_shape(text)
     if not isinstance(shape, Shape):
-        Cursor(text).refuse("no-array", f"{shape} is not the shape of an array")
+        LayoutCursor(text).refuse("no-array", f"{shape} is not the shape of an array")
     return shape
 
 
@@ -60,14 +60,14 @@ def parse_layout(text: str) -> Layout:
     Raises:
         ParseError: the text is no valid layout.
     """
-    cursor = Cursor(text)
+    cursor = LayoutCursor(text)
     layout = read_layout(cursor)
     if not cursor.at_end:
         cursor.fail("the end")
     return layout
 
 
-def read_shape(cursor: Cursor, depth: int = 0) -> AnyShape:
+def read_shape(cursor: LayoutCursor, depth: int = 0) -> AnyShape:
     """Read a shape from the present position."""
     if depth > _MAX_DEPTH:
         cursor.refuse("nested-too-deeply", f"tuples are nested more than {_MAX_DEPTH} deep")
@@ -95,7 +95,7 @@ def read_shape(cursor: Cursor, depth: int = 0) -> AnyShape:
     return _checked(cursor, place, lambda: Shape(name, sizes, layout))
 
 
-def read_layout(cursor: Cursor) -> Layout:
+def read_layout(cursor: LayoutCursor) -> Layout:
     """Read a layout from the present position."""
     cursor.expect("{")
     start = cursor.skip()
@@ -119,7 +119,7 @@ def read_layout(cursor: Cursor) -> Layout:
     return _read_parts(cursor, numbers)
 
 
-def _read_parts(cursor: Cursor, numbers: list[int]) -> Layout:
+def _read_parts(cursor: LayoutCursor, numbers: list[int]) -> Layout:
     """Read what follows the colon of a layout, in XLA's order."""
     tiles: list[Tile] = []
     if cursor.accept("T"):
@@ -150,7 +150,7 @@ def _read_parts(cursor: Cursor, numbers: list[int]) -> Layout:
     )
 
 
-def _expect_end(cursor: Cursor) -> None:
+def _expect_end(cursor: LayoutCursor) -> None:
     """Move over the brace that ends a layout; say what is wrong with any other part."""
     if cursor.accept("}"):
         return
@@ -163,7 +163,7 @@ def _expect_end(cursor: Cursor) -> None:
     cursor.fail("'}'")
 
 
-def _read_size(cursor: Cursor) -> Size:
+def _read_size(cursor: LayoutCursor) -> Size:
     if cursor.accept("?"):
         return None
     if cursor.accept("<="):
@@ -171,7 +171,7 @@ def _read_size(cursor: Cursor) -> Size:
     return cursor.integer("a size", least=0)
 
 
-def _read_tile(cursor: Cursor) -> Tile:
+def _read_tile(cursor: LayoutCursor) -> Tile:
     cursor.expect("(")
     start = cursor.skip()
     if cursor.sees(")"):
@@ -187,7 +187,7 @@ def _read_tile(cursor: Cursor) -> Tile:
     return _checked(cursor, place, lambda: Tile(sizes))
 
 
-def _read_split(cursor: Cursor) -> Split:
+def _read_split(cursor: LayoutCursor) -> Split:
     cursor.expect("(")
     start = cursor.skip()
     dimension = cursor.integer("a dimension number", least=0)
@@ -196,7 +196,7 @@ def _read_split(cursor: Cursor) -> Split:
     return _checked(cursor, start, lambda: Split(dimension, indices))
 
 
-def _read_space(cursor: Cursor) -> MemorySpace:
+def _read_space(cursor: LayoutCursor) -> MemorySpace:
     cursor.expect("S")
     cursor.expect("(")
     place = cursor.skip()
@@ -205,7 +205,7 @@ def _read_space(cursor: Cursor) -> MemorySpace:
     return _checked(cursor, place, lambda: MemorySpace(number))
 
 
-def _read_number(cursor: Cursor, letter: str, what: str, least: int) -> int:
+def _read_number(cursor: LayoutCursor, letter: str, what: str, least: int) -> int:
     cursor.expect(letter)
     cursor.expect("(")
     number = cursor.integer(what, least=least)
@@ -213,7 +213,7 @@ def _read_number(cursor: Cursor, letter: str, what: str, least: int) -> int:
     return number
 
 
-def _read_list(cursor: Cursor, end: str, item: Callable[[], _T]) -> tuple[_T, ...]:
+def _read_list(cursor: LayoutCursor, end: str, item: Callable[[], _T]) -> tuple[_T, ...]:
     """Read items between commas up to and with the closing bracket; no comma may precede it."""
     if cursor.accept(end):
         return ()
@@ -224,7 +224,7 @@ def _read_list(cursor: Cursor, end: str, item: Callable[[], _T]) -> tuple[_T, ..
     return tuple(items)
 
 
-def _checked(cursor: Cursor, place: int, make: Callable[[], _T]) -> _T:
+def _checked(cursor: LayoutCursor, place: int, make: Callable[[], _T]) -> _T:
     """Return a value; give the error of an invalid one its place."""
     try:
         return make()

@@ -20,7 +20,7 @@ Limit = tuple[Any, int]
 
 
 @frozen
-class Level:
+class TileLevel:
     """One tile applied to sizes.
 
     Args:
@@ -107,7 +107,7 @@ def combined(sizes: Sequence[int], tile: Tile) -> tuple[tuple[int, ...], tuple[i
     return level.merged, level.tile
 
 
-def levels_of(shape: Shape) -> list[Level]:
+def levels_of(shape: Shape) -> list[TileLevel]:
     """Return the tiles of a shape applied to its physical sizes, one after the other."""
     sizes, levels = shape.physical_sizes, []
     for tile in shape.layout.tiles:
@@ -117,7 +117,7 @@ def levels_of(shape: Shape) -> list[Level]:
     return levels
 
 
-def _level(sizes: Sequence[int], tile: Tile) -> Level:
+def _level(sizes: Sequence[int], tile: Tile) -> TileLevel:
     added = max(0, len(tile.sizes) - len(sizes))
     padded = (1,) * added + tuple(sizes)
     outer = len(padded) - len(tile.sizes)
@@ -127,7 +127,7 @@ def _level(sizes: Sequence[int], tile: Tile) -> Level:
             groups.append(range(start, at + 1))
             start = at + 1
     merged = tuple(prod(padded[group.start : group.stop]) for group in groups)
-    return Level(added, padded, tuple(groups), merged, tuple(size for size in tile.sizes if size is not None))
+    return TileLevel(added, padded, tuple(groups), merged, tuple(size for size in tile.sizes if size is not None))
 
 
 def linearized(index: Sequence[Any], sizes: Sequence[int]) -> Any:

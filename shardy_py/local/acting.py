@@ -12,7 +12,7 @@ from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, Recursi
 _TRAITS = (IsTerminator, Pure, RecursiveMemoryEffects)
 
 
-def is_acting(op: Op, semantics: OpSemantics) -> bool:
+def has_side_effects_only(op: Op, semantics: OpSemantics) -> bool:
     """Return whether an op does something that no value of the program shows.
 
     The body of a manual computation is what each device runs, also where it acts.

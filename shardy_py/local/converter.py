@@ -36,10 +36,10 @@ from shardy_py.ir.interfaces.local import (
     local_type,
 )
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
-from shardy_py.local.acting import is_acting
+from shardy_py.local.acting import has_side_effects_only
 from shardy_py.local.agreement import has_unfit_axes, reduced_axes
 from shardy_py.local.collectives import COLLECTIVES, MOVES, CollectiveConverter, CollectiveOptions
-from shardy_py.local.early_gathers import gathered_operands, sliced_at_once, smaller_maker
+from shardy_py.local.early_gathers import cheaper_producer, common_slice_of_users, gathered_operands
 from shardy_py.local.fallback import Fallback
 from shardy_py.local.look_ups import look_up, may_wait
 from shardy_py.local.manual import ManualBorder
@@ -55,7 +55,7 @@ from shardy_py.values import define
 
 _FORWARDING = frozenset((PROPAGATION_BARRIER, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
 _RESHARDS = frozenset((RESHARD, CONSTRAINT))
-_KNOWING = _RESHARDS | COLLECTIVES
+_USERS_OF_UNBARRIERED_SHARDING = _RESHARDS | COLLECTIVES
 """The ops that are made for the sharding that their operand has by itself."""
 _ERASED = frozenset((SHARDING_GROUP,))
 
@@ -72,8 +72,8 @@ class Converter:
         fallback: What happens to ops without a local form.
         next_channel: Gives the number of the next channel.
         padding: A number for the padding of all values; None leaves there what ops make of it.
-        local_values: Where to take down what each value became, or None.
-        local_collectives: Where to take down the collectives that each op became, or None.
+        local_values: Where to record what each value became, or None.
+        local_collectives: Where to record the collectives that each op became, or None.
     """
 
     program: Program
@@ -140,11 +140,11 @@ class Converter:
                 first = new_block.first if last is None else last.next
                 results = [self._local[value.id] for value in op.results if value.id in self._local]
                 check_visible_values(op, first, results, self._open_blocks)
-                self._take_down_collectives(op, first)
+                self._record_collectives(op, first)
         del self._open_blocks[outside:]
         return made
 
-    def _take_down_collectives(self, op: Op, first: Op | None) -> None:
+    def _record_collectives(self, op: Op, first: Op | None) -> None:
         """Take down the collectives from an op on to the end of its block, as those that another op became."""
         while self.local_collectives is not None and first is not None:
             if self.ops.read_collective(first) is not None:
@@ -169,7 +169,9 @@ class Converter:
         if op.name in (*_FORWARDING, *_RESHARDS, ALL_SLICE) and self._changes_nothing(op):
             self._map(op.results, [self._local[op.operands[0].id]])
             return
-        if op.name == PROPAGATION_BARRIER and not any(user.name in _KNOWING for user in op.results[0].users):
+        if op.name == PROPAGATION_BARRIER and not any(
+            user.name in _USERS_OF_UNBARRIERED_SHARDING for user in op.results[0].users
+        ):
             # Ops behind a barrier were resharded as if it were not there.
             self._shardings[op.results[0].id] = self._sharding(op.operands[0])
             self._map(op.results, [self._local[op.operands[0].id]])
@@ -178,7 +180,7 @@ class Converter:
             self._waiting[op.results[0].id] = op
             return
         if (
-            is_acting(op, self.semantics)
+            has_side_effects_only(op, self.semantics)
             and self._form_of(op) is None
             and self.fallback.run_once(self._shard(op, emit))
         ):
@@ -195,7 +197,7 @@ class Converter:
 
     def _cut_at_once(self, op: Op) -> None:
         """Give the result of an op that is made from scalars the sharding to which all that uses it slices it."""
-        part = sliced_at_once(op, self.semantics)
+        part = common_slice_of_users(op, self.semantics)
         sharding = None if part is None else self.program.sharding(part)
         if sharding is not None and not has_unfit_axes(sharding):
             self._shardings[op.results[0].id] = sharding
@@ -291,7 +293,7 @@ class Converter:
     def _gathered_early(self, op: Op, shard: Shard) -> Value | None:
         """Return the result of an all-gather made from smaller gathered operands, or None where that cannot be."""
         is_early = self.options.early_gathers and not self.fallback.trust_shardings and op.name == ALL_GATHER
-        made = smaller_maker(op, self.semantics) if is_early else None
+        made = cheaper_producer(op, self.semantics) if is_early else None
         if made is None:
             return None
         last, rule = shard.emit.block.last, self.semantics.get_sharding_rule(made)

@@ -21,18 +21,18 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 
-def smaller_maker(op: Op, semantics: OpSemantics) -> Op | None:
-    """Return the op that made the operand of an all-gather, if its own operands are at most half as large, or None."""
-    made = op.operands[0].defining_op
-    if made is None or made.parent is not op.parent or len(made.results) != 1 or made.regions:
+def cheaper_producer(op: Op, semantics: OpSemantics) -> Op | None:
+    """Return the producer of an all-gather's operand, if its own operands are at most half as large, or None."""
+    producer = op.operands[0].defining_op
+    if producer is None or producer.parent is not op.parent or len(producer.results) != 1 or producer.regions:
         return None
-    if not semantics.has_trait(made, Pure) and not semantics.has_trait(made, ConstantLike):
+    if not semantics.has_trait(producer, Pure) and not semantics.has_trait(producer, ConstantLike):
         return None
-    sizes = [prod(static_shape(value.type) or ()) for value in made.operands]
-    return made if 2 * sum(sizes) <= prod(static_shape(op.results[0].type) or ()) else None
+    sizes = [prod(static_shape(value.type) or ()) for value in producer.operands]
+    return producer if 2 * sum(sizes) <= prod(static_shape(op.results[0].type) or ()) else None
 
 
-def sliced_at_once(op: Op, semantics: OpSemantics) -> Value | None:
+def common_slice_of_users(op: Op, semantics: OpSemantics) -> Value | None:
     """Return the part that all users of what is made from scalars slice it to, as one of them has it, or None."""
     if len(op.results) != 1 or op.regions or not semantics.has_trait(op, Pure):
         return None
@@ -47,26 +47,26 @@ def sliced_at_once(op: Op, semantics: OpSemantics) -> Value | None:
 
 
 def gathered_operands(
-    op: Op, shard: Shard, maker: Shard, rule: OpShardingRule | None, *, one_by_one: bool
+    op: Op, shard: Shard, producer: Shard, rule: OpShardingRule | None, *, one_by_one: bool
 ) -> Shard | None:
-    """Return the maker of what an all-gather gathers, on gathered operands; None where its rule does not tell them.
+    """Return the producer of what an all-gather gathers, on gathered operands; None where its rule does not tell them.
 
     Args:
         op: The all-gather.
         shard: It with its operand on the device.
-        maker: The op that made the operand, with its operands on the device.
-        rule: The rule of the maker.
+        producer: The op that makes the operand, with its operands on the device.
+        rule: The rule of the producer.
         one_by_one: Whether dimensions are gathered one after the other.
     """
     before, after = shard.operand_shardings[0], shard.result_shardings[0]
     if before is None or after is None:
         return None
-    if not maker.op.operands:
-        return evolve(maker, result_shardings=[after])
+    if not producer.op.operands:
+        return evolve(producer, result_shardings=[after])
     changes = None if rule is None else _changes(op, rule, before, after)
     if rule is None or changes is None:
         return None
-    values, shardings = list(maker.operands), list(maker.operand_shardings)
+    values, shardings = list(producer.operands), list(producer.operand_shardings)
     for number, (sharding, mapping) in enumerate(zip(shardings, rule.operand_mappings, strict=True)):
         if sharding is None or not mapping:
             continue
@@ -79,10 +79,10 @@ def gathered_operands(
                 return None
             dims[dim], lost[dim] = DimensionSharding(new), minor
         wider = TensorSharding(sharding.mesh, tuple(dims))
-        change = Change.between(maker, maker.op.operands[number].shape, sharding, wider)
-        values[number] = gather(maker, values[number], change, lost, one_by_one=one_by_one)
+        change = Change.between(producer, producer.op.operands[number].shape, sharding, wider)
+        values[number] = gather(producer, values[number], change, lost, one_by_one=one_by_one)
         shardings[number] = wider
-    return evolve(maker, operands=values, operand_shardings=shardings, result_shardings=[after])
+    return evolve(producer, operands=values, operand_shardings=shardings, result_shardings=[after])
 
 
 def _changes(

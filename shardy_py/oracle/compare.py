@@ -50,7 +50,7 @@ class Difference:
 
 
 @frozen
-class Comparison:
+class ModuleComparison:
     """The result of comparing two modules; true where they are equal."""
 
     kind: Kind
@@ -70,7 +70,7 @@ class Comparison:
         return "\n".join([f"{self.kind}, first differences:", *map(str, self.differences)])
 
 
-def compare(expected: str, actual: str, *, limit: int = 5) -> Comparison:
+def compare(expected: str, actual: str, *, limit: int = 5) -> ModuleComparison:
     """Compare the texts of two modules.
 
     Args:
@@ -79,19 +79,19 @@ def compare(expected: str, actual: str, *, limit: int = 5) -> Comparison:
         limit: How many differences to report at most.
     """
     if _normalise(expected) == _normalise(actual):
-        return Comparison("text-equal")
+        return ModuleComparison("text-equal")
     with make_context():
         modules = []
         for label, text in (("expected", expected), ("actual", actual)):
             module, problem = _parse(text)
             if module is None:
-                return Comparison("unparsable", (Difference(label, "does not parse", "a valid module", problem),))
+                return ModuleComparison("unparsable", (Difference(label, "does not parse", "a valid module", problem),))
             modules.append(module)
         walk = _Walk(limit)
         walk.op("module", modules[0].operation, modules[1].operation)
         if not walk.differences and not _same_generic(*modules):
             walk.add("module", "the generic forms differ", *_first_pair(*map(_generic, modules)))
-    return Comparison("different" if walk.differences else "structural-equal", tuple(walk.differences))
+    return ModuleComparison("different" if walk.differences else "structural-equal", tuple(walk.differences))
 
 
 def _normalise(text: str) -> str:

@@ -42,7 +42,7 @@ _FAILURES = ("different", "refused", "exception")
 
 
 @frozen
-class Verdict:
+class FuzzVerdict:
     """Outcome of one program.
 
     Args:
@@ -68,7 +68,7 @@ class Verdict:
         return self.kind in _FAILURES
 
 
-def judge(text: str, pipeline: str, *, reference: Reference, run: Run, seed: int = -1) -> Verdict:
+def judge(text: str, pipeline: str, *, reference: Reference, run: Run, seed: int = -1) -> FuzzVerdict:
     """Run one program on both sides and compare.
 
     Args:
@@ -83,18 +83,18 @@ def judge(text: str, pipeline: str, *, reference: Reference, run: Run, seed: int
         actual = run(text, pipeline)
     except ShardyError as error:
         if not expected.ok:
-            return Verdict(seed, pipeline, "reference-refused", expected.kind, expected.text)
-        return Verdict(seed, pipeline, "refused", type(error).__name__, str(error), _innermost(error))
+            return FuzzVerdict(seed, pipeline, "reference-refused", expected.kind, expected.text)
+        return FuzzVerdict(seed, pipeline, "refused", type(error).__name__, str(error), _innermost(error))
     except Exception as error:  # anything else is a fault, and the next program must still be tried
         report = "".join(traceback.format_exception(error)[-3:])
-        return Verdict(seed, pipeline, "exception", type(error).__name__, report, _innermost(error))
+        return FuzzVerdict(seed, pipeline, "exception", type(error).__name__, report, _innermost(error))
     if not expected.ok:
-        return Verdict(seed, pipeline, "reference-refused", expected.kind, expected.text)
+        return FuzzVerdict(seed, pipeline, "reference-refused", expected.kind, expected.text)
     comparison = compare(expected.text, actual)
     if comparison.equal:
-        return Verdict(seed, pipeline, "equal")
+        return FuzzVerdict(seed, pipeline, "equal")
     first = comparison.differences[0]
-    return Verdict(seed, pipeline, "different", first.op_name or first.what, str(comparison))
+    return FuzzVerdict(seed, pipeline, "different", first.op_name or first.what, str(comparison))
 
 
 def _innermost(error: BaseException) -> str:
@@ -111,7 +111,7 @@ def ours(text: str, pipeline: str) -> str:
 
 def check_seeds(
     seeds: Sequence[int], pipelines: Sequence[str], *, features: frozenset[str], size: int
-) -> list[Verdict]:
+) -> list[FuzzVerdict]:
     """Judge the programs of some seeds under each of some pipelines."""
     verdicts = []
     with Reference() as reference:
@@ -123,7 +123,7 @@ def check_seeds(
 
 def check_in_parallel(
     seeds: Sequence[int], pipelines: Sequence[str], *, features: frozenset[str], size: int, jobs: int
-) -> Iterator[Verdict]:
+) -> Iterator[FuzzVerdict]:
     """Judge the programs of some seeds in several processes; the verdicts come in order."""
     chunks = [seeds[start : start + 25] for start in range(0, len(seeds), 25)]
     work = partial(check_seeds, pipelines=pipelines, features=features, size=size)
@@ -136,7 +136,7 @@ def check_in_parallel(
             yield from verdicts
 
 
-def minimise(verdict: Verdict, *, features: frozenset[str], size: int, reference: Reference) -> str:
+def minimise(verdict: FuzzVerdict, *, features: frozenset[str], size: int, reference: Reference) -> str:
     """Return a small program that fails in the same way."""
     text = generate(verdict.seed, size=size, features=features)
 
@@ -147,7 +147,7 @@ def minimise(verdict: Verdict, *, features: frozenset[str], size: int, reference
     return shrink(text, same)
 
 
-def summary(verdicts: Iterable[Verdict]) -> str:
+def summary(verdicts: Iterable[FuzzVerdict]) -> str:
     """Return how often each kind of verdict was given, and for failures on what."""
     verdicts = list(verdicts)
     lines = [f"{len(verdicts)} runs: {_counts(Counter(item.kind for item in verdicts))}"]
@@ -186,7 +186,7 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last)) if last else range(int(first), int(first) + 1)
 
 
-def _show(verdict: Verdict, options: argparse.Namespace, features: frozenset[str]) -> None:
+def _show(verdict: FuzzVerdict, options: argparse.Namespace, features: frozenset[str]) -> None:
     print(f"\nseed {verdict.seed}, {verdict.pipeline}: {verdict.kind} {verdict.where}\n{verdict.report}")
     text = generate(verdict.seed, size=options.size, features=features)
     if options.shrink:

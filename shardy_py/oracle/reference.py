@@ -46,7 +46,7 @@ Kind = Literal["ok", "error", "crash", "timeout"]
 
 
 @frozen
-class Outcome:
+class ReferenceOutcome:
     """Outcome of the reference on one module.
 
     Args:
@@ -117,7 +117,7 @@ class Reference:
     ) -> None:
         self.close()
 
-    def run(self, text: str, pipeline: str = "", *, timeout: float | None = None) -> Outcome:
+    def run(self, text: str, pipeline: str = "", *, timeout: float | None = None) -> ReferenceOutcome:
         """Parse a module, run a pass pipeline over it and print it.
 
         Args:
@@ -135,7 +135,7 @@ class Reference:
         if child is not None:
             child.close()
 
-    def _request(self, request: dict[str, str], timeout: float) -> Outcome:
+    def _request(self, request: dict[str, str], timeout: float) -> ReferenceOutcome:
         if self._served >= self.recycle:
             self.close()
         child = self._child or self._start()
@@ -143,12 +143,12 @@ class Reference:
             answer = json.loads(child.ask(json.dumps(request).encode(), seconds=timeout))
         except ChildTimeout as error:
             self._child = None
-            return Outcome("timeout", str(error), error.stderr)
+            return ReferenceOutcome("timeout", str(error), error.stderr)
         except ChildDied as error:
             self._child = None
-            return Outcome("crash", str(error), error.stderr)
+            return ReferenceOutcome("crash", str(error), error.stderr)
         self._served += 1
-        return Outcome(answer["kind"], answer["text"], child.take_stderr(), answer["stage"])
+        return ReferenceOutcome(answer["kind"], answer["text"], child.take_stderr(), answer["stage"])
 
     def _start(self) -> Child:
         python = "" if self.python == sys.executable else self.python

@@ -9,7 +9,7 @@ from typing import Any
 
 from shardy_py.errors import did_you_mean
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Unfit, few
+from shardy_py.guards.guard import InvalidAnswer, bounded_list
 from shardy_py.ir.interfaces.costs import CostOpInterface
 from shardy_py.ir.interfaces.ops import (
     TRAITS,
@@ -42,8 +42,8 @@ def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozense
         hint = "traits_of=... takes a function of the op" if inspect.isroutine(given) and argument == "traits" else hint
         raise refuse("invalid-trait", f"{argument} is {shown(given)}, not a list of traits", op, hint=hint)
     try:
-        traits = few(given)
-    except Unfit as error:
+        traits = bounded_list(given)
+    except InvalidAnswer as error:
         raise refuse("invalid-trait", f"{argument} {error.message}", op, hint=error.hint) from None
     for trait in traits:
         if not isinstance(trait, Trait) or not isinstance(trait.name, str):

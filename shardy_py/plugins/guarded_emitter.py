@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Guard, Unfit
+from shardy_py.guards.guard import Guard, InvalidAnswer
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.kernels import KernelEmitter
 from shardy_py.values import frozen
@@ -48,7 +48,7 @@ class GuardedEmitter:
 
 def _text(answer: Any, op: Op) -> str:
     if not isinstance(answer, str):
-        raise Unfit(
+        raise InvalidAnswer(
             f"returned {shown(answer)}, not a text", 'return the reason, or "" for a fusion that it does not take'
         )
     return answer
@@ -58,7 +58,7 @@ def _one(name: str) -> Any:
     def check(answer: Any, op: Op) -> Any:
         # The classes are those of rooms above this one, and of xDSL.
         if type(answer).__name__ != name:
-            raise Unfit(f"returned {shown(answer)}, not a {name}")
+            raise InvalidAnswer(f"returned {shown(answer)}, not a {name}")
         return answer
 
     return check

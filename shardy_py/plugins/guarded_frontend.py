@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Check, Guard, Unfit, as_boolean
+from shardy_py.guards.guard import Check, Guard, InvalidAnswer, as_boolean
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.values import frozen
@@ -117,7 +117,7 @@ def _as(class_: type, wanted: str) -> Check:
     def check(answer: Any, op: Op) -> Any:
         if not isinstance(answer, class_):
             hint = "is a return missing?" if answer is None else ""
-            raise Unfit(f"returned {shown(answer)}, not {wanted}", hint)
+            raise InvalidAnswer(f"returned {shown(answer)}, not {wanted}", hint)
         return answer
 
     return check
@@ -125,23 +125,23 @@ def _as(class_: type, wanted: str) -> Check:
 
 def _names(answer: Any, op: Op) -> Any:
     if not isinstance(answer, Mapping):
-        raise Unfit(f"returned {shown(answer)}, not a mapping of value ids to names")
+        raise InvalidAnswer(f"returned {shown(answer)}, not a mapping of value ids to names")
     for number, item in answer.items():
         if not isinstance(number, int) or not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], str):
-            raise Unfit(f"gives {shown(item)} for {shown(number)}, not a PrintedName for the id of a value")
+            raise InvalidAnswer(f"gives {shown(item)} for {shown(number)}, not a PrintedName for the id of a value")
     return answer
 
 
 def _texts(answer: Any, op: Op) -> tuple[str, ...]:
     if not isinstance(answer, (list, tuple)) or not all(isinstance(item, str) for item in answer):
-        raise Unfit(f"returned {shown(answer)}, not a list of names", "return () for none")
+        raise InvalidAnswer(f"returned {shown(answer)}, not a list of names", "return () for none")
     return tuple(answer)
 
 
 def _aliases(answer: Any, op: Op) -> Any:
     if not isinstance(answer, Mapping):
-        raise Unfit(f"returned {shown(answer)}, not a mapping of names to numbers", "return {} for none")
+        raise InvalidAnswer(f"returned {shown(answer)}, not a mapping of names to numbers", "return {} for none")
     for name, number in answer.items():
         if not isinstance(name, str) or type(number) is not int:
-            raise Unfit(f"gives {shown(number)} for {shown(name)}, not the number of an argument for a name")
+            raise InvalidAnswer(f"gives {shown(number)} for {shown(name)}, not the number of an argument for a name")
     return answer

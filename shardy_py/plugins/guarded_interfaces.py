@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import PluginError, RuleError
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Check, Guard, Unfit, as_boolean, few
+from shardy_py.guards.guard import Check, Guard, InvalidAnswer, as_boolean, bounded_list
 from shardy_py.ir.graph.attributes import shared_key
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import are_same_tensors, static_shape
@@ -121,12 +121,14 @@ def _guarded(thing: Any, protocol: type, checks: Mapping[str, Check | None], gua
             continue
         named = Guard(getattr(thing, name), name, guard.owner, guard.error, guard.code, guard.place)
         wrapped = named.wrap(check)
-        methods[name] = staticmethod(_of_one_rank(wrapped, named) if name == "transform_target_sharding" else wrapped)
+        methods[name] = staticmethod(
+            _same_rank_and_mesh(wrapped, named) if name == "transform_target_sharding" else wrapped
+        )
     class_ = type(thing)
     return type(class_.__name__, (protocol,), {**methods, "__module__": class_.__module__, "guard": guard})()
 
 
-def _of_one_rank(transform: Callable[..., Any], guard: Guard) -> Callable[..., TensorSharding]:
+def _same_rank_and_mesh(transform: Callable[..., Any], guard: Guard) -> Callable[..., TensorSharding]:
     """Return the transform of a sharding with a check of its answers: rank and mesh stay the same."""
 
     def checked(op: Op, target: Value, sharding: TensorSharding, kind: Any) -> TensorSharding:
@@ -139,7 +141,7 @@ def _of_one_rank(transform: Callable[..., Any], guard: Guard) -> Callable[..., T
     return checked
 
 
-def look_of(op: Op) -> tuple[Any, ...]:
+def op_fingerprint(op: Op) -> tuple[Any, ...]:
     """Return the parts of an op that a rule function must not change."""
     return op.name, op.operands, op.results, op.regions, op.parent, shared_key(op.attributes)
 
@@ -149,32 +151,36 @@ def _traits(answer: Any, op: Op) -> frozenset[Trait]:
     if answer.__class__ is frozenset and (not answer or all(trait.__class__ is Trait for trait in answer)):
         return answer
     if answer is None:
-        raise Unfit("returned None, not a list of traits", "return [] for none; is a return missing?")
+        raise InvalidAnswer("returned None, not a list of traits", "return [] for none; is a return missing?")
     try:
         return as_traits(answer, argument="the answer")
     except PluginError as error:
         (item,) = error.diagnostics
-        raise Unfit(f"returned {shown(answer)}: {item.message}", item.hint) from None
+        raise InvalidAnswer(f"returned {shown(answer)}: {item.message}", item.hint) from None
 
 
 def _hashable(answer: Any, op: Op) -> Hashable:
     try:
         hash(answer)
     except TypeError:
-        raise Unfit(f"returned {shown(answer)}, which cannot be hashed", "return a tuple, a text or a number") from None
+        raise InvalidAnswer(
+            f"returned {shown(answer)}, which cannot be hashed", "return a tuple, a text or a number"
+        ) from None
     return answer
 
 
 def _condition(answer: Any, op: Op) -> bool:
     if answer.__class__ is not bool:
-        raise Unfit(f"returned {shown(answer)}, not a bool", "return True or False; is a return missing?")
+        raise InvalidAnswer(f"returned {shown(answer)}, not a bool", "return True or False; is a return missing?")
     return bool(answer)
 
 
 def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
     results: tuple[Value, ...] = _items(answer, Value, "value")
     if len(results) != len(op.results):
-        raise Unfit(f"returned {len(results)} values for {len(op.results)} results", "return one value per result")
+        raise InvalidAnswer(
+            f"returned {len(results)} values for {len(op.results)} results", "return one value per result"
+        )
     from shardy_py.ir.interfaces.local import Combined
 
     return Combined(results) if isinstance(answer, Combined) else results
@@ -187,17 +193,17 @@ def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
     for item in items:
         if not isinstance(item, class_):
             article = "an" if wanted[0] in "AIO" else "a"
-            raise Unfit(f"gives {shown(item)}, not {article} {wanted}")
+            raise InvalidAnswer(f"gives {shown(item)}, not {article} {wanted}")
     return items
 
 
 def _iterated(answer: Any, wanted: str) -> tuple[Any, ...]:
     if answer is None or isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
         hint = "return () for none; is a return missing?" if answer is None else "return a list"
-        raise Unfit(f"returned {shown(answer)}, not a list of {wanted}s", hint)
+        raise InvalidAnswer(f"returned {shown(answer)}, not a list of {wanted}s", hint)
     if isinstance(answer, OpOperand):
-        raise Unfit("returned an OpOperand, not a list of OpOperands", "return [OpOperand(op, number)]")
-    return tuple(few(answer))
+        raise InvalidAnswer("returned an OpOperand, not a list of OpOperands", "return [OpOperand(op, number)]")
+    return tuple(bounded_list(answer))
 
 
 def _values(answer: Any, op: Op) -> tuple[Value, ...]:
@@ -214,13 +220,15 @@ def _shardings(answer: Any, op: Op) -> tuple[TensorSharding, ...]:
 
 def _value(answer: Any, op: Op) -> Value | None:
     if answer is not None and not isinstance(answer, Value):
-        raise Unfit(f"returned {shown(answer)}, not a Value or None")
+        raise InvalidAnswer(f"returned {shown(answer)}, not a Value or None")
     return answer
 
 
 def _sharding(answer: Any, op: Op) -> TensorSharding:
     if not isinstance(answer, TensorSharding):
-        raise Unfit(f"returned {shown(answer)}, not a TensorSharding", "return the sharding that it got, or another")
+        raise InvalidAnswer(
+            f"returned {shown(answer)}, not a TensorSharding", "return the sharding that it got, or another"
+        )
     return answer
 
 
@@ -229,20 +237,20 @@ def _flops(answer: Any, op: Op) -> float | None:
         return None
     if not _is_amount(answer):
         hint = "return a number of operations, or None to derive it from the rule"
-        raise Unfit(f"returned {shown(answer)}, not a number that is finite and at least 0", hint)
+        raise InvalidAnswer(f"returned {shown(answer)}, not a number that is finite and at least 0", hint)
     return answer
 
 
 def _runs(answer: Any, op: Op) -> tuple[float | None, ...]:
     hint = "return one number for each region, None where it is not known"
     if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-        raise Unfit(f"returned {shown(answer)}, not a list of numbers", hint)
-    runs = tuple(few(answer))
+        raise InvalidAnswer(f"returned {shown(answer)}, not a list of numbers", hint)
+    runs = tuple(bounded_list(answer))
     if len(runs) != len(op.regions):
-        raise Unfit(f"returned {len(runs)} numbers for {len(op.regions)} regions", hint)
+        raise InvalidAnswer(f"returned {len(runs)} numbers for {len(op.regions)} regions", hint)
     for number in runs:
         if number is not None and not _is_amount(number):
-            raise Unfit(f"gives {shown(number)}, not a number that is finite and at least 0", hint)
+            raise InvalidAnswer(f"gives {shown(number)}, not a number that is finite and at least 0", hint)
     return runs
 
 
@@ -252,12 +260,12 @@ def _work(answer: Any, op: Op) -> OpWork | None:
     from shardy_py.ir.interfaces.costs import OpWork
 
     if not isinstance(answer, OpWork):
-        raise Unfit(f"returned {shown(answer)}, not an OpWork or None")
+        raise InvalidAnswer(f"returned {shown(answer)}, not an OpWork or None")
     read, written = answer.reads.values(), answer.writes.values()
     amounts = (answer.flops, answer.transcendentals, answer.temporary_bytes, *read, *written)
     wrong = next((number for number in amounts if not _is_amount(number)), None)
     if wrong is not None:
-        raise Unfit(f"gives {shown(wrong)}, not a number that is finite and at least 0")
+        raise InvalidAnswer(f"gives {shown(wrong)}, not a number that is finite and at least 0")
     return answer
 
 
@@ -271,7 +279,7 @@ def _dims(answer: Any, op: Op) -> tuple[int, ...]:
     found = tuple(answer) if isinstance(answer, Iterable) else (answer,)
     rank = len((static_shape(op.results[0].type) or ()) if op.results else ())
     if not all(isinstance(dim, int) and not isinstance(dim, bool) and 0 <= dim < rank for dim in found):
-        raise Unfit(f"returned {shown(answer)}, not dimensions of the result, which has {rank}")
+        raise InvalidAnswer(f"returned {shown(answer)}, not dimensions of the result, which has {rank}")
     return found
 
 
@@ -279,7 +287,7 @@ def _equal_operand(answer: Any, op: Op) -> int | None:
     if answer is None:
         return None
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(op.operands):
-        raise Unfit(f"returned {shown(answer)}, not the number of an operand or None")
+        raise InvalidAnswer(f"returned {shown(answer)}, not the number of an operand or None")
     return answer
 
 
@@ -288,20 +296,20 @@ def _library_operands(answer: Any, op: Op) -> tuple[int, ...] | None:
         return None
     found = tuple(answer)
     if not all(isinstance(number, int) and 0 <= number < len(op.operands) for number in found):
-        raise Unfit(f"returned {shown(answer)}, not numbers of operands or None")
+        raise InvalidAnswer(f"returned {shown(answer)}, not numbers of operands or None")
     return found
 
 
 def _parts(answer: Any, op: Op) -> tuple[Part | None, ...]:
     hint = "return a name and the numbers of operands for each result, or None for it"
     if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-        raise Unfit(f"returned {shown(answer)}, not a list of computations", hint)
-    parts = tuple(few(answer))
+        raise InvalidAnswer(f"returned {shown(answer)}, not a list of computations", hint)
+    parts = tuple(bounded_list(answer))
     if parts and len(parts) != len(op.results):
-        raise Unfit(f"returned {len(parts)} computations for {len(op.results)} results", hint)
+        raise InvalidAnswer(f"returned {len(parts)} computations for {len(op.results)} results", hint)
     for part in parts:
         if part is not None and not _is_part(part, op):
-            raise Unfit(f"gives {shown(part)}, not a name and the numbers of operands", hint)
+            raise InvalidAnswer(f"gives {shown(part)}, not a name and the numbers of operands", hint)
     return parts
 
 
@@ -329,12 +337,12 @@ def _collective(answer: Any, op: Op) -> OwnCollective | None:
     from shardy_py.ir.interfaces.costs import COLLECTIVES, OwnCollective
 
     if not isinstance(answer, OwnCollective):
-        raise Unfit(f"returned {shown(answer)}, not an OwnCollective or None")
+        raise InvalidAnswer(f"returned {shown(answer)}, not an OwnCollective or None")
     if answer.kind not in COLLECTIVES:
-        raise Unfit(f"gives the collective {shown(answer.kind)}", f"the kinds are {', '.join(COLLECTIVES)}")
+        raise InvalidAnswer(f"gives the collective {shown(answer.kind)}", f"the kinds are {', '.join(COLLECTIVES)}")
     group = answer.group
     if not isinstance(group, (list, tuple)) or not all(isinstance(item, int) and item >= 0 for item in group):
-        raise Unfit(f"gives the group {shown(group)}, not numbers of devices")
+        raise InvalidAnswer(f"gives the group {shown(group)}, not numbers of devices")
     return answer
 
 
@@ -347,7 +355,7 @@ def _indexing(answer: Any, op: Op) -> OpIndexing | None:
     for maps in (indexing.output_to_input, indexing.input_to_output):
         if len(maps) != len(op.operands):
             message = f"returned {len(maps)} indexing maps for {len(op.operands)} operands"
-            raise Unfit(message, "return one per operand")
+            raise InvalidAnswer(message, "return one per operand")
     output = static_shape(op.results[0].type) if op.results else ()
     for number, operand in enumerate(op.operands):
         place, shape = f"operand {number}", static_shape(operand.type)
@@ -363,33 +371,37 @@ def _fits(map_: Any, number: int, source: _Side, target: _Side) -> None:
     from shardy_py.indexing import IndexingMap
 
     if not isinstance(map_, IndexingMap):
-        raise Unfit(f"gives {shown(map_)}, not an IndexingMap")
+        raise InvalidAnswer(f"gives {shown(map_)}, not an IndexingMap")
     if map_.is_undefined or map_.is_known_empty:
         return
     (from_place, from_shape), (to_place, to_shape) = source, target
     if from_shape is not None and len(map_.dims) != len(from_shape):
-        raise Unfit(
+        raise InvalidAnswer(
             f"gives map {number} over {len(map_.dims)} dimensions, {from_place} has {len(from_shape)}",
             f"this map goes from the index of {from_place} to that of {to_place}",
         )
     if to_shape is not None and len(map_.results) != len(to_shape):
-        raise Unfit(f"gives map {number} with {len(map_.results)} results, {to_place} has shape {list(to_shape)}")
+        raise InvalidAnswer(
+            f"gives map {number} with {len(map_.results)} results, {to_place} has shape {list(to_shape)}"
+        )
 
 
 def _elements(answer: Any, op: Op) -> tuple[Scalar, ...]:
     elements = (answer,) if hasattr(answer, "dtype") else answer
     if elements is None or isinstance(elements, (str, bytes)) or not isinstance(elements, Iterable):
         hint = "is a return missing?" if answer is None else "return what the builder gave"
-        raise Unfit(f"returned {shown(answer)}, not a value of the builder", hint)
+        raise InvalidAnswer(f"returned {shown(answer)}, not a value of the builder", hint)
     found = tuple(elements)
     if len(found) != len(op.results) or not all(hasattr(item, "dtype") for item in found):
-        raise Unfit(f"returned {len(found)} values for {len(op.results)} results", "return one value per result")
+        raise InvalidAnswer(
+            f"returned {len(found)} values for {len(op.results)} results", "return one value per result"
+        )
     return found
 
 
 def _mesh(answer: Any, op: Op) -> str | Mesh | None:
     if answer is not None and not isinstance(answer, (str, Mesh)):
-        raise Unfit(f"returned {shown(answer)}, not the name of a mesh, a Mesh or None")
+        raise InvalidAnswer(f"returned {shown(answer)}, not the name of a mesh, a Mesh or None")
     return answer
 
 

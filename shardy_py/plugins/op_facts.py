@@ -14,7 +14,7 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import Type
 from shardy_py.ir.interfaces.ops import OpFacts, RuleOptions, Trait
-from shardy_py.plugins.guarded_interfaces import look_of
+from shardy_py.plugins.guarded_interfaces import op_fingerprint
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
 from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
 from shardy_py.plugins.rule_memory import RuleMemory, attributes_look, look_key
@@ -156,10 +156,10 @@ def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptio
 def _call_contextual(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> Any:
     """Return the answer of a rule function that may look around its op."""
     guard = resolved.rule_guard
-    before, values = look_of(op), (*op.operands, *op.results)
+    before, values = op_fingerprint(op), (*op.operands, *op.results)
     types = [value.type for value in values]
     rule = guard.call(op, options) if resolved.takes_options else guard.call(op)
-    if look_of(op) != before or [value.type for value in values] != types:
+    if op_fingerprint(op) != before or [value.type for value in values] != types:
         op.name, op.operands, op.results, op.regions = before[:4]
         for value, type_ in zip(values, types, strict=True):
             value.type = type_

@@ -9,7 +9,7 @@ from attrs import field, validators
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Unfit
+from shardy_py.guards.guard import InvalidAnswer
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.interfaces.ops import OpOperand, ShardableDataFlowOpInterface
 from shardy_py.values import frozen
@@ -85,7 +85,7 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
                     "first_argument is the number of arguments before the carried ones, carried that of the results "
                     "that are no stacked outputs; branches have BranchDataFlow"
                 )
-                raise Unfit(message, hint)
+                raise InvalidAnswer(message, hint)
         return [block.arguments[number] for block in blocks if number < len(block.arguments)]
 
     def _carried_at(self, op: Op, index: int) -> Value | None:

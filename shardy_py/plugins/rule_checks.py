@@ -8,7 +8,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Guard, Unfit
+from shardy_py.guards.guard import Guard, InvalidAnswer
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE, with_written_reductions
 from shardy_py.sharding.combiner import Combiner
@@ -33,23 +33,25 @@ def checked_rule(guard: Guard, rule: object, op: Op, *, any_sizes: bool) -> OpSh
     """
     try:
         return _fitting(rule, op, any_sizes=any_sizes)
-    except (Unfit, RuleError) as error:
+    except (InvalidAnswer, RuleError) as error:
         raise guard.failure(error, op) from error
 
 
 def _fitting(rule: object, op: Op, *, any_sizes: bool) -> OpShardingRule:
     if not isinstance(rule, OpShardingRule):
         hint = "return what build() or sdy.rule(...) returns, or None"
-        raise Unfit(f"returned {shown(rule)}, not an OpShardingRule", hint)
+        raise InvalidAnswer(f"returned {shown(rule)}, not an OpShardingRule", hint)
     given = (len(rule.operand_mappings), len(rule.result_mappings))
     operands, results = _shapes(op)
     if given != (len(operands), len(results)):
         made = f"made the rule {rule}: the rule has {given[0]} operands and {given[1]} results"
-        raise Unfit(f"{made}, the op {len(operands)} and {len(results)}", "give one mapping per operand and per result")
+        raise InvalidAnswer(
+            f"{made}, the op {len(operands)} and {len(results)}", "give one mapping per operand and per result"
+        )
     try:
         problems = rule_problems(rule, operands, results, any_sizes=any_sizes)
     except TypeError as error:
-        raise Unfit(f"made a rule with values of another type than an OpShardingRule has: {error}") from error
+        raise InvalidAnswer(f"made a rule with values of another type than an OpShardingRule has: {error}") from error
     if problems:
         excerpt = f"{rule}\n{shown_shapes(operands, results)}"
         raise RuleError(*(evolve(item, excerpt=item.excerpt or excerpt) for item in problems))
@@ -81,7 +83,9 @@ def as_combiner(answer: Any, op: Op) -> Combiner | None:
         Unfit: it is neither a combiner nor None.
     """
     if answer is not None and not isinstance(answer, Combiner):
-        raise Unfit(f"returned {shown(answer)}, which is no Combiner", "for example Combiner.MAX, or None for not")
+        raise InvalidAnswer(
+            f"returned {shown(answer)}, which is no Combiner", "for example Combiner.MAX, or None for not"
+        )
     return answer
 
 
@@ -93,7 +97,9 @@ def as_operand_numbers(answer: Any, op: Op) -> tuple[int, ...]:
     """
     numbers = tuple(sorted(answer)) if isinstance(answer, (tuple, list, set, frozenset, range)) else (None,)
     if not all(type(number) is int and 0 <= number < len(op.operands) for number in numbers):
-        raise Unfit(f"returned {shown(answer)}, not numbers of operands", f"the op has {len(op.operands)}, from 0 on")
+        raise InvalidAnswer(
+            f"returned {shown(answer)}, not numbers of operands", f"the op has {len(op.operands)}, from 0 on"
+        )
     return numbers
 
 

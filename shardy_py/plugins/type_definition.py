@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve, field
 
 from shardy_py.guards.error_texts import shown
-from shardy_py.guards.guard import Guard, Unfit, few
+from shardy_py.guards.guard import Guard, InvalidAnswer, bounded_list
 from shardy_py.guards.plugin_places import calling_place
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
@@ -111,12 +111,12 @@ def _shape(answer: Any, op: Op) -> tuple[tuple[int | None, ...], str] | None:
     sizes, element_type = (answer.shape, answer.element_type) if isinstance(answer, TensorType) else (answer, "")
     hint = "return the sizes, such as (2, 3) or (None, 3), a TensorType, or None for what is no tensor"
     if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence):
-        raise Unfit(f"returned {shown(answer)}, which is no shape", hint)
-    return tuple(_size(size, answer, hint) for size in few(sizes)), element_type
+        raise InvalidAnswer(f"returned {shown(answer)}, which is no shape", hint)
+    return tuple(_size(size, answer, hint) for size in bounded_list(sizes)), element_type
 
 
 def _size(size: Any, answer: Any, hint: str) -> int | None:
     number = as_integer(size)
     if size is not None and (number is None or number < 0):
-        raise Unfit(f"returned {shown(answer)}, where {shown(size)} is no size", hint)
+        raise InvalidAnswer(f"returned {shown(answer)}, where {shown(size)} is no size", hint)
     return number

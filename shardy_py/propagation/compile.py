@@ -74,7 +74,7 @@ def compile_checked(
     return _Compiler(program, semantics, outcomes, conservative=conservative).run()
 
 
-_ELSEWHERE = frozenset((FUNCTION, MESH, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
+_OPS_WITHOUT_RULE_STEP = frozenset((FUNCTION, MESH, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
 """Ops whose steps, if they have any, do not come from a rule of their own."""
 
 
@@ -149,7 +149,7 @@ class _Compiler:
         facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.numbers
         add_step, step_ops = self.problem.add_step, self.problem.step_ops
         for op in all_ops(self.program):
-            if op.name in _ELSEWHERE:
+            if op.name in _OPS_WITHOUT_RULE_STEP:
                 self._add_edge(op)
             else:
                 facts = facts_of(op)

@@ -26,11 +26,11 @@ class Dependents:
     was compiled.
 
     Attributes:
-        unnotified: Slot to the steps that see a change of it and are not put back on the worklist; most slots have
+        not_requeued: Slot to the steps that see a change of it and are not put back on the worklist; most slots have
             none. `of` fills it.
     """
 
-    __slots__ = ("_edges_at", "_found", "_put_back", "_shared", "_steps_of_slots", "_values", "unnotified")
+    __slots__ = ("_edges_at", "_found", "_put_back", "_shared", "_steps_of_slots", "_values", "not_requeued")
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Dependents:
             step_slots: Step to its slots.
             edge_steps: The steps of data-flow edges.
         """
-        self.unnotified: dict[int, tuple[int, ...]] = {}
+        self.not_requeued: dict[int, tuple[int, ...]] = {}
         self._values = slots.values
         self._put_back = _PutBack(program, semantics, slots, step_of)
         self._found: list[tuple[int, ...] | None] = [None] * len(slots.values)
@@ -74,12 +74,12 @@ class Dependents:
             if steps:
                 others = tuple([step for step in steps if step not in found])
                 if others:
-                    self.unnotified[slot] = others
+                    self.not_requeued[slot] = others
         return found
 
     def all_of(self, slot: int) -> tuple[int, ...]:
         """Return all steps that see a change of a slot, those put back first."""
-        return self.of(slot) + self.unnotified.get(slot, ())
+        return self.of(slot) + self.not_requeued.get(slot, ())
 
     def of_value(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of one value of a slot changes, in order."""

@@ -124,7 +124,7 @@ def propagate_program(
         log=log,
     )
     apply_solution(program, solution)
-    settle_rules(program, problem, keep=options.keep_sharding_rules)
+    keep_or_drop_rules(program, problem, keep=options.keep_sharding_rules)
     if problem.removal is not None:
         erase_ops(problem.removal)
     return solution
@@ -170,7 +170,7 @@ def _shown(program: Program, solution: Solution) -> Iterator[None]:
     """Apply a solution for the time of a snapshot, as the reference: all rules on the ops, unused ops erased."""
     before = dict(program.shardings)
     apply_solution(program, solution)
-    settle_rules(program, solution.problem, keep=True)
+    keep_or_drop_rules(program, solution.problem, keep=True)
     if solution.problem.removal is not None:
         erase_ops(solution.problem.removal)
     yield
@@ -188,7 +188,7 @@ def apply_solution(program: Program, solution: Solution) -> None:
             table[value.id] = sharding
 
 
-def settle_rules(program: Program, problem: Problem, *, keep: bool) -> None:
+def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> None:
     """Leave the rules of all ops on them, or remove those that no user gave."""
     if not keep:
         drop_rules(program)

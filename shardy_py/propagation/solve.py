@@ -95,7 +95,7 @@ def _make_recorder(problem: Problem, observer: Observer | None, log: VisitLog | 
 
 
 def apply_round(problem: Problem, current: list[int], one: PriorityRound) -> None:
-    """Bring the dimensions of one user priority into play, in place."""
+    """Reveal the dimension shardings of one user priority, in place."""
     for slot, update in one.updates:
         sharding = problem.table.values[current[slot]]
         if sharding is not None:
@@ -270,7 +270,11 @@ class _Solver:
         # One long loop over local names: it runs once per visit, and calls would be half of its time.
         problem, current, active, again = self.problem, self.current, self._active, self._again
         step_slots, transforms = problem.step_slots, problem.transforms
-        dependents_of, unnotified, coupled = problem.dependents.of, problem.dependents.unnotified, self._coupled
+        dependents_of, not_requeued, coupled = (
+            problem.dependents.of,
+            problem.dependents.not_requeued,
+            self._coupled,
+        )
         memos, class_of = self._memos, self.classes.of_step
         removal, recorder = self.removal, self.recorder
         stack, waiting, find = work.stack, work.waiting, work.waiting.find
@@ -316,7 +320,7 @@ class _Solver:
                 if slot < 0:
                     continue
                 steps = dependents_of(slot)
-                if slot in coupled or slot in unnotified:
+                if slot in coupled or slot in not_requeued:
                     self._change_several(slot, new, dict(outcome)[position], step, work)
                     continue
                 current[slot] = new
@@ -345,7 +349,7 @@ class _Solver:
         problem = self.problem
         work.touch(self._assign(slot, new), self._active, self._again)
         work.put_back(problem.dependents.of(slot), step, self._active)
-        work.touch(problem.dependents.unnotified.get(slot, ()), self._active, self._again)
+        work.touch(problem.dependents.not_requeued.get(slot, ()), self._active, self._again)
         for member, steps in problem.tied.get(slot, NO_TIES).others():
             work.touch(self._assign(member, tied_new), self._active, self._again)
             work.put_back(steps, step, self._active)

@@ -25,7 +25,7 @@ from shardy_py.values import define, frozen
 
 
 @frozen(eq=False)
-class Change:
+class TensorChange:
     """One tensor that an update changed.
 
     Args:
@@ -72,7 +72,7 @@ class Update:
     user_priority: int
     mesh: Mesh
     seen: tuple[TensorSharding | None, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[TensorChange, ...]
     is_elementwise: bool = False
     conservative: bool = False
     is_function_result: bool = False
@@ -95,7 +95,7 @@ DirectionsOf = Callable[[int, int, int], Directions]
 """Gets a step, the index of its group and the number of a level; returns the direction of every factor."""
 
 
-class Place(NamedTuple):
+class SchedulePosition(NamedTuple):
     """Place of a visit in the priority hierarchy."""
 
     user_priority: int
@@ -134,7 +134,7 @@ class VisitLog:
         user_priorities: Whether the solve went through the user priorities one by one.
     """
 
-    places: list[Place] = field(factory=list)
+    places: list[SchedulePosition] = field(factory=list)
     visits: list[Visit] = field(factory=list)
     directions_of: DirectionsOf = lambda step, group, level: ()
     user_priorities: bool = True
@@ -160,7 +160,7 @@ class Recorder:
 
     def enter(self, user_priority: int, level: int, strategy: Strategy) -> None:
         """Note the place of the following visits in the hierarchy."""
-        self.log.places.append(Place(user_priority, level, strategy))
+        self.log.places.append(SchedulePosition(user_priority, level, strategy))
 
     def record(
         self,
@@ -247,7 +247,7 @@ def make_update(problem: Problem, log: VisitLog, visit: Visit, current: Sequence
     for position, slot, new_id, is_tied in changed_slots(problem, visit):
         new = values[new_id]
         if new is not None and not (is_tied and new_id == current[slot]):
-            changes.append(Change(position, slot_values[slot], values[current[slot]], new, is_tied))
+            changes.append(TensorChange(position, slot_values[slot], values[current[slot]], new, is_tied))
     return Update(
         op_of_visit(problem, visit.step),
         tuple([slot_values[slot] if slot >= 0 else None for slot in slots_of_visit(problem, visit.step)]),

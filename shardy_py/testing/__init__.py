@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from shardy_py.testing.data_flow import assert_data_flow
     from shardy_py.testing.emission import assert_emits
     from shardy_py.testing.numeric.check import assert_rule_holds, check_rule_numerically
-    from shardy_py.testing.numeric.pieces import Local, Shard
+    from shardy_py.testing.numeric.pieces import Local, TensorShard
     from shardy_py.testing.numeric.report import FactorCheck, MissingFactor, RuleReport, Verdict
     from shardy_py.testing.ops import make_op
     from shardy_py.testing.rules import assert_rule
@@ -30,7 +30,7 @@ __all__ = [
     "MissingFactor",
     "Verdict",
     "Local",
-    "Shard",
+    "TensorShard",
     # Kernels
     "assert_emits",
     # Data flow
@@ -51,7 +51,7 @@ _LATE = {
     "Local": "numeric.pieces",
     "MissingFactor": "numeric.report",
     "RuleReport": "numeric.report",
-    "Shard": "numeric.pieces",
+    "TensorShard": "numeric.pieces",
     "ShardedRun": "sharded.run",
     "Verdict": "numeric.report",
     "assert_data_flow": "data_flow",

@@ -12,7 +12,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.trace.annotations import Annotation
-from shardy_py.trace.history import Cause, Moment
+from shardy_py.trace.history import Cause, ShardingChange
 from shardy_py.trace.slot_dims import axes_of
 from shardy_py.trace.slot_moves import GROUP, SlotMove, dimension_of, direction_of
 from shardy_py.trace.trace import Trace
@@ -41,7 +41,7 @@ class SlotChain:
 
     @property
     def time(self) -> int:
-        """The time at which the axis arrived; -1 if it was there from the start (see `Moment`)."""
+        """The time at which the axis arrived; -1 if it was there from the start (see `ShardingChange`)."""
         return 2 * self.moves[0].visit + 1 if self.moves else -1
 
 
@@ -55,7 +55,7 @@ def find_chains(
         slot: The tensor.
         dimension: The dimension.
         axis: The axis, or a part of it, that the dimension has.
-        time: The time (see `Moment`) before which the axis is followed; by default the end.
+        time: The time (see `ShardingChange`) before which the axis is followed; by default the end.
     """
     end = 2 * len(trace.log.visits) + 2
     return tuple(_Finder(trace).chains(slot, dimension, axis, end if time is None else time))
@@ -102,7 +102,7 @@ class _Finder:
         return self.trace.problem.table.mesh_of(sharding)
 
     def _arrivals(
-        self, slot: int, dimension: int, axis: AxisRef, moment: Moment, mesh: Mesh
+        self, slot: int, dimension: int, axis: AxisRef, moment: ShardingChange, mesh: Mesh
     ) -> Iterator[SlotMove | SlotChain]:
         """Yield the moves, or the starts of chains, by which an axis arrived at one moment."""
         trace = self.trace

@@ -26,7 +26,7 @@ class Cause(Enum):
     SIBLING = "sibling"
 
 
-class Moment(NamedTuple):
+class ShardingChange(NamedTuple):
     """A time at which the sharding of a slot changed.
 
     Attributes:
@@ -58,15 +58,15 @@ class History:
     """
 
     problem: Problem
-    moments: list[list[Moment]]
+    moments: list[list[ShardingChange]]
     updates: list[tuple[int, Update]]
 
-    def before(self, slot: int, time: int) -> Moment:
+    def before(self, slot: int, time: int) -> ShardingChange:
         """Return the last moment of a slot before a time."""
         moments = self.moments[slot]
         return moments[bisect_right(moments, time - 1, key=lambda moment: moment.time) - 1]
 
-    def sharding(self, moment: Moment) -> TensorSharding | None:
+    def sharding(self, moment: ShardingChange) -> TensorSharding | None:
         """Return the sharding of a moment."""
         return self.problem.table.values[moment.sharding]
 
@@ -74,7 +74,7 @@ class History:
         """Return the sharding of a slot at the end."""
         return self.sharding(self.moments[slot][-1])
 
-    def backwards(self, slot: int, time: int) -> Iterator[tuple[Moment, TensorSharding | None]]:
+    def backwards(self, slot: int, time: int) -> Iterator[tuple[ShardingChange, TensorSharding | None]]:
         """Yield the moments of a slot before a time, the last one first, each with the sharding before it."""
         moments = self.moments[slot]
         for index in range(bisect_right(moments, time - 1, key=lambda moment: moment.time) - 1, -1, -1):
@@ -91,7 +91,7 @@ class _Replay:
         self.problem, self.log = problem, log
         self.current = list(problem.initial)
         self.rounds: list[PriorityRound] = start_priorities(problem, self.current) if log.user_priorities else []
-        self.moments = [[Moment(-1, sharding, Cause.START)] for sharding in self.current]
+        self.moments = [[ShardingChange(-1, sharding, Cause.START)] for sharding in self.current]
         self.updates: list[tuple[int, Update]] = []
 
     def run(self) -> History:
@@ -113,7 +113,7 @@ class _Replay:
         apply_round(self.problem, self.current, one)
         for slot, old in before.items():
             if self.current[slot] != old:
-                self.moments[slot].append(Moment(time, self.current[slot], Cause.PRIORITY))
+                self.moments[slot].append(ShardingChange(time, self.current[slot], Cause.PRIORITY))
 
     def _apply(self, number: int, visit: Visit) -> None:
         self.updates.append((number, make_update(self.problem, self.log, visit, self.current)))
@@ -121,12 +121,12 @@ class _Replay:
             if sharding == self.current[slot]:
                 continue
             opens = self.current[slot] == NO_SHARDING and not (visit.step < 0 and position == 1)
-            self._set(slot, Moment(2 * number + 1, sharding, Cause.GROUP if is_tied else Cause.VISIT, position))
+            self._set(slot, ShardingChange(2 * number + 1, sharding, Cause.GROUP if is_tied else Cause.VISIT, position))
             for other, rank in self.problem.siblings.get(slot, ()) if opens else ():
                 if self.current[other] == NO_SHARDING:
                     opened = self.problem.table.fully_open_like(sharding, rank)
-                    self._set(other, Moment(2 * number + 1, opened, Cause.SIBLING))
+                    self._set(other, ShardingChange(2 * number + 1, opened, Cause.SIBLING))
 
-    def _set(self, slot: int, moment: Moment) -> None:
+    def _set(self, slot: int, moment: ShardingChange) -> None:
         self.current[slot] = moment.sharding
         self.moments[slot].append(moment)

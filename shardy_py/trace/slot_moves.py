@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.propagation.trace import Place
+from shardy_py.propagation.trace import SchedulePosition
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.trace.step import StepExplanation
 from shardy_py.values import frozen
@@ -35,7 +35,7 @@ class SlotMove:
     axis: AxisRef
     step: int
     visit: int
-    place: Place
+    place: SchedulePosition
     factor: int
     direction: str
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.propagation.trace import Place
+from shardy_py.propagation.trace import SchedulePosition
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.trace.reasons import Reason
 from shardy_py.trace.slot_dims import SlotDim
@@ -36,7 +36,7 @@ class SlotRefusal:
     distance: int = 0
     step: int | None = None
     visit: int = -1
-    place: Place | None = None
+    place: SchedulePosition | None = None
     source: SlotDim | None = None
     factor: int = -1
     obstacle: SlotDim | None = None

@@ -9,7 +9,15 @@ from attrs import field
 
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
-from shardy_py.propagation.trace import Change, Place, Update, Visit, VisitLog, rule_of_visit, slots_of_visit
+from shardy_py.propagation.trace import (
+    SchedulePosition,
+    TensorChange,
+    Update,
+    Visit,
+    VisitLog,
+    rule_of_visit,
+    slots_of_visit,
+)
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.rule import TensorMapping
@@ -103,12 +111,12 @@ class Trace:
                     direction_of(explanation, one.source, one.target),  # type: ignore[arg-type]
                 )
 
-    def _group_moves(self, number: int, update: Update, change: Change) -> Iterator[SlotMove]:
+    def _group_moves(self, number: int, update: Update, change: TensorChange) -> Iterator[SlotMove]:
         """Yield the moves to a member of a sharding group from the member that an update changed."""
         source = update.values[change.position]
         old = change.old.dim_shardings if change.old is not None else ()
         slot_of, step = self.problem.slot_of, self.log.visits[number].step
-        place = Place(update.user_priority, update.level, update.strategy)
+        place = SchedulePosition(update.user_priority, update.level, update.strategy)
         for dimension, dim in enumerate(change.new.dim_shardings):
             had = old[dimension].axes if old else ()
             for axis in axis_set_difference(dim.axes, had, update.mesh):

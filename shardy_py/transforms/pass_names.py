@@ -13,12 +13,13 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, unknown_name
 from shardy_py.extensions import PASS_ROOMS
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.interfaces.passes import Pass, make_pass, split_options, unknown_name
+from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
+from shardy_py.transforms.pass_options import make_pass, split_options
 from shardy_py.transforms.plugin_passes import guard_pass
 
 if TYPE_CHECKING:

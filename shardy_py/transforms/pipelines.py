@@ -96,7 +96,9 @@ class ImportPipeline(PassPipeline):
                 "after the splitter, which leaves functions without a call where it copied calls",
             ),
             Stage(ManualAxesCleanupPass(), "before edges copy the shardings of manual computations"),
-            *snapshot_stage(snapshot, "before the internal devices of propagation make the program hard to read"),
+            *snapshot_stage(
+                snapshot, "before the internal ops of propagation (edges, copies) make the program hard to read"
+            ),
             Stage(AddDataFlowEdgesPass(), "after all that may erase or copy ops, and their edges with them"),
         )
         return stages + _constraints(self) if self.dedup_functions_fully else stages
@@ -297,7 +299,7 @@ class PropagationPipeline(PassPipeline):
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
-        return (*self._before(), Stage(self._propagation(), "the thing itself"), *self._after())
+        return (*self._before(), Stage(self._propagation(), "propagation"), *self._after())
 
     def passes_with(self, engine: Pass) -> tuple[Pass, ...]:
         """Return the passes in order, with a pass that propagates in the place of this pipeline's."""

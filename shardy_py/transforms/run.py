@@ -1,8 +1,9 @@
-"""The runner of passes; `propagate`, sessions, sweeps and ``shardy-opt`` run their passes here."""
+"""The runner of passes, over programs and over the modules of kernels; nothing else runs passes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from attrs import evolve
 
@@ -12,30 +13,38 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import load_shardings, store_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.support.gc_pause import no_garbage_collection
-from shardy_py.transforms.snapshots import AfterPass, snapshot_writer
+from shardy_py.transforms.snapshots import snapshot_writer
+from shardy_py.transforms.stages import PassOver
+
+_Subject = TypeVar("_Subject")
 
 
-def run(program: Program, passes: Iterable[Pass], context: PassContext, after_pass: AfterPass | None = None) -> None:
-    """Run passes over a program in order, in place.
+def run(
+    subject: _Subject,
+    passes: Iterable[PassOver[_Subject, Any]],
+    context: Any,
+    after_pass: Callable[[str, _Subject], None] | None = None,
+) -> None:
+    """Run passes over a program, or over the module of a kernel, in order, in place.
 
-    Shardings are in the table of the program, before and after.
+    Shardings of a program are in its table, before and after.
 
     Args:
-        program: The program.
+        subject: The program or the module.
         passes: The passes; `shardy_py.transforms.plugin_passes.with_plugin_passes` adds those of plugins.
-        context: The context of the passes. Without a function for snapshots it gets one.
-        after_pass: Called after each pass with its name and the program.
+        context: The context of the passes. One of programs without a function for snapshots gets one.
+        after_pass: Called after each pass with its name and the subject.
 
     Raises:
-        ShardyError: a pass cannot handle the program.
+        ShardyError: a pass cannot handle the subject.
     """
-    if context.dump is None:
+    if isinstance(context, PassContext) and context.dump is None:
         context = evolve(context, dump=snapshot_writer(context.semantics))
     with no_garbage_collection():
         for item in passes:
-            item.run(program, context)
+            item.run(subject, context)
             if after_pass is not None:
-                after_pass(item.name, program)
+                after_pass(item.name, subject)
 
 
 @no_garbage_collection(keep=True)

@@ -70,7 +70,7 @@ def maps_of(case: Mapping[str, Any]) -> list[IndexingMap]:
             return list(op_maps.dot(output, case["lhs"], case["rhs"], numbers))
         case "reduce_window":
             fields = ("strides", "window_dilations", "base_dilations", "low", "high")
-            window = op_maps.Window(size=tuple(case["window"]), **{name: tuple(case[name]) for name in fields})
+            window = op_maps.SlidingWindow(size=tuple(case["window"]), **{name: tuple(case[name]) for name in fields})
             return [op_maps.reduce_window(output, case["input"], window), op_maps.scalar(output)]
         case "dynamic_slice":
             return [op_maps.dynamic_slice(output, case["input"])] + [op_maps.scalar(output)] * len(output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from math import inf, prod
 
 import numpy as np
@@ -16,12 +17,12 @@ from shardy_py.kernels.device import H100
 from shardy_py.kernels.dialect.text import print_kernel_module
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.launch.launches import launch_of
-from shardy_py.kernels.passes.base import KernelPass
-from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, run_passes
+from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.test_kernel_runs import OF_LARGEST, loop_module, some_loop_kernels
 from tests.conformance.test_kernels import FILE
 from tests.conformance.xla_cpu import DTYPES, is_equal, random_array, relative
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 pytestmark = [
     pytest.mark.conformance,
@@ -45,23 +46,24 @@ def problems(fusion: Fusion, choice: object, name: str, *, all_stages: bool) -> 
     module = loop_module(fusion, choice)
     wanted = run_kernel(module, launch, arrays, outputs)
     found: list[str] = []
-    before = print_kernel_module(module)
+    before, numbers = print_kernel_module(module), count()
 
-    def check(number: int, pass_: KernelPass, module: builtin.ModuleOp) -> None:
+    def check(pass_name: str, module: builtin.ModuleOp) -> None:
         nonlocal before
+        number = next(numbers)
         text = print_kernel_module(module)
         is_due = text != before if all_stages else number == len(LOOP_PIPELINE) - 1
         before = text
         if not is_due:
             return
-        stage = f"{name} after {number} {pass_.name}"
+        stage = f"{name} after {number} {pass_name}"
         slices = range(len(arrays) + len(outputs))
         try:
-            results = run_kernel(module, launch, arrays, outputs, stage=pass_.name, slices=slices)
+            results = run_kernel(module, launch, arrays, outputs, stage=pass_name, slices=slices)
         except ShardyError as error:
             found.append(f"{stage}: {error}")
             return
-        is_approximation = not all_stages or pass_.name in APPROXIMATING
+        is_approximation = not all_stages or pass_name in APPROXIMATING
         for want, got in zip(wanted, results, strict=True):
             if is_equal(want, got):
                 continue
@@ -70,7 +72,7 @@ def problems(fusion: Fusion, choice: object, name: str, *, all_stages: bool) -> 
                 found.append(f"{stage}: other values, by {apart} units of the largest element")
         wanted[:] = results
 
-    run_passes(module, after_pass=check)
+    run_loop_pipeline(module, check)
     return found
 
 
@@ -99,7 +101,7 @@ def test_chunks_of_threads_compute_the_same() -> None:
         arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
         outputs = [(shape_of(root), np.dtype(DTYPES[element_type_of(root)])) for root in fusion.roots]
         module = loop_module(fusion, choice)
-        run_passes(module)
+        run_loop_pipeline(module)
         slices = range(len(arrays) + len(outputs))
         wanted = run_kernel(module, launch, arrays, outputs, slices=slices)
         seen += "cf.cond_br" in print_kernel_module(module)

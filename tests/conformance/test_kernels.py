@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.launch.grid import loop_map
 from shardy_py.kernels.launch.launches import launch_of
 from shardy_py.kernels.partition import partition
-from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, run_passes
+from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "reference" / "xla_gpu" / "kernels.json"
 FILE = Path(os.environ.get("SHARDY_KERNELS", DEFAULT))
@@ -155,7 +157,7 @@ def test_ops_of_loop_kernels(form: str) -> None:
 
 
 # The stages of the reference by the number of our pass after which they stand; the last one is what decides.
-NUMBERS = {step.run.name: number for number, step in enumerate(LOOP_PIPELINE)}
+NUMBERS = {stage.item.name: number for number, stage in enumerate(LOOP_PIPELINE)}
 STAGES = {
     NUMBERS["inline"] + 1: "after_inline",
     NUMBERS["lower-loops-to-scf"]: "after_loops_to_scf",
@@ -179,7 +181,13 @@ def test_stages_of_loop_kernels() -> None:
         functions = FunctionEmitter(fusion, partition(fusion, choice))
         module = builtin.ModuleOp([loop_entry(functions, launch_of(fusion, choice, H100)), *functions.functions()])
 
-        def compare(number: int, step: object, current: builtin.ModuleOp, kernel: Mapping[str, Any] = kernel) -> None:
+        def compare(
+            _: str,
+            current: builtin.ModuleOp,
+            kernel: Mapping[str, Any] = kernel,
+            numbers: Iterator[int] = count(),  # noqa: B008
+        ) -> None:
+            number = next(numbers)
             stage = STAGES.get(number)
             if stage is not None:
                 ours = Counter(op.name for op in current.walk() if op.name in COUNTED)
@@ -194,7 +202,7 @@ def test_stages_of_loop_kernels() -> None:
                 if sorted(map(list, ours.items())) != sorted(kernel["stages"]["after_vectorize"]["vectors"]):
                     vectors[name_of(kernel)] = (ours, kernel["stages"]["after_vectorize"]["vectors"])
 
-        run_passes(module, after_pass=compare)
+        run_loop_pipeline(module, compare)
         module.verify()
     assert len(vectors) <= (1 - REQUIRED) * seen, vectors
     assert all(count <= (1 - REQUIRED) * seen for count in wrong.values()), (wrong, seen)

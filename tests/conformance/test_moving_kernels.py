@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -28,13 +29,12 @@ from shardy_py.kernels.kernel import emit
 from shardy_py.kernels.launch.grid import GRID_NAMES
 from shardy_py.kernels.launch.launches import launch_of
 from shardy_py.kernels.partition import partition
-from shardy_py.kernels.passes.base import KernelPass
-from shardy_py.kernels.passes.pipeline import run_passes
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.sample import sample
 from tests.conformance.test_kernel_runs import difference, ops_of
 from tests.conformance.test_kernels import FILE, IGNORED, REQUIRED, in_both_forms, kernels, name_of, op_counts
 from tests.conformance.xla_cpu import DTYPES, random_array, run_on_xla
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 pytestmark = [
     pytest.mark.conformance,
@@ -187,12 +187,15 @@ def problems(kernel: Mapping[str, Any], fusion: Fusion, choice: Choice) -> Itera
             if problem := difference(fusion, ops, want, got):
                 found.append(f"{name_of(kernel)} after {stage}: {problem}")
 
-    def after_pass(number: int, step: KernelPass, current: builtin.ModuleOp) -> None:
-        if is_small or step.name in FEW:
-            check(f"{number} {step.name}", current)
+    numbers = count()
+
+    def after_pass(pass_name: str, current: builtin.ModuleOp) -> None:
+        number = next(numbers)
+        if is_small or pass_name in FEW:
+            check(f"{number} {pass_name}", current)
 
     check("initial", module)
-    run_passes(module, after_pass=after_pass)
+    run_loop_pipeline(module, after_pass)
     yield from found
 
 

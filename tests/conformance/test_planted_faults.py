@@ -14,8 +14,8 @@ from shardy_py.kernels.dialect.text import parse_kernel_module
 from shardy_py.kernels.lower.llvm import llvm_text
 from shardy_py.kernels.lower.ptx import ptx_text
 from shardy_py.kernels.lower.target import nvptx
-from shardy_py.kernels.passes.pipeline import run_passes
 from tests.conformance.test_kernel_ptx import JUDGE, judge
+from tests.unit.kernels.module_texts import run_loop_pipeline
 from tests.unit.kernels.planted_faults import FAULTS, Fault
 
 pytestmark = [
@@ -27,7 +27,7 @@ pytestmark = [
 def result(fault: Fault, text: str) -> Any:
     """What a kernel gives in the emulator for the inputs of a fault."""
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     ptx = ptx_text(llvm_text(module, fault.launch, nvptx(has_libdevice=False)), fault.name, H100, None)
     memory = {slice_: np.array(array) for slice_, array in zip(fault.slices, fault.inputs, strict=False)}
     memory.setdefault(fault.slices[-1], np.zeros_like(fault.want))

@@ -22,7 +22,6 @@ from shardy_py.kernels.dialect.text import print_kernel_module
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.kernel import Kernel, emit
 from shardy_py.kernels.lower.libdevice import find_libdevice
-from shardy_py.kernels.passes.base import KernelPass
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.test_kernel_ptx import DYNAMIC, JUDGE, MOST_OF_XLA, judge, ran, widest
 from tests.conformance.test_kernels import FILE, REQUIRED, name_of
@@ -74,17 +73,17 @@ def problems(name: str, text: str, kernel: Kernel) -> list[str]:
     found = [] if all(map(is_right, wanted, known, [name] * len(known))) else [f"{name}: not what XLA computes"]
     before = print_kernel_module(module)
 
-    def check(number: int, pass_: KernelPass, module: builtin.ModuleOp) -> None:
+    def check(pass_name: str, module: builtin.ModuleOp) -> None:
         nonlocal before
         now = print_kernel_module(module)
         if now == before:
             return
         before = now
-        results = run_kernel(module, kernel.launch, arrays, outputs, stage=pass_.name, slices=slices)
-        most = OF_LARGEST if pass_.name in APPROXIMATING else 0
+        results = run_kernel(module, kernel.launch, arrays, outputs, stage=pass_name, slices=slices)
+        most = OF_LARGEST if pass_name in APPROXIMATING else 0
         for want, got in zip(known, results, strict=True):
             if not is_equal(want, got) and (want.dtype.kind in "biu" or relative(want, got) > most):
-                found.append(f"{name} after {number} {pass_.name}: other values")
+                found.append(f"{name} after {pass_name}: other values")
         known[:] = results
 
     kernel.module(check)

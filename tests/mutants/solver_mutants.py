@@ -240,7 +240,7 @@ FACTOR_KINDS = (
     Mutant(
         "members of a group do not follow",
         SOLVE,
-        "for member, steps in problem.tied.get(slot, ()):\n            work",
+        "for member, steps in problem.tied.get(slot, NO_TIES).others():\n            work",
         "for member, steps in ():\n            work",
     ),
     Mutant(

@@ -41,7 +41,7 @@ def as_it_is(seed: int) -> Problem | None:
 @pytest.mark.parametrize("make", [prepared, as_it_is])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_dependents_are_all_steps_with_a_slot(make, seed: int) -> None:
-    """A step with a slot among its own is put back or unnotified; the quick look-up finds what a search finds."""
+    """A step with a slot among its own is requeued or not; the quick look-up finds what a search finds."""
     problem = make(seed)
     if problem is None:
         return
@@ -49,11 +49,11 @@ def test_dependents_are_all_steps_with_a_slot(make, seed: int) -> None:
     for slot in range(len(problem.slot_values)):
         having = {step for step, slots in enumerate(problem.step_slots) if slot in slots}
         put_back = set(problem.dependents.of(slot))
-        assert set(problem.dependents.unnotified.get(slot, ())) == having - put_back
+        assert set(problem.dependents.not_requeued.get(slot, ())) == having - put_back
         assert set(problem.dependents.all_of(slot)) - without_slots >= having
 
 
-def test_random_programs_have_unnotified_steps() -> None:
+def test_random_programs_have_steps_that_are_not_requeued() -> None:
     """The law above is about something: some programs have steps that see a change and are not put back."""
     problems = [prepared(seed) for seed in SEEDS]
     found = 0
@@ -61,5 +61,5 @@ def test_random_programs_have_unnotified_steps() -> None:
         for slot in range(len(problem.slot_values) if problem else 0):
             assert problem is not None
             problem.dependents.of(slot)
-        found += sum(map(len, problem.dependents.unnotified.values())) if problem else 0
+        found += sum(map(len, problem.dependents.not_requeued.values())) if problem else 0
     assert found > 10

@@ -24,7 +24,7 @@ ARGUMENT_SHARDINGS = "scf.argument_shardings"
 """The attribute of a while loop that holds the shardings of the arguments of its condition."""
 
 
-class WhileDataFlow(NoFields, ShardableDataFlowOpInterface):
+class ScfWhileDataFlow(NoFields, ShardableDataFlowOpInterface):
     """A loop whose condition decides what the body and the results get: two edges per round.
 
     Initial values and what the body hands back flow into the arguments of the condition, which own these edges. What
@@ -86,7 +86,7 @@ def register(dialect: Dialect) -> None:
     # Bounds and step come before the initial values, the counter before the carried ones.
     counted = LoopDataFlow(first_operand=3, first_argument=1)
     dialect.op("scf.for", traits=[RecursiveMemoryEffects], data_flow=counted, cost=CountedLoopCost(_constant))
-    dialect.op("scf.while", traits=[RecursiveMemoryEffects], data_flow=WhileDataFlow())
+    dialect.op("scf.while", traits=[RecursiveMemoryEffects], data_flow=ScfWhileDataFlow())
     for name in ("if", "index_switch", "execute_region"):
         dialect.op(f"scf.{name}", traits=[RecursiveMemoryEffects], data_flow=BranchDataFlow(), cost=BranchCost())
     dialect.op("scf.yield", traits=[IsTerminator, Pure])

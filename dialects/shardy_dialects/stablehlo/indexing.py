@@ -150,7 +150,7 @@ def reduce_window(op: Op) -> Maps:
     output, shape, count = shape_of(op.results[0]), shape_of(op.operands[0]), len(op.results)
     ones = (1,) * len(shape)
     padding = padding_of(op) or (0,) * (2 * len(shape))
-    window = op_maps.Window(
+    window = op_maps.SlidingWindow(
         size=tuple(attribute(op, "window_dimensions") or ones),
         strides=tuple(attribute(op, "window_strides") or ones),
         window_dilations=tuple(attribute(op, "window_dilations") or ones),

@@ -20,8 +20,8 @@ from shardy_py.cost.advice.arguments import (
 )
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constraint
 from shardy_py.cost.advice.judge import Figures, Goal, Judge, Shardings
-from shardy_py.cost.advice.places import Place, find_places
-from shardy_py.cost.advice.wishes import find_wishes, idle_axes
+from shardy_py.cost.advice.places import SourceLineTensors, find_places
+from shardy_py.cost.advice.wishes import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
 from shardy_py.cost.session import Session
 from shardy_py.cost.session_labels import session_labels
@@ -88,7 +88,7 @@ class _Search:
     goal: Goal
     trials: int
     progress: AdviceProgress
-    places: dict[int, Place] = field(init=False)
+    places: dict[int, SourceLineTensors] = field(init=False)
     seen: dict[Constraint, Figures | None] = field(factory=dict)
 
     def run(self, limit: int) -> Advice:
@@ -162,11 +162,11 @@ class _Search:
             slot = moved_slot(problem, op.operands[0], slots) if op.operands else -1
             sent[slot] = sent.get(slot, 0.0) + item.runs * item.bytes
         weights: dict[Constraint, float] = {}
-        for wish in find_wishes(problem, evaluation.solution):
-            place = self.places.get(wish.slot)
-            if place is not None and wish.slot not in shardings:
-                weight = sum(sent.get(slot, 0.0) for slot in problem.step_slots[wish.step] if slot >= 0)
-                one = Constraint(place, wish.sharding)
+        for candidate in conflicting_shardings(problem, evaluation.solution):
+            place = self.places.get(candidate.slot)
+            if place is not None and candidate.slot not in shardings:
+                weight = sum(sent.get(slot, 0.0) for slot in problem.step_slots[candidate.step] if slot >= 0)
+                one = Constraint(place, candidate.sharding)
                 weights[one] = max(weights.get(one, 0.0), weight)
         heaviest = sorted(weights, key=lambda one: -weights[one])
         return list(dict.fromkeys((*_in_turn(list(weights), heaviest), *self._idle(evaluation.solution, shardings))))
@@ -219,7 +219,7 @@ class _Search:
         return tuple(found)
 
 
-def _size(place: Place) -> int:
+def _size(place: SourceLineTensors) -> int:
     """Return the key that sorts places, those of the largest tensors first."""
     return -prod(size or 0 for size in place.type.shape)
 

@@ -12,9 +12,9 @@ from attrs import evolve, field
 from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.options import ProgramInput
 from shardy_py.cost.advice.arguments import AdviceProgress, AdviseInputsArguments, PricingOptions, open_judge
-from shardy_py.cost.advice.groups import Group, Spec, closed_sharding, divides, group_arguments
+from shardy_py.cost.advice.groups import ArgumentGroup, Spec, closed_sharding, divides, group_arguments
 from shardy_py.cost.advice.judge import Figures, Goal, Judge
-from shardy_py.cost.advice.layouts import InputAdvice, Layout, Role, name_roles
+from shardy_py.cost.advice.layouts import ArgumentShardings, InputAdvice, Role, name_roles
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.sharding.mesh import Mesh
@@ -25,7 +25,7 @@ _ROLES: tuple[Role, ...] = get_args(Role)
 _PASSES = 2
 """Number of times that a descent goes over all groups."""
 
-State = Mapping[Group, Spec]
+State = Mapping[ArgumentGroup, Spec]
 """Group to its spec; a group without one is left to propagation."""
 
 
@@ -78,12 +78,12 @@ class _InputSearch:
     goal: Goal
     trials: int
     progress: AdviceProgress
-    groups: tuple[Group, ...]
+    groups: tuple[ArgumentGroup, ...]
     mesh_name: str
     mesh: Mesh
     bare: dict[int, TensorSharding | None] = field(init=False)
 
-    def run(self) -> tuple[Layout, ...]:
+    def run(self) -> tuple[ArgumentShardings, ...]:
         main, slot_of = self.judge.session.main, self.judge.session.problem.slot_of
         results = [slot_of[value.id] for value in main.function_results if value.id in slot_of]
         self.bare = dict.fromkeys([slot for group in self.groups for slot in group.slots] + results)
@@ -99,7 +99,7 @@ class _InputSearch:
             if start is not None:
                 state, figures = self._descend(start, roles, batch[0], self.judge.tried + share)
                 if figures is not None:
-                    layouts.append(Layout(name_roles(roles), self._found(state), figures, roles))
+                    layouts.append(ArgumentShardings(name_roles(roles), self._found(state), figures, roles))
         return tuple(sorted(_distinct(layouts), key=lambda one: self.goal.score(one.figures)))
 
     def _assignments(self, axes: tuple[str, ...]) -> list[tuple[Role, ...]]:
@@ -107,7 +107,7 @@ class _InputSearch:
         every = product(_ROLES, repeat=len(axes))
         return sorted(every, key=lambda roles: (roles.count("tensor"), roles.count("fsdp")))
 
-    def _given(self) -> Iterator[Layout]:
+    def _given(self) -> Iterator[ArgumentShardings]:
         """Yield the layout that the program came with, if arguments have shardings."""
         problem = self.judge.session.problem
         slots = [slot for group in self.groups for slot in group.slots]
@@ -115,11 +115,11 @@ class _InputSearch:
         if figures is not None:
             table = problem.table.values
             shardings = {group.pattern: table[problem.initial[group.slots[0]]] for group in self.groups}
-            yield Layout("as it is", shardings, figures, {})
+            yield ArgumentShardings("as it is", shardings, figures, {})
 
-    def _batch(self, axes: tuple[str, ...]) -> tuple[Group, int]:
+    def _batch(self, axes: tuple[str, ...]) -> tuple[ArgumentGroup, int]:
         """Return the argument and the dimension that divide the work best."""
-        found: list[tuple[float, int, Group, int]] = []
+        found: list[tuple[float, int, ArgumentGroup, int]] = []
         for group in self.groups:
             for dimension in range(len(group.shape())):
                 spec = self._on(group, dimension, axes)
@@ -132,12 +132,12 @@ class _InputSearch:
         _, _, group, dimension = min(found, key=lambda one: one[:2])
         return group, dimension
 
-    def _on(self, group: Group, dimension: int, axes: tuple[str, ...]) -> Spec | None:
+    def _on(self, group: ArgumentGroup, dimension: int, axes: tuple[str, ...]) -> Spec | None:
         """Return the spec with axes on one dimension; None where they do not divide it."""
         spec = tuple(axes if one == dimension else () for one in range(len(group.shape())))
         return spec if divides(group.shape(), spec, self.mesh) else None
 
-    def _start(self, roles: Mapping[str, Role], batch: tuple[Group, int]) -> dict[Group, Spec] | None:
+    def _start(self, roles: Mapping[str, Role], batch: tuple[ArgumentGroup, int]) -> dict[ArgumentGroup, Spec] | None:
         """Return the state from which a descent begins; None where the batch cannot be split."""
         group, dimension = batch
         split = tuple(axis for axis, role in roles.items() if role != "tensor")
@@ -161,8 +161,8 @@ class _InputSearch:
         return state
 
     def _descend(
-        self, state: dict[Group, Spec], roles: Mapping[str, Role], batch: Group, trials: int
-    ) -> tuple[dict[Group, Spec], Figures | None]:
+        self, state: dict[ArgumentGroup, Spec], roles: Mapping[str, Role], batch: ArgumentGroup, trials: int
+    ) -> tuple[dict[ArgumentGroup, Spec], Figures | None]:
         """Return the state to which changes of one group at a time lead, and its figures."""
         figures = self._price(state)
         movable = tuple(axis for axis, role in roles.items() if role != "data")
@@ -201,7 +201,7 @@ class _InputSearch:
         }
 
 
-def _distinct(layouts: list[Layout]) -> Iterator[Layout]:
+def _distinct(layouts: list[ArgumentShardings]) -> Iterator[ArgumentShardings]:
     """Yield layouts, each shardings once."""
     seen: set[object] = set()
     for one in layouts:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from shardy_py.cost.advice.judge import Figures, Goal
-from shardy_py.cost.advice.places import Place
+from shardy_py.cost.advice.places import SourceLineTensors
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.places import short_place
@@ -24,7 +24,7 @@ class Constraint:
         sharding: The sharding.
     """
 
-    place: Place
+    place: SourceLineTensors
     sharding: TensorSharding
 
     @property

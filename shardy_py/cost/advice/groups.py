@@ -23,7 +23,7 @@ Spec = tuple[tuple[str, ...], ...]
 
 
 @frozen
-class Group:
+class ArgumentGroup:
     """Arguments of one type whose names differ in numbers only.
 
     Args:
@@ -68,7 +68,7 @@ def closed_sharding(spec: Spec, mesh_name: str) -> TensorSharding:
     return TensorSharding(mesh_name, dims)
 
 
-def group_arguments(session: Session) -> tuple[Group, ...]:
+def group_arguments(session: Session) -> tuple[ArgumentGroup, ...]:
     """Return the arguments of the main function that have dimensions, in groups, in their order."""
     found: dict[object, list[tuple[str, int, TensorType]]] = {}
     for name, value in zip(argument_names(session.main), arguments_of(session.main), strict=True):
@@ -79,6 +79,6 @@ def group_arguments(session: Session) -> tuple[Group, ...]:
         stem = name if _NUMBERED.fullmatch(name) else _NUMBER.sub("", name)
         found.setdefault((stem, str(value.type)), []).append((name, slot, value.type))
     return tuple(
-        Group(tuple(one[0] for one in members), tuple(one[1] for one in members), members[0][2])
+        ArgumentGroup(tuple(one[0] for one in members), tuple(one[1] for one in members), members[0][2])
         for members in found.values()
     )

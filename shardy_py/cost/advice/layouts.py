@@ -20,7 +20,7 @@ _WORDS: dict[Role, str] = {"data": "data parallel", "fsdp": "fully sharded", "te
 
 
 @frozen
-class Layout:
+class ArgumentShardings:
     """Shardings of arguments.
 
     Args:
@@ -65,7 +65,7 @@ class InputAdvice:
     """
 
     goal: Goal
-    layouts: tuple[Layout, ...]
+    layouts: tuple[ArgumentShardings, ...]
     tried: int
     devices: int
     machine: str | None = None
@@ -83,7 +83,7 @@ class InputAdvice:
         return f"Layouts for {self.goal} on one of {self.devices} devices{where}"
 
     @property
-    def best(self) -> Layout:
+    def best(self) -> ArgumentShardings:
         """The first layout."""
         return self.layouts[0]
 

@@ -19,7 +19,7 @@ _TRANSPOSED = "transpose("
 
 
 @frozen
-class Place:
+class SourceLineTensors:
     """Tensors that one line of the source makes: those of all layers, if the line is that of a layer.
 
     Args:
@@ -44,7 +44,7 @@ class Place:
         return f"{self.op} {self.names[0]}{more} ({self.type}){at}"
 
 
-def find_places(session: Session, labels: Labels) -> dict[int, Place]:
+def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors]:
     """Return the place of every slot that a user can constrain.
 
     Constants, and tensors with an annotation, are left out. So are tensors that JAX makes by transposing others, those
@@ -59,7 +59,7 @@ def find_places(session: Session, labels: Labels) -> dict[int, Place]:
     for slot, value in _tensors(session):
         groups.setdefault(_key(value), []).append((slot, value))
     given = _given_values(session)
-    places: dict[int, Place] = {}
+    places: dict[int, SourceLineTensors] = {}
     for members in groups.values():
         ids = [given.get(slot) for slot, _ in members]
         known = tuple(dict.fromkeys(number for number in ids if number is not None))
@@ -70,7 +70,7 @@ def find_places(session: Session, labels: Labels) -> dict[int, Place]:
         first = members[0][1]
         names = tuple(dict.fromkeys(labels.printed(slot) for slot in slots))
         assert isinstance(first.type, TensorType)
-        place = Place(slots, known, names, first.owning_op.name, first.type, first.owning_op.location)
+        place = SourceLineTensors(slots, known, names, first.owning_op.name, first.type, first.owning_op.location)
         places.update(dict.fromkeys(slots, place))
     return places
 

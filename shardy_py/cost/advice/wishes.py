@@ -25,8 +25,8 @@ FactorAxes = Mapping[int, Axes]
 
 
 @frozen
-class Wish:
-    """A sharding that one tensor of an op wishes for another one.
+class ReshardCandidate:
+    """A sharding that one tensor of an op could get from another one, with which it disagrees.
 
     Args:
         step: The step of the op.
@@ -39,8 +39,8 @@ class Wish:
     sharding: TensorSharding
 
 
-def find_wishes(problem: Problem, solution: Solution) -> Iterator[Wish]:
-    """Yield the wishes at all ops whose tensors disagree, in program order.
+def conflicting_shardings(problem: Problem, solution: Solution) -> Iterator[ReshardCandidate]:
+    """Yield the candidates at all ops whose tensors disagree, in program order.
 
     Tensors disagree where one factor has different axes in two of them, or where two factors want the same axis.
 
@@ -59,7 +59,7 @@ def find_wishes(problem: Problem, solution: Solution) -> Iterator[Wish]:
             known[key] = tuple(_wishes(problem, rule, ids))
         for number, sharding in known[key]:
             if slots[number] >= 0:
-                yield Wish(step, slots[number], sharding)
+                yield ReshardCandidate(step, slots[number], sharding)
 
 
 def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Iterator[tuple[int, TensorSharding]]:

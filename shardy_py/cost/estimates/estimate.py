@@ -11,7 +11,7 @@ from shardy_py.cost.estimates import flops, liveness, traffic
 from shardy_py.cost.estimates.combining import Priced
 from shardy_py.cost.estimates.flatten import Flattener
 from shardy_py.cost.estimates.flops import NOTHING, Work, WorkCounter, element_type_of
-from shardy_py.cost.estimates.fusion import Fusion, Kernel
+from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
 from shardy_py.cost.estimates.graph import Node, RuleOf, Section, walk
 from shardy_py.cost.estimates.library import LibraryKernels
 from shardy_py.cost.estimates.liveness import Liveness, MainMemory
@@ -21,7 +21,7 @@ from shardy_py.cost.estimates.traffic import Traffic
 from shardy_py.cost.estimates.transfers import TransferPricer
 from shardy_py.cost.estimates.values import Cost, OpCost, Quantity
 from shardy_py.cost.machines.machine import Machine
-from shardy_py.cost.machines.placement import AxisLinks, Placement
+from shardy_py.cost.machines.placement import AxisLinks, MeshPlacement
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.memory import policy_of
 from shardy_py.errors import Diagnostic, OptionError
@@ -68,7 +68,7 @@ def estimate(
     flattener = Flattener(program, registry, rule_of or registry.get_sharding_rule, rules)
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
-    placement = None if machine is None else Placement(machine, axes or {})
+    placement = None if machine is None else MeshPlacement(machine, axes or {})
     estimator = _Estimator(
         main, flattener, machine, rules, sizes, TransferPricer(sizes, registry, placement, rules), section
     )
@@ -93,7 +93,7 @@ class _Estimator:
     sizes: LocalSizes
     pricer: TransferPricer
     section: Section
-    fusion: Fusion = field(init=False)
+    fusion: CostFusion = field(init=False)
     traffic: Traffic = field(init=False)
     priced: list[Priced] = field(factory=list)
     ops: dict[int, OpCost] = field(factory=dict)
@@ -122,7 +122,7 @@ class _Estimator:
                 self.together.update((identity(node), nodes) for node in nodes)
         library = LibraryKernels(self.sizes) if self.profile.has_kernel_library else None
         repeats = Repeats(self.sizes) if self.profile.limits_repeats else None
-        self.fusion = Fusion(self._halo_slices(), library, repeats)
+        self.fusion = CostFusion(self._halo_slices(), library, repeats)
         halos: dict[int, int] = {}
         for item in self.priced:
             if item.is_halo and not self.fusion.is_fusible(item.node):
@@ -210,7 +210,7 @@ class _Estimator:
             return Work(local=float(sum(prod(self.sizes.shape(value)) for value in node.op.operands)))
         return Work(reads={0: elements}) if node.op.name == ALL_SLICE else NOTHING
 
-    def _add(self, kernel: Kernel) -> None:
+    def _add(self, kernel: CostKernel) -> None:
         root = kernel.root
         if root.carried:
             self._add_copies(root.op, root.runs, self.traffic.carried_bytes(root))
@@ -247,7 +247,7 @@ class _Estimator:
         known = self.ops.get(op.id)
         self.ops[op.id] = found if known is None else _sum(known, found)
 
-    def _seconds(self, kernel: Kernel, operations: float, moved: float) -> float | None:
+    def _seconds(self, kernel: CostKernel, operations: float, moved: float) -> float | None:
         """Return the time of one run of a kernel: a roofline; for a collective, that of the copies besides it."""
         if self.machine is None:
             return None

@@ -24,7 +24,7 @@ _MOST_BETWEEN = 200
 
 
 @define(eq=False)
-class Kernel:
+class CostKernel:
     """Nodes that are computed together.
 
     Args:
@@ -39,7 +39,7 @@ class Kernel:
 
 
 @define(eq=False)
-class Fusion:
+class CostFusion:
     """The kernels of a program.
 
     Args:
@@ -52,7 +52,7 @@ class Fusion:
     slices: dict[int, list[Node]] = Factory(dict)
     library: LibraryKernels | None = None
     repeats: Repeats | None = None
-    kernels: list[Kernel] = field(factory=list, init=False)
+    kernels: list[CostKernel] = field(factory=list, init=False)
     _library_roots: dict[int, Node] = field(factory=dict, init=False)
 
     def add(self, section: Section) -> None:
@@ -60,7 +60,7 @@ class Fusion:
         escaping = {identity(tensor) for tensor in section.results}
         if self.library is not None:
             self._library_roots |= self.library.find(section, escaping)
-        found: dict[int, Kernel] = {}
+        found: dict[int, CostKernel] = {}
         for node in reversed(section.nodes):
             for inner in node.sections:
                 self.add(inner)
@@ -68,7 +68,7 @@ class Fusion:
             for root in roots:
                 kernel = found.get(identity(root))
                 if kernel is None:
-                    kernel = found[identity(root)] = Kernel(root)
+                    kernel = found[identity(root)] = CostKernel(root)
                 kernel.nodes.append(node)
         for node in section.nodes:
             if identity(node) in found:
@@ -229,7 +229,7 @@ class Fusion:
                 return None
         return list(found.values())
 
-    def __iter__(self) -> Iterator[Kernel]:
+    def __iter__(self) -> Iterator[CostKernel]:
         return iter(self.kernels)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import Factory, field
 
 from shardy_py.cost.estimates.flatten import DONATED
-from shardy_py.cost.estimates.fusion import Fusion
+from shardy_py.cost.estimates.fusion import CostFusion
 from shardy_py.cost.estimates.graph import Node, Section, Tensor, without_repeats
 from shardy_py.cost.estimates.order import Steps, breadth_first, readers
 from shardy_py.cost.estimates.sizes import LocalSizes
@@ -52,7 +52,7 @@ class Liveness:
         together: The nodes that run at the same time as one, by the id of each of them.
     """
 
-    fusion: Fusion
+    fusion: CostFusion
     sizes: LocalSizes
     traffic: Traffic
     together: Mapping[int, Sequence[Node]] = Factory(dict)

@@ -8,7 +8,7 @@ from math import prod
 from attrs import Factory, field
 
 from shardy_py.cost.estimates.flops import Work
-from shardy_py.cost.estimates.fusion import Fusion, Kernel
+from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
 from shardy_py.cost.estimates.graph import Carried, Node, RuleOf, Section, Tensor, makers_above
 from shardy_py.cost.estimates.order import readers
 from shardy_py.cost.estimates.sizes import LocalSizes
@@ -43,7 +43,7 @@ class Traffic:
     """
 
     sizes: LocalSizes
-    fusion: Fusion
+    fusion: CostFusion
     profile: Profile
     halos: Mapping[int, int] = Factory(dict)
     rule_of: RuleOf = _no_rule
@@ -56,14 +56,14 @@ class Traffic:
             return False
         return kind.is_contraction or kind.is_moving or identity(node) in self.halos
 
-    def bytes_of(self, kernel: Kernel) -> float:
+    def bytes_of(self, kernel: CostKernel) -> float:
         """Return the bytes that one device reads and writes for a kernel."""
         added = self.added_bytes(kernel.root)
         if self.fusion.is_in_library(kernel.root):
             added += sum(self.added_bytes(node) for node in kernel.nodes if node is not kernel.root)
         return self.read_bytes(kernel) + self._written(kernel.root) + added
 
-    def read_bytes(self, kernel: Kernel) -> float:
+    def read_bytes(self, kernel: CostKernel) -> float:
         """Return the bytes that one device reads for a kernel."""
         inside = {identity(node) for node in kernel.nodes}
         whole: dict[int, Tensor] = {}
@@ -175,7 +175,7 @@ class Traffic:
             tensor for tensor in (*node.inputs, *node.outputs) if _is_bfloat16(tensor) and not self._is_widened(tensor)
         ]
 
-    def converted_elements(self, kernel: Kernel) -> int:
+    def converted_elements(self, kernel: CostKernel) -> int:
         """Return the number of elements that a kernel converts from ``bf16`` arguments, and to ``bf16`` results.
 
         In between it computes in ``f32``, as XLA's float_normalization.cc and simplify_fp_conversions.cc leave it.

@@ -15,7 +15,7 @@ from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of
 from shardy_py.cost.estimates.resharded import is_sliced_from_whole, reshards_before
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.values import Transfer
-from shardy_py.cost.machines.placement import LinkPart, Placement
+from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
 from shardy_py.cost.machines.profile import NO_PROFILE, Profile
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
@@ -101,7 +101,7 @@ class TransferPricer:
 
     sizes: LocalSizes
     registry: Registry
-    placement: Placement | None
+    placement: MeshPlacement | None
     profile: Profile = NO_PROFILE
     _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
 
@@ -343,7 +343,7 @@ def _combined_size(axes: Sequence[AxisRef], mesh: Mesh) -> int:
     return axes_size(alone, mesh)
 
 
-def _parts_of_group(group: Sequence[int], placement: Placement) -> Iterator[LinkPart]:
+def _parts_of_group(group: Sequence[int], placement: MeshPlacement) -> Iterator[LinkPart]:
     """Yield the parts of links that a group of device numbers runs over."""
     stride = 1
     found = []

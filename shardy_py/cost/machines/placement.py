@@ -36,7 +36,7 @@ class LinkPart:
 
 
 @frozen
-class Placement:
+class MeshPlacement:
     """Lays meshes over a machine.
 
     Axes run over the links that the caller names. Where none are given and every axis has the name of a link, it runs

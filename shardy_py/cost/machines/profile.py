@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from shardy_py.cost.machines.machine import Machine
-from shardy_py.errors import OptionError
-from shardy_py.ir.interfaces.passes import unknown_name
+from shardy_py.errors import OptionError, unknown_name
 from shardy_py.values import frozen
 
 

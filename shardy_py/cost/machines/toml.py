@@ -35,8 +35,7 @@ from typing import Any
 
 from shardy_py.cost.machines.machine import TOPOLOGIES, Link, Machine
 from shardy_py.cost.machines.profile import NO_PROFILE, PROFILES
-from shardy_py.errors import Diagnostic, OptionError, read_text_file
-from shardy_py.ir.interfaces.passes import unknown_name
+from shardy_py.errors import Diagnostic, OptionError, read_text_file, unknown_name
 from shardy_py.support.arguments import checked
 from shardy_py.support.element_types import mlir_element_bits
 from shardy_py.support.texts import parse_toml

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
-from shardy_py.cost.against_xla import Comparison, XlaComparison
+from shardy_py.cost.against_xla import EstimateComparison, XlaComparison
 from shardy_py.errors import Diagnostic
 from shardy_py.report.json_text import record_json
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
@@ -59,7 +59,7 @@ def _rows(found: XlaComparison) -> Iterable[Sequence[str]]:
         yield _LABELS[item.name], _format(item, item.estimate), _format(item, item.xla), ratio
 
 
-def _format(item: Comparison, number: float) -> str:
+def _format(item: EstimateComparison, number: float) -> str:
     return format_bytes(round(number)) if item.name.endswith("bytes") else format_count(number)
 
 

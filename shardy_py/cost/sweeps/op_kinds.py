@@ -11,7 +11,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class OpKind:
+class SweepOpKind:
     """The ops of one name.
 
     Args:
@@ -25,7 +25,7 @@ class OpKind:
     factor_kinds: tuple[FactorKind, ...]
 
 
-def op_kinds(problem: Problem) -> tuple[OpKind, ...]:
+def op_kinds(problem: Problem) -> tuple[SweepOpKind, ...]:
     """Return the kinds of ops of a program whose place in a schedule can make a difference, sorted by name.
 
     Ops without a rule, without factors, or whose direction is fixed have no place in a schedule.
@@ -42,7 +42,7 @@ def op_kinds(problem: Problem) -> tuple[OpKind, ...]:
             kinds.setdefault(group.name, set()).update(found)
     selected = _selected_traits()
     return tuple(
-        OpKind(
+        SweepOpKind(
             name,
             tuple(sorted(traits[name] & selected, key=str)),
             tuple(kind for kind in FactorKind if kind in kinds[name]),

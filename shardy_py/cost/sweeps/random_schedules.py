@@ -7,7 +7,7 @@ from random import Random
 
 from shardy_py.cost.session import Session
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, Schedules, named_schedules, without_entries
-from shardy_py.cost.sweeps.op_kinds import OpKind, op_kinds
+from shardy_py.cost.sweeps.op_kinds import SweepOpKind, op_kinds
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces.ops import Trait
 from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
@@ -25,7 +25,7 @@ _DIRECTIONS = (Direction.BOTH, Direction.BOTH, Direction.FORWARD, Direction.BACK
 _USES: tuple[Uses, ...] = ("any", "any", "any", "single", "multiple")
 
 
-def random_schedules(kinds: Iterable[OpKind], count: int, *, seed: int = 0) -> tuple[NamedSchedule, ...]:
+def random_schedules(kinds: Iterable[SweepOpKind], count: int, *, seed: int = 0) -> tuple[NamedSchedule, ...]:
     """Return random schedules for a program.
 
     Each draws a number of levels, which traits move their ops together, and for each trait and each remaining op name
@@ -76,7 +76,7 @@ def choose_schedules(
     return chosen
 
 
-def _draw(kinds: Sequence[OpKind], seed: str) -> Schedule:
+def _draw(kinds: Sequence[SweepOpKind], seed: str) -> Schedule:
     # Seeds that are texts are hashed by SHA-512, which does not depend on the process.
     random = Random(f"shardy ordering {seed}")
     levels: list[list[Entry]] = [[] for _ in range(random.randint(1, MAX_LEVELS))]
@@ -90,7 +90,7 @@ def _draw(kinds: Sequence[OpKind], seed: str) -> Schedule:
     return Schedule((*(Level(f"level {i}", entries) for i, entries in enumerate(used)), EVERYTHING))
 
 
-def _subjects(kinds: Sequence[OpKind], random: Random) -> Iterator[tuple[str | Trait, tuple[FactorKind, ...]]]:
+def _subjects(kinds: Sequence[SweepOpKind], random: Random) -> Iterator[tuple[str | Trait, tuple[FactorKind, ...]]]:
     """Yield the traits whose ops move together, then the names of the other ops, each with its kinds of factors."""
     traits = sorted({trait for kind in kinds for trait in kind.traits}, key=str)
     together = [trait for trait in traits if random.random() < _TOGETHER]

@@ -15,7 +15,7 @@ from shardy_py.cost.sweeps.arguments import SearchArguments
 from shardy_py.cost.sweeps.comparison import Comparison, Measure, choose_measure, make_comparison, measure_of
 from shardy_py.cost.sweeps.evaluator import Setting
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, named_schedules
-from shardy_py.cost.sweeps.op_kinds import OpKind, op_kinds
+from shardy_py.cost.sweeps.op_kinds import SweepOpKind, op_kinds
 from shardy_py.cost.sweeps.outcomes import Outcome, Row
 from shardy_py.cost.sweeps.sweep import Sweep, open_program
 from shardy_py.cost.sweeps.workers import require_joblib
@@ -56,7 +56,7 @@ class SearchSpace:
         bases: The schedules to begin with, the default one first.
     """
 
-    kinds: tuple[OpKind, ...]
+    kinds: tuple[SweepOpKind, ...]
     bases: tuple[NamedSchedule, ...]
 
     @property
@@ -91,7 +91,7 @@ class SearchSpace:
         return evolve(base.schedule, levels=(*levels_before, *base.schedule.levels))
 
 
-def _entry(kind: OpKind, chosen: Mapping[str, str]) -> Entry:
+def _entry(kind: SweepOpKind, chosen: Mapping[str, str]) -> Entry:
     factors = chosen.get(f"{kind.name} factors", _ALL)
     uses = next(item for item in _USES if item == chosen[f"{kind.name} uses"])
     selector = Selector(names=(kind.name,), factor_kinds=() if factors == _ALL else (FactorKind(factors),), uses=uses)

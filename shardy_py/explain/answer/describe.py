@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.explain.answer.moves import Chain, Move, Origin
-from shardy_py.explain.answer.refusals import Candidate, MissingAxis, Refusal
+from shardy_py.explain.answer.moves import AxisMove, Chain, Origin
+from shardy_py.explain.answer.refusals import CandidateDimension, MissingAxis, Refusal
 from shardy_py.explain.answer.value_explanation import DimensionExplanation
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.axes import AxisRef
@@ -65,10 +65,10 @@ class Describer:
         )
         return Chain(str(chain.axis), tuple([self.move(move) for move in chain.moves]), origin)
 
-    def move(self, move: SlotMove) -> Move:
+    def move(self, move: SlotMove) -> AxisMove:
         """Return a move by names."""
         op = self.labels.of_step[move.step]
-        return Move(
+        return AxisMove(
             self.labels.value(move.slot),
             move.dimension,
             self.labels.value(move.source),
@@ -109,15 +109,17 @@ class Describer:
             place.strategy.value if place else "",
             tuple([f"{reason.value} at level {level}" for level, reason in one.earlier]),
             one.detail,
-            tuple([Candidate(self.labels.value(rival), at, (str(one.axis),)) for rival, at in one.rivals]),
+            tuple([CandidateDimension(self.labels.value(rival), at, (str(one.axis),)) for rival, at in one.rivals]),
         )
 
-    def _candidate(self, slot_dim: SlotDim | None, axes: tuple[AxisRef, ...], time: int | None) -> Candidate | None:
+    def _candidate(
+        self, slot_dim: SlotDim | None, axes: tuple[AxisRef, ...], time: int | None
+    ) -> CandidateDimension | None:
         if slot_dim is None:
             return None
         origins = [chain.annotation.text for axis in axes for chain in self._chains_of_part(slot_dim, axis, time)]
         name = self.labels.value(slot_dim[0])
-        return Candidate(name, slot_dim[1], tuple(map(str, axes)), tuple(dict.fromkeys(origins)))
+        return CandidateDimension(name, slot_dim[1], tuple(map(str, axes)), tuple(dict.fromkeys(origins)))
 
     def _chains_of_part(self, slot_dim: SlotDim, axis: AxisRef, time: int | None) -> list[SlotChain]:
         """Return the chains of the parts of an axis that a dimension has, or got in the visit itself."""

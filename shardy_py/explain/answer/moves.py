@@ -9,7 +9,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class Move:
+class AxisMove:
     """A move of an axis from one dimension to another.
 
     Args:
@@ -75,7 +75,7 @@ class Chain:
     """
 
     axis: str
-    moves: tuple[Move, ...]
+    moves: tuple[AxisMove, ...]
     origin: Origin
 
 
@@ -88,7 +88,7 @@ def chain_lines(chain: Chain) -> Iterator[str]:
     yield f"{dim_text(origin.value, origin.dimension)}: annotated {origin.sharding}{priority}"
 
 
-def move_line(move: Move) -> str:
+def move_line(move: AxisMove) -> str:
     """Return one move as a line."""
     through = f"{move.direction} through {move.op}{at_place(move.location)}"
     if move.direction == "group":

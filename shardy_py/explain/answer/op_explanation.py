@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.explain.answer.moves import Move, move_line
+from shardy_py.explain.answer.moves import AxisMove, move_line
 from shardy_py.explain.answer.refusals import Refusal, refusal_lines
 from shardy_py.trace.places import at_place
 from shardy_py.values import frozen
@@ -70,7 +70,7 @@ class OpExplanation:
     rule: str
     tensors: tuple[TensorOfOp, ...]
     factors: tuple[FactorExplanation, ...]
-    accepted: tuple[Move, ...]
+    accepted: tuple[AxisMove, ...]
     refused: tuple[Refusal, ...]
     no_rule: str = ""
     attributes: str = ""

@@ -10,7 +10,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class Candidate:
+class CandidateDimension:
     """A dimension that has an axis.
 
     Args:
@@ -59,14 +59,14 @@ class Refusal:
     op: str = ""
     location: str = ""
     factor: str = ""
-    candidate: Candidate | None = None
-    obstacle: Candidate | None = None
+    candidate: CandidateDimension | None = None
+    obstacle: CandidateDimension | None = None
     user_priority: int = -1
     level: int = -1
     strategy: str = ""
     earlier: tuple[str, ...] = ()
     detail: str = ""
-    rivals: tuple[Candidate, ...] = ()
+    rivals: tuple[CandidateDimension, ...] = ()
 
 
 @frozen

@@ -12,7 +12,7 @@ from attrs import field
 from shardy_py.api.summary import RESHARDS
 from shardy_py.explain.explore.folding import Fold, Leaf, fold, visit, with_neighbours
 from shardy_py.explain.explore.scopes import parse_scope
-from shardy_py.explain.explore.shardings import ShardingTable
+from shardy_py.explain.explore.shardings import DistinctShardings
 from shardy_py.explain.explore.tables import Columns, Interned
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.op_values import entry_block
@@ -66,7 +66,7 @@ class ProgramRows:
     program: Program
     registry: Registry
     naming: Naming
-    tables: ShardingTable
+    tables: DistinctShardings
     strings: Interned[str] = field(factory=Interned)
     ops: Columns = field(
         factory=lambda: Columns.of(
@@ -81,7 +81,7 @@ class ProgramRows:
     @classmethod
     def of(cls, program: Program, main: Op, registry: Registry, naming: Naming) -> ProgramRows:
         """Return the rows of a program, its main function first."""
-        rows = cls(program, registry, naming, ShardingTable(dict(program.meshes)))
+        rows = cls(program, registry, naming, DistinctShardings(dict(program.meshes)))
         functions = [op for op in program.body.ops if op.name == FUNCTION and op is not main]
         for function in (main, *functions):
             rows._function(function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shardy_py.explain.explore.shardings import ShardingTable, axis_data
+from shardy_py.explain.explore.shardings import DistinctShardings, axis_data
 from shardy_py.explain.explore.tables import Columns, Interned
 from shardy_py.propagation.trace import op_of_visit, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
@@ -31,7 +31,7 @@ class Replay:
     """
 
     trace: Trace
-    tables: ShardingTable
+    tables: DistinctShardings
     strings: Interned[str]
     row_of: dict[int, int]
     shown: Callable[[int], bool]

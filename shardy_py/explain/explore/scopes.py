@@ -14,7 +14,7 @@ _WRAPPED = re.compile(r"(?P<transform>\w+)\((?P<inside>.*)\)", re.DOTALL)
 
 
 @frozen
-class Scope:
+class NameStack:
     """One name stack.
 
     Args:
@@ -35,11 +35,11 @@ class Scope:
 
 
 @cache
-def parse_scope(text: str) -> Scope:
+def parse_scope(text: str) -> NameStack:
     """Return the parts of a name stack, as `Op.scope` has it.
 
     >>> parse_scope("jit(step)/transpose(jvp(layer_3))/mlp/mul")
-    Scope(phase='backward', layers=('layer_3', 'mlp'), primitive='mul')
+    NameStack(phase='backward', layers=('layer_3', 'mlp'), primitive='mul')
     """
     *around, primitive = _split(text)
     if around and around[0].startswith(_JITTED):
@@ -53,7 +53,7 @@ def parse_scope(text: str) -> Scope:
         if name:
             layers.append(name)
     phase = BACKWARD if "transpose" in transforms else FORWARD if "jvp" in transforms else ""
-    return Scope(phase, tuple(layers), "" if _WRAPPED.fullmatch(primitive) else primitive)
+    return NameStack(phase, tuple(layers), "" if _WRAPPED.fullmatch(primitive) else primitive)
 
 
 def _split(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from shardy_py.values import define
 
 
 @define(eq=False)
-class ShardingTable:
+class DistinctShardings:
     """Distinct shardings and types of a program.
 
     Attributes:

@@ -12,7 +12,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
 from shardy_py.explain.answer.moves import Chain
 from shardy_py.explain.answer.refusals import Refusal
-from shardy_py.explain.reshards.proposals import Laboratory, Proposal, Trial, by_use, propose
+from shardy_py.explain.reshards.proposals import Proposal, Trial, TrialRunner, by_use, propose
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.schedule.given import ScheduleLike
@@ -156,11 +156,11 @@ class ReshardExplainer:
         one = self.communications[number]
         survey = _Survey(self.trace, one, self.session)
         differences, reduced = tuple(survey.differences()), tuple(survey.reduced())
-        laboratory = Laboratory(self.session, self.solution, self.communications, self.labels, self.schedule)
+        runner = TrialRunner(self.session, self.solution, self.communications, self.labels, self.schedule)
         slot_dims = dict.fromkeys(survey.slot_dims)
         wanted = one.after if differences else None
         proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=one.slot, wanted=wanted)
-        trials = _tried(laboratory, one, list(islice(proposals, limit)), on_trial)
+        trials = _tried(runner, one, list(islice(proposals, limit)), on_trial)
         combiners = tuple(survey.combiners()) if reduced else ()
         return ReshardExplanation(self._line(one), differences, reduced, tuple(sorted(trials, key=by_use)), combiners)
 
@@ -178,13 +178,13 @@ class ReshardExplainer:
 
 
 def _tried(
-    laboratory: Laboratory, one: Communication, proposals: Sequence[Proposal], on_trial: TrialCallback | None
+    runner: TrialRunner, one: Communication, proposals: Sequence[Proposal], on_trial: TrialCallback | None
 ) -> Iterator[Trial]:
     """Yield the trials of proposals."""
     for done, item in enumerate(proposals):
         if on_trial is not None:
             on_trial(done, len(proposals))
-        yield laboratory.try_out(item, one)
+        yield runner.try_out(item, one)
     if on_trial is not None:
         on_trial(len(proposals), len(proposals))
 

@@ -138,7 +138,7 @@ def _with_dim(sharding: TensorSharding, dimension: int, dim: DimensionSharding) 
 
 
 @frozen(eq=False)
-class Laboratory:
+class TrialRunner:
     """Tries proposals on one program.
 
     Args:

@@ -88,7 +88,7 @@ def _reader(module: ir.Module, natives: Sequence[ir.Operation]) -> BytecodeReade
     return NativeReader(module)
 
 
-class _Known:
+class _BytecodeTables:
     """The meaning of the numbers in the bytecode, learnt where each of them comes first."""
 
     __slots__ = (
@@ -159,7 +159,7 @@ class _Importer:
         natives = _all_ops(module)
         self._natives = iter(natives)
         self._reader = _reader(module, natives)
-        self._known = _Known(program)
+        self._known = _BytecodeTables(program)
         # The values in sight by their numbers, None for those to come, and what stands for them until then.
         self._values: list[Value | None] = []
         self._forward: dict[int, Value] = {}

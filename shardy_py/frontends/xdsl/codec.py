@@ -21,7 +21,7 @@ _LARGE = 1024
 """The number of elements above which a constant is not decoded."""
 
 
-class Codec:
+class XdslCodec:
     """Decodes and encodes; remembers the native form of everything it decoded, by text."""
 
     def __init__(self) -> None:
@@ -142,18 +142,18 @@ def _decode_type(native: Native) -> Type:
     return TensorType(sizes, str(native.element_type), text)
 
 
-def _decode_integer(codec: Codec, native: Any) -> Any:
+def _decode_integer(codec: XdslCodec, native: Any) -> Any:
     is_bool = isinstance(native.type, xb.IntegerType) and native.type.width.data == 1
     return bool(native.value.data) if is_bool else native.value.data
 
 
-def _decode_symbol(codec: Codec, native: Any) -> SymbolRef:
+def _decode_symbol(codec: XdslCodec, native: Any) -> SymbolRef:
     text = str(native)
     codec._native[text] = native
     return SymbolRef(native.root_reference.data, text)
 
 
-def _decode_elements(codec: Codec, native: Any) -> Any:
+def _decode_elements(codec: XdslCodec, native: Any) -> Any:
     type_ = codec.decode_type(native.type)
     integral = isinstance(native.get_element_type(), (xb.IntegerType, xb.IndexType))
     if not isinstance(type_, TensorType) or not type_.is_static or not integral or len(native) > _LARGE:
@@ -169,7 +169,7 @@ def _decode_dense_array(native: Any) -> tuple[Any, ...]:
     return tuple(map(bool, values)) if native.elt_type == xb.i1 else values
 
 
-_DECODERS: dict[type, Callable[[Codec, Any], Any]] = {
+_DECODERS: dict[type, Callable[[XdslCodec, Any], Any]] = {
     xb.StringAttr: lambda codec, native: native.data,
     xb.IntegerAttr: _decode_integer,
     xb.FloatAttr: lambda codec, native: native.value.data,

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir import Block as NativeBlock
 
 from shardy_py.frontends.xdsl.check_attributes import check_attributes
-from shardy_py.frontends.xdsl.codec import Codec
+from shardy_py.frontends.xdsl.codec import XdslCodec
 from shardy_py.ir.graph.foreign_types import shardy_name
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
@@ -42,7 +42,7 @@ class XdslAttributes(dict[str, Any]):
 
 
 @define
-class NativeProgram:
+class XdslNativeProgram:
     """The native side of a program, as `write_back` needs it.
 
     Args:
@@ -53,7 +53,7 @@ class NativeProgram:
     """
 
     module: ModuleOp
-    codec: Codec
+    codec: XdslCodec
     natives: list[Operation] = field(factory=list)
     classes: dict[str, type[Operation]] = field(factory=dict)
 
@@ -73,7 +73,7 @@ def native_attributes(native: Operation) -> dict[str, Attribute]:
 def import_native(module: ModuleOp) -> Program:
     """Return the op graph of a module; see `import_module`."""
     program = Program()
-    program.origin = NativeProgram(module, Codec())
+    program.origin = XdslNativeProgram(module, XdslCodec())
     program.attributes = _attributes(module, program.origin.codec)
     program.locate = _locate
     with no_garbage_collection(keep=True):
@@ -81,7 +81,7 @@ def import_native(module: ModuleOp) -> Program:
     return program
 
 
-def _attributes(native: Operation, codec: Codec) -> XdslAttributes:
+def _attributes(native: Operation, codec: XdslCodec) -> XdslAttributes:
     decoded = {name: codec.decode(item) for name, item in native_attributes(native).items()}
     return XdslAttributes(decoded, native, dict(decoded))
 
@@ -96,7 +96,7 @@ def _locate(op: Op) -> str:
 class _Importer:
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._origin: NativeProgram = program.origin
+        self._origin: XdslNativeProgram = program.origin
         self._values: dict[SSAValue, Value] = {}
         self._forward: dict[SSAValue, Value] = {}
 

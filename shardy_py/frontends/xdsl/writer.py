@@ -10,7 +10,7 @@ from xdsl.ir import Block as NativeBlock
 from xdsl.ir import Region as NativeRegion
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.xdsl.importer import OP_NAME, NativeProgram, XdslAttributes, native_attributes, op_name
+from shardy_py.frontends.xdsl.importer import OP_NAME, XdslAttributes, XdslNativeProgram, native_attributes, op_name
 from shardy_py.ir.graph.foreign_types import native_name
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.support.identity import identity
@@ -18,7 +18,7 @@ from shardy_py.support.identity import identity
 
 def write(program: Program) -> ModuleOp:
     """Update the native module; see `write_back`."""
-    origin: NativeProgram = program.origin
+    origin: XdslNativeProgram = program.origin
     writer = _Writer(origin)
     writer.write_attributes(origin.module, program.attributes)
     writer.sync(program.body)
@@ -39,7 +39,7 @@ def _erase(natives: list[Operation], alive: list[Operation]) -> None:
 
 
 class _Writer:
-    def __init__(self, origin: NativeProgram) -> None:
+    def __init__(self, origin: XdslNativeProgram) -> None:
         self._origin = origin
 
     def sync(self, block: Block) -> None:

@@ -25,11 +25,18 @@ if TYPE_CHECKING:
     )
     from shardy_py.indexing.op_maps.places import bitcast, compose_raw, delinearized, linearized, reshape, strides_of
     from shardy_py.indexing.op_maps.reading import dynamic_slice, dynamic_update, gather
-    from shardy_py.indexing.op_maps.reducing import DotDimensions, Window, dot, reduce, reduce_to_output, reduce_window
+    from shardy_py.indexing.op_maps.reducing import (
+        DotDimensions,
+        SlidingWindow,
+        dot,
+        reduce,
+        reduce_to_output,
+        reduce_window,
+    )
 
 __all__ = [
     "DotDimensions",
-    "Window",
+    "SlidingWindow",
     "bitcast",
     "broadcast",
     "broadcast_to_output",
@@ -66,6 +73,6 @@ __getattr__ = look_up_in(
         ),
         f"{__name__}.places": "bitcast compose_raw delinearized linearized reshape strides_of",
         f"{__name__}.reading": "dynamic_slice dynamic_update gather",
-        f"{__name__}.reducing": "DotDimensions Window dot reduce reduce_to_output reduce_window",
+        f"{__name__}.reducing": "DotDimensions SlidingWindow dot reduce reduce_to_output reduce_window",
     },
 )

@@ -76,7 +76,7 @@ def dot(output: Shape, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> tuple[
 
 
 @frozen(kw_only=True)
-class Window:
+class SlidingWindow:
     """A window that slides over an operand, one entry per dimension.
 
     Args:
@@ -96,7 +96,7 @@ class Window:
     high: tuple[int, ...]
 
 
-def reduce_window(output: Shape, shape: Shape, window: Window) -> IndexingMap:
+def reduce_window(output: Shape, shape: Shape, window: SlidingWindow) -> IndexingMap:
     """Return the map of an operand of a windowed reduction: one symbol per window dimension of more than one place."""
     dilated = [(size - 1) * step + 1 if size else 0 for size, step in zip(shape, window.base_dilations, strict=True)]
     padded = [low + size + high for low, size, high in zip(window.low, dilated, window.high, strict=True)]

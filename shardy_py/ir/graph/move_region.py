@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.parked_ops import bring_back, keep_for, kept_for
+from shardy_py.ir.graph.parked_ops import park, pop_parked, restore
 from shardy_py.ir.graph.program import Op, Region
 
 
@@ -30,9 +30,9 @@ def move_region(source: Op, target: Op, *, terminator: str) -> Region:
 
 
 def _new_terminator(old: Op, name: str) -> Op:
-    for kept in kept_for(old):
+    for kept in pop_parked(old):
         if kept.name == name:
-            return bring_back(kept, old.operands, {})
+            return restore(kept, old.operands, {})
     new = Op(old.program, name, old.operands)
-    keep_for(new, old)
+    park(new, old)
     return new

@@ -12,17 +12,17 @@ from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 
 
-def keep_for(stand_in: Op, *ops: Op) -> None:
+def park(stand_in: Op, *ops: Op) -> None:
     """Park ops that are about to be erased, until their stand-in is erased."""
     stand_in.program.stand_ins[stand_in.id] = ops
 
 
-def kept_for(stand_in: Op) -> tuple[Op, ...]:
+def pop_parked(stand_in: Op) -> tuple[Op, ...]:
     """Return the ops that are parked for a stand-in, and forget them; () if there are none."""
     return stand_in.program.stand_ins.pop(stand_in.id, ())
 
 
-def bring_back(
+def restore(
     op: Op, operands: Iterable[Value], attributes: Mapping[str, Attribute], *, unchanged: Collection[str] = ()
 ) -> Op:
     """Restore a parked op with new operands and attributes, and without regions.

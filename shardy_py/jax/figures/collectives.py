@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from shardy_py.jax.figures.hlo_text import Computation, Instruction, shape_bytes
+from shardy_py.jax.figures.hlo_text import HloTextComputation, HloTextInstruction, shape_bytes
 from shardy_py.jax.figures.loops import runs_of
 from shardy_py.jax.figures.values import XlaCollective
 
@@ -26,7 +26,7 @@ _AXIS = re.compile(r"'(\w+)'(?::\(\d+\)(\d+))?")
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 
 
-def list_collectives(computations: Mapping[str, Computation], devices: int) -> Iterator[XlaCollective]:
+def list_collectives(computations: Mapping[str, HloTextComputation], devices: int) -> Iterator[XlaCollective]:
     """Yield the collectives of a module in the order of its text.
 
     Args:
@@ -60,7 +60,9 @@ def group_size(rest: str, devices: int) -> int:
     return devices
 
 
-def _collective(item: Instruction, kind: str, shapes: Mapping[str, str], devices: int, runs: float) -> XlaCollective:
+def _collective(
+    item: HloTextInstruction, kind: str, shapes: Mapping[str, str], devices: int, runs: float
+) -> XlaCollective:
     operands = item.operand_names
     before = sum(shape_bytes(shapes[name]) for name in operands)
     group = devices if kind == "collective_permute" else group_size(item.rest, devices)

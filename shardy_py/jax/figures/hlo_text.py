@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"/\*.*?\*/")
 
 
 @frozen
-class Instruction:
+class HloTextInstruction:
     """One instruction.
 
     Args:
@@ -64,7 +64,7 @@ class Instruction:
 
 
 @frozen(eq=False)
-class Computation:
+class HloTextComputation:
     """One computation.
 
     Args:
@@ -77,10 +77,10 @@ class Computation:
     name: str
     is_entry: bool
     text: str
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[HloTextInstruction, ...]
 
 
-def parse_computations(text: str) -> dict[str, Computation]:
+def parse_computations(text: str) -> dict[str, HloTextComputation]:
     """Return the computations of a module by name, callees first."""
     return {item.name: item for item in _computations(_COMMENT.sub("", text))}
 
@@ -114,7 +114,7 @@ def _array_bytes(shape: str) -> int:
     return -(-count * bits // 8)
 
 
-def _computations(text: str) -> Iterator[Computation]:
+def _computations(text: str) -> Iterator[HloTextComputation]:
     lines: list[str] = []
     for line in text.splitlines():
         if _HEADER.match(line):
@@ -123,8 +123,8 @@ def _computations(text: str) -> Iterator[Computation]:
             header = _HEADER.match(lines[0])
             assert header is not None
             instructions = (_INSTRUCTION.match(item) for item in lines[1:])
-            found = tuple(Instruction(*item.groups()) for item in instructions if item is not None)
-            yield Computation(header.group(2), header.group(1) is not None, "\n".join([*lines, line]), found)
+            found = tuple(HloTextInstruction(*item.groups()) for item in instructions if item is not None)
+            yield HloTextComputation(header.group(2), header.group(1) is not None, "\n".join([*lines, line]), found)
             lines = []
         elif lines:
             lines.append(line)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from attrs import field
 
-from shardy_py.jax.figures.hlo_text import Computation, Instruction
+from shardy_py.jax.figures.hlo_text import HloTextComputation, HloTextInstruction
 from shardy_py.values import define
 
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
@@ -19,17 +19,17 @@ Costs = tuple[float, float, float]
 """Operations, transcendental operations and bytes."""
 
 
-def trip_count(loop: Instruction) -> int | None:
+def trip_count(loop: HloTextInstruction) -> int | None:
     """Return the number of iterations of a loop; None where XLA does not know it."""
     found = _TRIPS.search(loop.rest)
     return None if found is None else int(found.group(1))
 
 
-def runs_of(computations: Mapping[str, Computation]) -> dict[str, float]:
+def runs_of(computations: Mapping[str, HloTextComputation]) -> dict[str, float]:
     """Return the number of runs of each computation that is run by control flow, from the entry on."""
     runs: dict[str, float] = {}
 
-    def visit(computation: Computation, count: float) -> None:
+    def visit(computation: HloTextComputation, count: float) -> None:
         runs[computation.name] = runs.get(computation.name, 0.0) + count
         for item in computation.instructions:
             for name, times in _run_by(item):
@@ -48,7 +48,7 @@ class LoopWeights:
         analyse: Returns XLA's costs of a module's text.
     """
 
-    computations: Mapping[str, Computation]
+    computations: Mapping[str, HloTextComputation]
     analyse: Callable[[str], Costs]
     _once: dict[str, Costs] = field(factory=dict, init=False)
 
@@ -93,7 +93,7 @@ class LoopWeights:
         return "\n\n".join(["HloModule part", *others, f"ENTRY {entry}", ""])
 
 
-def _run_by(item: Instruction) -> list[tuple[str, float]]:
+def _run_by(item: HloTextInstruction) -> list[tuple[str, float]]:
     """Return the computations that an instruction runs, with how often each."""
     if item.opcode == "while":
         trips = trip_count(item)

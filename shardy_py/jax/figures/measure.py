@@ -6,7 +6,7 @@ from typing import Any
 
 from shardy_py.jax.compiled import CompiledModule
 from shardy_py.jax.figures.collectives import list_collectives
-from shardy_py.jax.figures.hlo_text import Computation, parse_computations
+from shardy_py.jax.figures.hlo_text import HloTextComputation, parse_computations
 from shardy_py.jax.figures.loops import Costs, LoopWeights, runs_of, trip_count
 from shardy_py.jax.figures.values import XlaFigures
 
@@ -53,7 +53,7 @@ def _costs(client: Any, module: Any) -> Costs:
     return found.get("flops", 0.0), found.get("transcendentals", 0.0), found.get("bytes accessed", 0.0)
 
 
-def custom_calls(computations: dict[str, Computation]) -> float:
+def custom_calls(computations: dict[str, HloTextComputation]) -> float:
     """Return the number of runs of custom calls."""
     runs = runs_of(computations)
     return sum(
@@ -62,6 +62,6 @@ def custom_calls(computations: dict[str, Computation]) -> float:
     )
 
 
-def _unknown_loops(computations: dict[str, Computation]) -> int:
+def _unknown_loops(computations: dict[str, HloTextComputation]) -> int:
     loops = [item for name in runs_of(computations) for item in computations[name].instructions]
     return sum(item.opcode == "while" and trip_count(item) is None for item in loops)

@@ -21,7 +21,7 @@ from shardy_py.jax.gspmd.importer.annotated import mark_round_trip
 from shardy_py.jax.hlo import HloModule
 from shardy_py.jax.hlo.parser_process import PARSER
 from shardy_py.jax.hlo.tuples import flatten_tuples
-from shardy_py.layout.lexer import Cursor
+from shardy_py.layout.lexer import LayoutCursor
 from shardy_py.layout.parse import read_shape
 from shardy_py.layout.shape import AnyShape
 from shardy_py.support.element_types import ELEMENT_TYPES
@@ -83,7 +83,7 @@ def _normal_form(code: bytes, name: str) -> bytes:
 
 def _check_shapes(text: str, name: str) -> None:
     """Refuse invalid shapes with their places; what only XLA can read is left to XLA."""
-    cursor = Cursor(text)
+    cursor = LayoutCursor(text)
     for match in _STRING_OR_SHAPE.finditer(text):
         if not match.group().endswith("["):
             continue
@@ -133,7 +133,7 @@ def _located(found: Diagnostic, text: str, name: str) -> Diagnostic:
 
 def _entry_layout(text: str) -> tuple[tuple[AnyShape, ...], AnyShape]:
     """Return the shapes in ``{(parameters)->result}``."""
-    cursor = Cursor(text)
+    cursor = LayoutCursor(text)
     cursor.expect("{")
     cursor.expect("(")
     parameters: list[AnyShape] = []

@@ -27,7 +27,7 @@ _SCOPE = 2
 """The field of an instruction's metadata with ``op_name``, JAX's name stack."""
 
 
-class Instruction:
+class HloModuleInstruction:
     """An instruction of HLO.
 
     Attributes:
@@ -65,8 +65,8 @@ class Instruction:
     name: bytes
     opcode: str
     number: int
-    operands: list[Instruction]
-    control_predecessors: list[Instruction]
+    operands: list[HloModuleInstruction]
+    control_predecessors: list[HloModuleInstruction]
     called: list[int]
     metadata: bytes | None
     rest: bytes
@@ -76,10 +76,10 @@ class Instruction:
     backend_config: bytes
     frontend_attributes: bytes
 
-    def clone(self, name: bytes, operands: list[Instruction]) -> Instruction:
+    def clone(self, name: bytes, operands: list[HloModuleInstruction]) -> HloModuleInstruction:
         """Return a copy with another name and other operands, which no instruction has to run before."""
-        copy = Instruction.__new__(Instruction)
-        for slot in Instruction.__slots__:
+        copy = HloModuleInstruction.__new__(HloModuleInstruction)
+        for slot in HloModuleInstruction.__slots__:
             setattr(copy, slot, getattr(self, slot))
         copy.name, copy.operands, copy.control_predecessors = name, operands, []
         return copy
@@ -99,7 +99,7 @@ class Instruction:
         return scope_of(self.metadata)
 
 
-class Computation:
+class HloComputation:
     """A computation: a list of instructions, one of which is the root.
 
     Attributes:
@@ -115,7 +115,7 @@ class Computation:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.number, self.name, self.is_changed = 0, "", False
-        self.instructions: list[Instruction] = []
+        self.instructions: list[HloModuleInstruction] = []
         rest, root_id, operand_ids = [], 0, []
         for number, value, start, end in read_fields(data):
             if number == _COMPUTATION_INSTRUCTIONS:
@@ -138,7 +138,7 @@ class Computation:
             instruction.control_predecessors = [by_id[id_] for id_ in predecessors]
         self.root = by_id[root_id]
 
-    def encode(self, ordered: Sequence[Instruction], first_id: int) -> bytes:
+    def encode(self, ordered: Sequence[HloModuleInstruction], first_id: int) -> bytes:
         """Return the computation as bytes, with its instructions in a given order.
 
         XLA puts instructions into the order of their numbers, so they are numbered anew.
@@ -163,19 +163,19 @@ class HloModuleProto:
 
     def __init__(self, data: bytes) -> None:
         self._rest: list[bytes] = []
-        self.computations: list[Computation] = []
+        self.computations: list[HloComputation] = []
         entry_id = 0
         for number, value, start, end in read_fields(data):
             if number == _MODULE_COMPUTATIONS:
-                self.computations.append(Computation(value))  # type: ignore[arg-type]
+                self.computations.append(HloComputation(value))  # type: ignore[arg-type]
                 continue
             if number == _MODULE_ENTRY_ID:
                 entry_id = int(value)
             self._rest.append(data[start:end])
-        self.by_id: Mapping[int, Computation] = {item.number: item for item in self.computations}
+        self.by_id: Mapping[int, HloComputation] = {item.number: item for item in self.computations}
         self.entry = self.by_id[entry_id]
 
-    def encode(self, computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> bytes:
+    def encode(self, computations: Iterable[tuple[HloComputation, Sequence[HloModuleInstruction]]]) -> bytes:
         """Return the module as bytes, with some of its computations and the order of their instructions."""
         parts = list(self._rest)
         # In recent versions of XLA the upper half of an instruction's number is that of its computation.
@@ -202,9 +202,9 @@ def with_scope(metadata: bytes, scope: bytes) -> bytes:
     return write_bytes(_SCOPE, scope) + b"".join(rest)
 
 
-def _read_instruction(data: Any) -> tuple[Instruction, tuple[list[int], list[int]]]:
+def _read_instruction(data: Any) -> tuple[HloModuleInstruction, tuple[list[int], list[int]]]:
     """Return an instruction, and the numbers of its operands and of its control predecessors."""
-    found = Instruction.__new__(Instruction)
+    found = HloModuleInstruction.__new__(HloModuleInstruction)
     # Fields with the value zero are not written.
     found.name, found.opcode, found.number = b"", "", 0
     found.metadata, found.called, found.parameter_number = None, [], 0
@@ -250,7 +250,7 @@ def _read_instruction(data: Any) -> tuple[Instruction, tuple[list[int], list[int
     return found, (operands, predecessors)
 
 
-def _write_instruction(instruction: Instruction) -> bytes:
+def _write_instruction(instruction: HloModuleInstruction) -> bytes:
     metadata = instruction.metadata
     return b"".join(
         (

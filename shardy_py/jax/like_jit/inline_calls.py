@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-from shardy_py.jax.like_jit.hlo_module import Computation, HloModuleProto, Instruction, scope_of, with_scope
+from shardy_py.jax.like_jit.hlo_module import HloComputation, HloModuleInstruction, HloModuleProto, scope_of, with_scope
 from shardy_py.support.identity import identity
 
 _CALL = "call"
@@ -42,13 +42,13 @@ def inline_calls(data: bytes) -> bytes:
     return module.encode((item, post_order(item)) for item in _reachable(module))
 
 
-def post_order(computation: Computation) -> list[Instruction]:
+def post_order(computation: HloComputation) -> list[HloModuleInstruction]:
     """Return instructions with operands before users: from each without users, in their order, operands left to right.
 
     Mirrors ``HloComputation::MakeInstructionPostOrder``.
     """
     used = {identity(operand) for instruction in computation.instructions for operand in instruction.operands}
-    ordered: list[Instruction] = []
+    ordered: list[HloModuleInstruction] = []
     is_done: dict[int, bool] = {}
     for root in computation.instructions:
         if identity(root) in used:
@@ -79,10 +79,10 @@ class _Inliner:
         self._scopes: dict[tuple[bytes, bytes], bytes] = {}
         self.has_inlined = False
 
-    def visit(self, computation: Computation) -> None:
+    def visit(self, computation: HloComputation) -> None:
         """Inline the calls of a computation, once those of all that it calls are inlined."""
         # A stack instead of recursion: callees may be nested more deeply than Python's own stack.
-        stack: list[tuple[Computation, bool]] = [(computation, False)]
+        stack: list[tuple[HloComputation, bool]] = [(computation, False)]
         while stack:
             current, is_ready = stack.pop()
             if is_ready:
@@ -93,13 +93,13 @@ class _Inliner:
                 called = [id_ for instruction in current.instructions for id_ in instruction.called]
                 stack += [(self._module.by_id[id_], False) for id_ in reversed(called)]
 
-    def _inline(self, computation: Computation) -> None:
+    def _inline(self, computation: HloComputation) -> None:
         calls = [item for item in computation.instructions if item.opcode == _CALL and self._is_inlineable(item)]
         if not calls:
             return
         self.has_inlined = computation.is_changed = True
         wanted = {identity(call) for call in calls}
-        results: dict[int, Instruction] = {}
+        results: dict[int, HloModuleInstruction] = {}
         for call in post_order(computation):
             if identity(call) in wanted:
                 results[identity(call)] = self._clone_callee(call, computation)
@@ -112,11 +112,11 @@ class _Inliner:
                 ]
         computation.root = _resolve(computation.root, results)
 
-    def _clone_callee(self, call: Instruction, caller: Computation) -> Instruction:
+    def _clone_callee(self, call: HloModuleInstruction, caller: HloComputation) -> HloModuleInstruction:
         """Append copies of what a call calls to the caller, and return that of the root."""
         callee = self._module.by_id[call.called[0]]
         scope = call.scope
-        copies: dict[int, Instruction] = {}
+        copies: dict[int, HloModuleInstruction] = {}
         for instruction in post_order(callee):
             if instruction.opcode == "parameter":
                 copies[identity(instruction)] = call.operands[instruction.parameter_number]
@@ -137,7 +137,7 @@ class _Inliner:
             self._scopes[key] = with_scope(metadata, scope + b"/" + own) if own else metadata
         return self._scopes[key]
 
-    def _is_inlineable(self, call: Instruction) -> bool:
+    def _is_inlineable(self, call: HloModuleInstruction) -> bool:
         if call.backend_config:
             return False
         name = self._module.by_id[call.called[0]].name
@@ -148,7 +148,7 @@ class _Inliner:
         return call.attribute("inlineable") != "false" and not any(map(call.attribute, _OF_STREAMS))
 
 
-def _resolve(instruction: Instruction, results: dict[int, Instruction]) -> Instruction:
+def _resolve(instruction: HloModuleInstruction, results: dict[int, HloModuleInstruction]) -> HloModuleInstruction:
     """Return what takes the place of a call, itself perhaps a call that was replaced."""
     while identity(instruction) in results:
         instruction = results[identity(instruction)]
@@ -162,7 +162,7 @@ class _Effects:
         self._module = module
         self._by_computation: dict[int, bool] = {}
 
-    def has_side_effect(self, instruction: Instruction) -> bool:
+    def has_side_effect(self, instruction: HloModuleInstruction) -> bool:
         """Return whether an instruction must stay although nothing uses it."""
         if instruction.opcode in _WITH_EFFECTS or instruction.has_side_effect or instruction.channel_id:
             return True
@@ -177,7 +177,7 @@ class _Effects:
         return self._by_computation[id_]
 
 
-def _erase_dead(computation: Computation, effects: _Effects) -> None:
+def _erase_dead(computation: HloComputation, effects: _Effects) -> None:
     """Erase the instructions of a computation that nothing uses, and then those that only they used."""
     while True:
         used = {identity(operand) for item in computation.instructions for operand in item.operands}
@@ -189,7 +189,7 @@ def _erase_dead(computation: Computation, effects: _Effects) -> None:
         computation.instructions, computation.is_changed = alive, True
 
 
-def _reachable(module: HloModuleProto) -> Sequence[Computation]:
+def _reachable(module: HloModuleProto) -> Sequence[HloComputation]:
     """Return the computations that the entry needs, in the order of the module: each after those that it calls."""
     needed: set[int] = set()
     waiting: list[int] = [module.entry.number]
@@ -201,5 +201,5 @@ def _reachable(module: HloModuleProto) -> Sequence[Computation]:
     return [item for item in module.computations if item.number in needed]
 
 
-def _called(instructions: Iterable[Instruction]) -> list[int]:
+def _called(instructions: Iterable[HloModuleInstruction]) -> list[int]:
     return [id_ for instruction in instructions for id_ in instruction.called]

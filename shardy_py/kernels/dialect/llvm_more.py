@@ -65,7 +65,7 @@ def _enum(number: int) -> IntegerAttr[Any]:
 
 
 @irdl_op_definition
-class AtomicRMWOp(IRDLOperation):
+class LLVMAtomicRMWOp(IRDLOperation):
     """The element before an update by one operation, which other threads see as a whole."""
 
     name = "llvm.atomicrmw"
@@ -99,7 +99,7 @@ class AtomicRMWOp(IRDLOperation):
         printer.print_list(self.operand_types, printer.print_attribute)
 
     @classmethod
-    def parse(cls, parser: Parser) -> AtomicRMWOp:
+    def parse(cls, parser: Parser) -> LLVMAtomicRMWOp:
         """Read what `print` writes."""
         kind = parser.parse_identifier()
         if kind not in KINDS:
@@ -170,5 +170,5 @@ def _parse_scope(parser: Parser) -> None:
 
 
 _KNOWN = {op.name for op in llvm.LLVM.operations}
-_MISSING = [op for op in (AtomicRMWOp, CompareExchangeOp) if op.name not in _KNOWN]
+_MISSING = [op for op in (LLVMAtomicRMWOp, CompareExchangeOp) if op.name not in _KNOWN]
 LLVM = Dialect("llvm", [*llvm.LLVM.operations, *_MISSING], [*llvm.LLVM.attributes])

@@ -40,7 +40,7 @@ _FEW = 8
 """The most scalar bodies inside of each other of which one, not their number, is at fault for a recursion."""
 
 
-class Surroundings(Protocol):
+class EmissionContext(Protocol):
     """Context of a scope: the facts of its function.
 
     Attributes:
@@ -73,7 +73,7 @@ class Scope:
         parent: The scope of the block around.
     """
 
-    def __init__(self, surroundings: Surroundings, builder: Builder, parent: Scope | None = None) -> None:
+    def __init__(self, surroundings: EmissionContext, builder: Builder, parent: Scope | None = None) -> None:
         self.surroundings = surroundings
         self.builder = builder
         self._parent = parent

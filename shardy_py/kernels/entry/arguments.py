@@ -21,7 +21,7 @@ SLICE = "xla.slice_index"
 ENTRY = "xla.entry"
 
 
-class Entry:
+class EntryBuilder:
     """An entry function while it is built.
 
     Args:

@@ -7,7 +7,7 @@ from xdsl.dialects import func, tensor
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.fusion.choose import Choice
 from shardy_py.kernels.launch.grid import Launch
@@ -22,7 +22,7 @@ def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch
     fusion = functions.fusion
     (hero,), (root,) = choice.heroes, fusion.roots
     assert hero is not None
-    entry = Entry(fusion, launch)
+    entry = EntryBuilder(fusion, launch)
     epilogue = Epilogue.at_root(hero.results[0], root)
     name = emit_epilogue(functions, epilogue)
     read = joined_input_map(fusion, hero, launch)

@@ -14,7 +14,7 @@ from shardy_py.kernels.dialect.syntax import INDEX
 from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.fusion.aliases import slices_of
 from shardy_py.kernels.fusion.choose import Choice
@@ -30,7 +30,7 @@ def in_place_entry(functions: FunctionEmitter, choice: Choice, launch: Launch) -
     Mirrors ``InPlaceDynamicUpdateSliceFusion`` of XLA.
     """
     fusion = functions.fusion
-    entry = Entry(fusion, launch, slices_of(fusion, choice))
+    entry = EntryBuilder(fusion, launch, slices_of(fusion, choice))
     updates = in_place_updates(fusion)
     loop = LoopOp(in_place_map(fusion, launch), entry.ids, entry.outputs)
     entry.builder.insert(loop)

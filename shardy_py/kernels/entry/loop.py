@@ -6,7 +6,7 @@ from xdsl.dialects import func, tensor
 
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
 from shardy_py.kernels.elemental.functions import FunctionEmitter, call_elements
-from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import entry_scope
 from shardy_py.kernels.fusion.fusion import shape_of
 from shardy_py.kernels.launch.grid import Launch, loop_map
@@ -18,7 +18,7 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
     Roots of another shape or layout are written at the index with the same place in memory.
     """
     fusion = functions.fusion
-    entry = Entry(fusion, launch)
+    entry = EntryBuilder(fusion, launch)
     first = fusion.roots[0]
     loop = LoopOp(loop_map(launch, shape_of(first), fusion.layout_of(first)), entry.ids, entry.outputs)
     entry.builder.insert(loop)

@@ -28,7 +28,7 @@ from shardy_py.kernels.elemental.builder import Indices, Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
 from shardy_py.kernels.elemental.scalars import make_constant
-from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.entry.thread_loops import loop_over_symbols
 from shardy_py.kernels.fusion.choose import Choice, real_reduction
@@ -82,7 +82,7 @@ def reduction_entry(functions: FunctionEmitter, choice: Choice, launch: Launch, 
         launch: The grid.
         plan: The distribution of the reductions over it.
     """
-    entry = Entry(functions.fusion, launch)
+    entry = EntryBuilder(functions.fusion, launch)
     groups = list(groups_of(functions, choice))
     scope = entry_scope(functions, entry.block)
     maps = reduction_maps(plan, launch)
@@ -96,7 +96,7 @@ def reduction_entry(functions: FunctionEmitter, choice: Choice, launch: Launch, 
 
 
 def _switch(
-    scope: Scope, entry: Entry, groups: Sequence[RootGroup], emit: Callable[[Scope, RootGroup], list[SSAValue]]
+    scope: Scope, entry: EntryBuilder, groups: Sequence[RootGroup], emit: Callable[[Scope, RootGroup], list[SSAValue]]
 ) -> Sequence[SSAValue]:
     """Emit every group for the blocks with its number along z; the first is the default."""
     regions = []
@@ -117,7 +117,7 @@ class _GroupEmitter:
     def __init__(
         self,
         functions: FunctionEmitter,
-        entry: Entry,
+        entry: EntryBuilder,
         maps: ReductionMaps,
         group: RootGroup,
         *,

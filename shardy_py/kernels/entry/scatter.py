@@ -17,7 +17,7 @@ from shardy_py.kernels.dialect.syntax import INDEX
 from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, region_elements
-from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.fusion.scatters import has_unique_indices, scatter_of
@@ -138,7 +138,7 @@ def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Lau
         map_: The map from threads, blocks and loops to the index of an element of the updates.
     """
     fusion = functions.fusion
-    entry = Entry(fusion, launch, slices)
+    entry = EntryBuilder(fusion, launch, slices)
     scattering = Scattering(functions, entry.parameters)
     scope = entry_scope(functions, entry.block)
     (target,) = entry.outputs

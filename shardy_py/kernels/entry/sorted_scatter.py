@@ -13,7 +13,7 @@ from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
 from shardy_py.kernels.dialect.types import element_dtype, scalar_type
 from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scatter import Scattering, choose_values
 from shardy_py.kernels.entry.scopes import entry_scope
 from shardy_py.kernels.launch.grid import Launch
@@ -30,14 +30,14 @@ def sorted_scatter_entry(
 
     Mirrors ``ScatterWithDistributedIndices`` of XLA.
     """
-    entry = Entry(functions.fusion, launch, slices)
+    entry = EntryBuilder(functions.fusion, launch, slices)
     return entry.finished((_Warp(functions, entry, rows).emit(),))
 
 
 class _Warp:
     """The work of a warp: the window that is being added up, by its offsets, and the elements of a lane."""
 
-    def __init__(self, functions: FunctionEmitter, entry: Entry, rows: SortedRows) -> None:
+    def __init__(self, functions: FunctionEmitter, entry: EntryBuilder, rows: SortedRows) -> None:
         self._functions = functions
         self._entry = entry
         self._rows = rows

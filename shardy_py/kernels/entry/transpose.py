@@ -13,7 +13,7 @@ from shardy_py.kernels.dialect.types import element_dtype, scalar_type
 from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.arguments import Entry
+from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element
 from shardy_py.kernels.fusion.choose import Choice
 from shardy_py.kernels.fusion.fusion import shape_of
@@ -38,7 +38,7 @@ class TransposeEntry:
     def __init__(self, functions: FunctionEmitter, choice: Choice, launch: Launch) -> None:
         self.functions = functions
         self.fusion = functions.fusion
-        self.entry = Entry(functions.fusion, launch)
+        self.entry = EntryBuilder(functions.fusion, launch)
         found = tiled_heroes(functions.fusion, choice.heroes)
         self.heroes = tuple({hero.id: hero for hero in found.values()}.values())
         self.side = [number for number in range(len(self.fusion.roots)) if number not in found]

@@ -54,7 +54,7 @@ def starts_of(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
 def _starts(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
     count = len(reduction.results)
     found: list[int | None] = [None] * count
-    for part in Combiner(fusion, reduction).parts:
+    for part in ScalarCombiner(fusion, reduction).parts:
         if part.numbers is None or not (part.is_associative and part.is_commutative):
             return None
         inits = [reduction.operands[count + number] for number in part.members]
@@ -70,11 +70,11 @@ def _starts(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
 
 def is_associative(fusion: Fusion, op: Op) -> bool:
     """Return whether the region of an op is proven to be associative."""
-    return all(part.is_associative for part in Combiner(fusion, op).parts)
+    return all(part.is_associative for part in ScalarCombiner(fusion, op).parts)
 
 
 @final
-class Combiner:
+class ScalarCombiner:
     """The region of an op as functions of numbers.
 
     Args:
@@ -91,18 +91,18 @@ class Combiner:
         self.arguments: tuple[Value, ...] = () if self._block is None else tuple(self._block.arguments)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[CombinerPart, ...]:
         """The results in groups that share no arguments: the sum and the maximum of one region are apart."""
         count = len(self.results)
         if not count or len(self.arguments) != 2 * count:
-            return (Part(self, ()),)
+            return (CombinerPart(self, ()),)
         places = {value.id: number % count for number, value in enumerate(self.arguments)}
         groups: list[set[int]] = []
         for number in range(count):
             read = {places[value] for value in self._read([self.results[number]]) if value in places}
             joined = {number, *read}.union(*(group for group in groups if group & (read | {number})))
             groups = [group for group in groups if not group & joined] + [joined]
-        return tuple(Part(self, tuple(sorted(group))) for group in groups)
+        return tuple(CombinerPart(self, tuple(sorted(group))) for group in groups)
 
     def _read(self, values: Sequence[Value]) -> set[int]:
         """Return the ids of the values that some are computed from, and their own."""
@@ -139,7 +139,7 @@ class Combiner:
 
 
 @final
-class Part:
+class CombinerPart:
     """Results of a combiner that depend on each other.
 
     Args:
@@ -147,7 +147,7 @@ class Part:
         members: The positions of the results.
     """
 
-    def __init__(self, combiner: Combiner, members: tuple[int, ...]) -> None:
+    def __init__(self, combiner: ScalarCombiner, members: tuple[int, ...]) -> None:
         self.members = members
         self._combiner = combiner
         self._types = [element_type_of(combiner.arguments[number]) for number in members]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from xdsl.dialects import builtin, llvm
 from xdsl.ir import Attribute
 
-from shardy_py.kernels.dialect.llvm_more import DEVICE, AtomicRMWOp, CompareExchangeOp
+from shardy_py.kernels.dialect.llvm_more import DEVICE, CompareExchangeOp, LLVMAtomicRMWOp
 from shardy_py.kernels.lower import bfloat
 from shardy_py.kernels.lower.writer import FunctionWriter, Handler, is_short
 
@@ -26,7 +26,7 @@ def scope(writer: FunctionWriter) -> str:
     return f'syncscope("{DEVICE}") ' if writer.target.is_device else ""
 
 
-def atomic_rmw(writer: FunctionWriter, op: AtomicRMWOp) -> None:
+def atomic_rmw(writer: FunctionWriter, op: LLVMAtomicRMWOp) -> None:
     """Update an element by one operation."""
     if not writer.target.is_device:
         _on_host(writer, op)
@@ -38,7 +38,7 @@ def atomic_rmw(writer: FunctionWriter, op: AtomicRMWOp) -> None:
         writer.let(op.result, f"atomicrmw {kind} {place}, {value} {scope(writer)}monotonic")
 
 
-def _on_host(writer: FunctionWriter, op: AtomicRMWOp) -> None:
+def _on_host(writer: FunctionWriter, op: LLVMAtomicRMWOp) -> None:
     type_ = writer.type(op.value)
     current = writer.new(f"load {type_}, {writer.typed(op.ptr)}{_alignment(op.value.type, writer)}")
     value = writer.get(op.value)
@@ -58,7 +58,7 @@ def _alignment(type_: Attribute, writer: FunctionWriter) -> str:
     return ", align 4" if isinstance(type_, builtin.VectorType) and not writer.target.is_device else ""
 
 
-def _add_vector(writer: FunctionWriter, op: AtomicRMWOp) -> None:
+def _add_vector(writer: FunctionWriter, op: LLVMAtomicRMWOp) -> None:
     """Add two or four ``f32`` at once, for which LLVM has the text of the instruction only."""
     (count,) = op.value.type.get_shape()  # type: ignore[attr-defined]
     results = ", ".join(f"${number}" for number in range(count))

@@ -10,7 +10,7 @@ from xdsl.dialects import arith, builtin, llvm, scf
 from xdsl.dialects import complex as complex_dialect
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from shardy_py.kernels.dialect.llvm_more import AtomicRMWOp, CompareExchangeOp, atomic_load, atomic_store
+from shardy_py.kernels.dialect.llvm_more import CompareExchangeOp, LLVMAtomicRMWOp, atomic_load, atomic_store
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp as UpdateOp
 from shardy_py.kernels.fusion.fusion import bits_of
 from shardy_py.kernels.passes.base import add_before, inline_block, insert_before
@@ -45,7 +45,7 @@ def lower_atomic(op: UpdateOp, place: SSAValue) -> None:
         return
     name, value = _combined(op, new)
     if name in _KINDS:
-        add_before(op, AtomicRMWOp(_KINDS[name], place, value))
+        add_before(op, LLVMAtomicRMWOp(_KINDS[name], place, value))
     elif name in _BY_BITS and isinstance(value.type, builtin.Float32Type):
         _extremum(op, place, value, name)
     else:
@@ -91,7 +91,7 @@ def _extremum(op: Operation, place: SSAValue, value: SSAValue, name: str) -> Non
     zero = insert_before(end, arith.ConstantOp(builtin.IntegerAttr(0, builtin.i32)))
     is_positive = insert_before(end, arith.CmpiOp(bits, zero, "sge"))
     then, otherwise = (
-        Region(Block([AtomicRMWOp(kind, place, bits), scf.YieldOp()])) for kind in (of_positive, of_negative)
+        Region(Block([LLVMAtomicRMWOp(kind, place, bits), scf.YieldOp()])) for kind in (of_positive, of_negative)
     )
     add_before(end, scf.IfOp(is_positive, [], then, otherwise))
 

@@ -1,9 +1,9 @@
-"""Protocol of passes over kernels, and rewrites that several passes share."""
+"""The context of passes over kernels, and rewrites that several passes share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -12,6 +12,7 @@ from xdsl.traits import is_side_effect_free
 from shardy_py.kernels.device import H100, DeviceSpec
 from shardy_py.kernels.dialect.ops import YieldOp
 from shardy_py.kernels.dialect.syntax import INDEX
+from shardy_py.transforms.stages import PassOver
 from shardy_py.values import frozen
 
 
@@ -26,17 +27,8 @@ class KernelContext:
     device: DeviceSpec = H100
 
 
-class KernelPass(Protocol):
-    """A step over a kernel's module; a frozen value whose fields are its options."""
-
-    @property
-    def name(self) -> str:
-        """The name, as ``--stage`` takes it."""
-        ...
-
-    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
-        """Change the module in place."""
-        ...
+KernelPass = PassOver[builtin.ModuleOp, KernelContext]
+"""A pass over the module of a kernel, named as ``--stage`` takes it."""
 
 
 def functions(module: builtin.ModuleOp) -> list[func.FuncOp]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from shardy_py.kernels.passes.scalar_terms import Term
+from shardy_py.kernels.passes.scalar_terms import ScalarTerm
 from shardy_py.values import frozen
 
-Pair = tuple[Term, Term]
+Pair = tuple[ScalarTerm, ScalarTerm]
 
 
 @frozen
@@ -96,7 +96,7 @@ def conj(x: Pair) -> Pair:
     return x[0], -x[1]
 
 
-def amount(x: Pair) -> Term:
+def amount(x: Pair) -> ScalarTerm:
     """Return the absolute value, without an overflow of squares; infinite where a part is."""
     real, imaginary = x[0].math("absf"), x[1].math("absf")
     large, small = real.most(imaginary), real.least(imaginary)
@@ -105,7 +105,7 @@ def amount(x: Pair) -> Term:
     return _or_infinity(x, found)
 
 
-def _or_infinity(x: Pair, found: Term) -> Term:
+def _or_infinity(x: Pair, found: ScalarTerm) -> ScalarTerm:
     """Return a number, or infinity where a part of a complex number is infinite."""
     for part in x:
         size = part.math("absf")
@@ -113,27 +113,27 @@ def _or_infinity(x: Pair, found: Term) -> Term:
     return found
 
 
-def _larger(x: Pair) -> Term:
+def _larger(x: Pair) -> ScalarTerm:
     return x[0].math("absf").most(x[1].math("absf"))
 
 
-def _times(x: Pair, factor: Term | float) -> Pair:
+def _times(x: Pair, factor: ScalarTerm | float) -> Pair:
     return x[0] * factor, x[1] * factor
 
 
-def _chosen_factor(size: Term, small: float, by_small: float, large: float, by_large: float) -> Term:
+def _chosen_factor(size: ScalarTerm, small: float, by_small: float, large: float, by_large: float) -> ScalarTerm:
     """Return the factor of small sizes, of large ones, or 1."""
-    other = Term(size.of(by_large), size.before).where(size.compare("oge", large), 1.0)
-    return Term(size.of(by_small), size.before).where(size.compare("ole", small), other)
+    other = ScalarTerm(size.of(by_large), size.before).where(size.compare("oge", large), 1.0)
+    return ScalarTerm(size.of(by_small), size.before).where(size.compare("ole", small), other)
 
 
-def _scaled(x: Pair) -> tuple[Pair, Term]:
+def _scaled(x: Pair) -> tuple[Pair, ScalarTerm]:
     """Return a number whose squares neither overflow nor vanish, and the factor that brings it back."""
     factor, back = _factors(_larger(x))
     return _times(x, factor), back
 
 
-def _factors(size: Term) -> Pair:
+def _factors(size: ScalarTerm) -> Pair:
     """Return the factors to where the squares of numbers of a size neither overflow nor vanish, and back."""
     range_ = _RANGES[str(size.type)]
     step, limit = 2.0**range_.power, 2.0**range_.limit
@@ -143,7 +143,7 @@ def _factors(size: Term) -> Pair:
     )
 
 
-def angle(x: Pair) -> Term:
+def angle(x: Pair) -> ScalarTerm:
     """Return the angle."""
     return x[1].math("atan2", x[0])
 
@@ -216,8 +216,8 @@ def sqrt(x: Pair) -> Pair:
 def rsqrt(x: Pair) -> Pair:
     """Return one over the square root."""
     root = sqrt(x)
-    one = Term(root[0].of(1.0), root[0].before)
-    return div((one, Term(one.of(0.0), one.before)), root)
+    one = ScalarTerm(root[0].of(1.0), root[0].before)
+    return div((one, ScalarTerm(one.of(0.0), one.before)), root)
 
 
 def sign(x: Pair) -> Pair:
@@ -228,15 +228,15 @@ def sign(x: Pair) -> Pair:
     return x[0].where(is_zero, inside[0] / size), x[1].where(is_zero, inside[1] / size)
 
 
-def _hyperbolic(x: Term) -> Pair:
+def _hyperbolic(x: ScalarTerm) -> Pair:
     """Return the hyperbolic sine and cosine of a number that is not large."""
     whole, less = x.math("exp"), x.math("expm1")
     sine = (less + less / whole) * 0.5
-    cosine = (whole + Term(x.of(1.0), x.before) / whole) * 0.5
+    cosine = (whole + ScalarTerm(x.of(1.0), x.before) / whole) * 0.5
     return sine, cosine
 
 
-def _times_hyperbolic(x: Term, of_cosine: Term, of_sine: Term) -> Pair:
+def _times_hyperbolic(x: ScalarTerm, of_cosine: ScalarTerm, of_sine: ScalarTerm) -> Pair:
     """Return products with the hyperbolic cosine and sine: half of the exponential, by its root twice, if it is large.
 
     Args:
@@ -249,7 +249,7 @@ def _times_hyperbolic(x: Term, of_cosine: Term, of_sine: Term) -> Pair:
     sine, cosine = _hyperbolic(x.most(-limit).least(limit))
     half = (size * 0.5).math("exp")
     is_large = size.compare("ogt", limit)
-    signed = of_sine * Term(x.of(1.0), x.before).math("copysign", x)
+    signed = of_sine * ScalarTerm(x.of(1.0), x.before).math("copysign", x)
     first = (of_cosine * half * 0.5 * half).where(is_large, of_cosine * cosine)
     second = (signed * half * 0.5 * half).where(is_large, of_sine * sine)
     # Zero times infinity is zero here: the other part says where infinity lies.
@@ -284,10 +284,10 @@ def tanh(x: Pair) -> Pair:
     real, imaginary = slope * cosine * sine / under, steep / under
     # Far out the angle counts for a part that vanishes only.
     is_far = x[0].math("absf").compare("ogt", limit)
-    real = Term(x[0].of(1.0), x[0].before).math("copysign", x[0]).where(is_far, real)
+    real = ScalarTerm(x[0].of(1.0), x[0].before).math("copysign", x[0]).where(is_far, real)
     vanishing = (x[0].math("absf") * -2.0).math("exp") * 4.0 * steep / slope
     is_zero = x[0].math("absf").compare("oeq", math.inf)
-    vanishing = Term(x[1].of(0.0), x[1].before).math("copysign", x[1]).where(is_zero, vanishing)
+    vanishing = ScalarTerm(x[1].of(0.0), x[1].before).math("copysign", x[1]).where(is_zero, vanishing)
     return real, vanishing.where(is_far, imaginary)
 
 
@@ -300,7 +300,7 @@ def power(x: Pair, y: Pair) -> Pair:
     real, imaginary = of_zero.where(is_zero, real), of_zero.where(is_zero, imaginary)
     exponent = amount(y)
     is_one = exponent.compare("oeq", 0.0)
-    return Term(size.of(1.0), size.before).where(is_one, real), exponent.where(is_one, imaginary)
+    return ScalarTerm(size.of(1.0), size.before).where(is_one, real), exponent.where(is_one, imaginary)
 
 
 def atan2(y: Pair, x: Pair) -> Pair:

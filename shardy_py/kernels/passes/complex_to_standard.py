@@ -11,10 +11,10 @@ from xdsl.ir import Operation, SSAValue
 
 from shardy_py.kernels.passes import complex_functions
 from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, insert_before, replace, walk_ops
-from shardy_py.kernels.passes.scalar_terms import Term
+from shardy_py.kernels.passes.scalar_terms import ScalarTerm
 from shardy_py.values import frozen
 
-_Pair = tuple[Term, Term]
+_Pair = tuple[ScalarTerm, ScalarTerm]
 _PARTS = ("complex.create", "complex.re", "complex.im", "complex.constant")
 
 
@@ -43,7 +43,7 @@ def _lower(op: Operation) -> None:
         return
     compute: Callable[..., Any] = complex_functions.FUNCTIONS[name]
     found = compute(*pairs)
-    if isinstance(found, Term):
+    if isinstance(found, ScalarTerm):
         replace(op, [found.value])
         return
     real, imaginary = found
@@ -53,9 +53,9 @@ def _lower(op: Operation) -> None:
 
 def _parts(value: SSAValue, before: Operation) -> _Pair:
     if isinstance(value.owner, complex_dialect.CreateOp):
-        return Term(value.owner.real, before), Term(value.owner.imaginary, before)
+        return ScalarTerm(value.owner.real, before), ScalarTerm(value.owner.imaginary, before)
     real, imaginary = complex_dialect.ReOp(value), complex_dialect.ImOp(value)
-    return Term(insert_before(before, real), before), Term(insert_before(before, imaginary), before)
+    return ScalarTerm(insert_before(before, real), before), ScalarTerm(insert_before(before, imaginary), before)
 
 
 def _equality(op: Operation, pairs: list[_Pair]) -> SSAValue:

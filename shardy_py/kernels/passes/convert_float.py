@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from shardy_py.kernels.elemental.scalars import make_op
 from shardy_py.kernels.passes.base import KernelContext, insert_before, replace, walk_ops
-from shardy_py.kernels.passes.scalar_terms import Term
+from shardy_py.kernels.passes.scalar_terms import ScalarTerm
 from shardy_py.kernels.passes.small_floats import convert_small_float
 from shardy_py.values import frozen
 
@@ -42,12 +42,12 @@ class ConvertFloat:
 
 
 def _widen(op: Operation) -> None:
-    values = [Term(insert_before(op, arith.ExtFOp(value, builtin.f32)), op) for value in op.operands]
+    values = [ScalarTerm(insert_before(op, arith.ExtFOp(value, builtin.f32)), op) for value in op.operands]
     first = values[0]
     if isinstance(op, math_dialect.ExpOp):
         found = _approximate(op, "math.exp2", (first * math.log2(math.e)).value)
     elif isinstance(op, math_dialect.LogOp):
-        found = (Term(_approximate(op, "math.log2", first.value), op) * math.log(2)).value
+        found = (ScalarTerm(_approximate(op, "math.log2", first.value), op) * math.log(2)).value
     else:
         wide = make_op(op.name, [value.value for value in values], builtin.f32, {})
         found = insert_before(op, wide)

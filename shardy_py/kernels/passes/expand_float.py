@@ -6,7 +6,7 @@ from xdsl.dialects import builtin
 from xdsl.dialects import math as math_dialect
 
 from shardy_py.kernels.passes.base import KernelContext, replace, walk_ops
-from shardy_py.kernels.passes.scalar_terms import Term
+from shardy_py.kernels.passes.scalar_terms import ScalarTerm
 from shardy_py.values import frozen
 
 # The rational functions of XLA's EmitFastTanh and of its error function, which are Eigen's: coefficients of even
@@ -41,27 +41,27 @@ class ExpandFloat:
             if not op.results or op.results[0].type != builtin.f32:
                 continue
             if isinstance(op, math_dialect.TanhOp):
-                replace(op, [tanh(Term(op.operand, op)).value])
+                replace(op, [tanh(ScalarTerm(op.operand, op)).value])
             elif isinstance(op, math_dialect.ErfOp):
-                replace(op, [erf(Term(op.operand, op)).value])
+                replace(op, [erf(ScalarTerm(op.operand, op)).value])
 
 
-def _clamped(x: Term, limit: float) -> Term:
+def _clamped(x: ScalarTerm, limit: float) -> ScalarTerm:
     return x.most(-limit).least(limit)
 
 
-def tanh(x: Term) -> Term:
+def tanh(x: ScalarTerm) -> ScalarTerm:
     """Return the hyperbolic tangent; of small numbers themselves, of large ones 1."""
     near = _clamped(x, _TANH_LIMIT)
     square = near * near
     found = near * square.polynomial(_TANH_OVER) / square.polynomial(_TANH_UNDER)
     amount = x.math("absf")
     found = x.where(amount.compare("olt", _TANH_IS_LINEAR), found)
-    one = Term(x.of(-1.0), x.before).where(x.compare("olt", 0.0), 1.0)
+    one = ScalarTerm(x.of(-1.0), x.before).where(x.compare("olt", 0.0), 1.0)
     return one.where(amount.compare("ogt", _TANH_IS_ONE), found)
 
 
-def erf(x: Term) -> Term:
+def erf(x: ScalarTerm) -> ScalarTerm:
     """Return the error function."""
     near = _clamped(x, _ERF_LIMIT)
     square = near * near

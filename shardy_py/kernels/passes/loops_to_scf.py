@@ -11,7 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 from shardy_py.indexing import IndexingMap
 from shardy_py.kernels.dialect.ops import LoopOp
 from shardy_py.kernels.dialect.syntax import INDEX
-from shardy_py.kernels.elemental.builder import Scope, Surroundings
+from shardy_py.kernels.elemental.builder import EmissionContext, Scope
 from shardy_py.kernels.passes.base import KernelContext, inline_block, inner_first, replace
 from shardy_py.values import frozen
 
@@ -75,4 +75,4 @@ def _guarded(loop: LoopOp, builder: Builder, symbols: list[SSAValue], carried: l
 
 def _indices_only(builder: Builder) -> Scope:
     """Return a scope that computes indices, and no elements."""
-    return Scope(cast(Surroundings, None), builder)
+    return Scope(cast(EmissionContext, None), builder)

@@ -25,7 +25,7 @@ Combine = Callable[[Frame, Array, Any], Array]
 
 
 @frozen(eq=False)
-class Update:
+class AtomicUpdates:
     """Atomic updates of some threads by one op.
 
     Args:
@@ -69,7 +69,7 @@ def record(
     """
     active, words = note(frame, op, buffer, at)
     values = {value: _taken(frame.get(value), active, value) for value in used}
-    frame.chunk.atomics.append(Update(combine, buffer, words, frame.threads.taken(active), values))
+    frame.chunk.atomics.append(AtomicUpdates(combine, buffer, words, frame.threads.taken(active), values))
 
 
 def record_vector(frame: Frame, op: Operation, buffer: Buffer, at: Places, values: Array) -> None:
@@ -87,7 +87,7 @@ def record_vector(frame: Frame, op: Operation, buffer: Buffer, at: Places, value
     for step in range(whole.shape[1]):
         part = whole[:, step]
         active, words = note(frame, op, buffer, Places(at.threads, at.words + step, at.stamps))
-        update = Update(_adding(part[active]), buffer, words, frame.threads.taken(active), {})
+        update = AtomicUpdates(_adding(part[active]), buffer, words, frame.threads.taken(active), {})
         frame.chunk.atomics.append(update)
 
 
@@ -163,7 +163,7 @@ def run_atomics(chunk: Chunk, *, shared: bool) -> None:
         _run_in_order(chunk, [update for update in due if update.buffer.memory is memory])
 
 
-def _run_in_order(chunk: Chunk, updates: Sequence[Update]) -> None:
+def _run_in_order(chunk: Chunk, updates: Sequence[AtomicUpdates]) -> None:
     """Make updates of one memory: in each round the next one of every element."""
     words = np.concatenate([update.words for update in updates])
     numbers = np.concatenate([update.threads.numbers for update in updates])
@@ -181,7 +181,7 @@ def _run_in_order(chunk: Chunk, updates: Sequence[Update]) -> None:
             _update(chunk, updates[source], own[chosen[sources[chosen] == source]])
 
 
-def _update(chunk: Chunk, update: Update, positions: Any) -> None:
+def _update(chunk: Chunk, update: AtomicUpdates, positions: Any) -> None:
     """Make the updates of some threads of one op; their elements differ."""
     frame = Frame(chunk, update.threads.taken(positions))
     for value, found in update.values.items():

@@ -49,7 +49,7 @@ class Access:
 
 
 @frozen(eq=False)
-class Kernel:
+class LoadedKernel:
     """A module that is run.
 
     Args:
@@ -82,7 +82,7 @@ class Chunk:
         atomics: Atomic updates that are still to be made.
     """
 
-    kernel: Kernel
+    kernel: LoadedKernel
     blocks: int
     shared: dict[Operation, Buffer] = field(factory=dict)
     atomics: list[Any] = field(factory=list)
@@ -109,7 +109,7 @@ class Frame:
         self.merges = False
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> LoadedKernel:
         """The kernel."""
         return self.chunk.kernel
 

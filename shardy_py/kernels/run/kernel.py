@@ -16,7 +16,7 @@ from shardy_py.kernels.entry.arguments import ENTRY, SLICE
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.run.atomics import run_atomics
 from shardy_py.kernels.run.branches import run_branches
-from shardy_py.kernels.run.frame import Access, Chunk, Frame, Kernel
+from shardy_py.kernels.run.frame import Access, Chunk, Frame, LoadedKernel
 from shardy_py.kernels.run.handlers import HANDLERS
 from shardy_py.kernels.run.memory import Buffer, Memory
 from shardy_py.kernels.run.packed import buffer_form, low_bits, narrow_bits, packed_array, unpacked_array
@@ -117,10 +117,10 @@ def trace_block(
     return found
 
 
-def _kernel(module: builtin.ModuleOp, stage: str) -> Kernel:
+def _kernel(module: builtin.ModuleOp, stage: str) -> LoadedKernel:
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     constants = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp)}
-    return Kernel(functions, HANDLERS, run_branches, stage, constants)
+    return LoadedKernel(functions, HANDLERS, run_branches, stage, constants)
 
 
 def _spans(launch: Launch, step: int) -> list[tuple[int, int]]:
@@ -129,7 +129,7 @@ def _spans(launch: Launch, step: int) -> list[tuple[int, int]]:
     return [(first, min(count, first + step)) for first in range(0, count, step)]
 
 
-def _run_blocks(kernel: Kernel, entry: func.FuncOp, arguments: Sequence[Buffer], threads: Threads) -> None:
+def _run_blocks(kernel: LoadedKernel, entry: func.FuncOp, arguments: Sequence[Buffer], threads: Threads) -> None:
     part = Chunk(kernel, len(threads.phases))
     with np.errstate(all="ignore"):
         Frame(part, threads).run(entry.body, arguments)

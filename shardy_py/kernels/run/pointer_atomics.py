@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects import llvm
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.kernels.dialect.llvm_more import AtomicRMWOp, CompareExchangeOp
+from shardy_py.kernels.dialect.llvm_more import CompareExchangeOp, LLVMAtomicRMWOp
 from shardy_py.kernels.run.atomics import note, record, record_vector
 from shardy_py.kernels.run.frame import Frame, Handler
 from shardy_py.kernels.run.integers import unsigned
@@ -35,7 +35,7 @@ _COMBINE: Mapping[str, Callable[[Array, Array], Array]] = MappingProxyType(
 )
 
 
-def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
+def atomic_rmw(frame: Frame, op: LLVMAtomicRMWOp) -> list[Value]:
     """Record that active threads update an element.
 
     Raises:

@@ -15,7 +15,7 @@ from shardy_py.frontends.mlir import print_module, to_module
 from shardy_py.frontends.select import bundled_frontend
 from shardy_py.oracle.compare import compare
 from shardy_py.oracle.conformance import run
-from shardy_py.oracle.reference import Outcome, Reference
+from shardy_py.oracle.reference import Reference, ReferenceOutcome
 from shardy_py.transforms.pass_names import parse_pipeline
 from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
 
@@ -61,7 +61,7 @@ def _run_here(text: str, pipeline: str) -> str | ShardyError:
         return error
 
 
-def _report_refusal(theirs: Outcome, error: ShardyError) -> int:
+def _report_refusal(theirs: ReferenceOutcome, error: ShardyError) -> int:
     """Print who refuses the module and why; return the exit code."""
     if theirs.ok:
         click.echo(f"different: the reference gives a result, here there is none\n{error}")

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from shardy_py.ir.graph.op_names import CALL, FUNC_DATA_FLOW_EDGE
-from shardy_py.oracle.generate.program import Block, Function, Module, ResultType, Tensor, region_text
+from shardy_py.oracle.generate.program import BlockBuilder, Function, GeneratedValue, Module, ResultType, region_text
 
 
-def call(block: Block) -> None:
+def call(block: BlockBuilder) -> None:
     """A call of one of the functions made before this one."""
     callee = _callee(block)
     if callee is not None:
         _call(block, callee)
 
 
-def _callee(block: Block) -> Function | None:
+def _callee(block: BlockBuilder) -> Function | None:
     functions = block.module.functions
     callees = functions[: functions.index(block.function)] if block.function in functions else functions
     return block.choices.pick(callees) if callees and not block.opaque else None
 
 
-def _call(block: Block, callee: Function) -> list[Tensor]:
+def _call(block: BlockBuilder, callee: Function) -> list[GeneratedValue]:
     operands = [block.tensor(value.dims, value.dtype) for value, _ in callee.arguments]
     attributes = {"callee": f"@{callee.name}"}
     with_edges = callee.name.startswith("edges")
@@ -31,7 +31,7 @@ def _call(block: Block, callee: Function) -> list[Tensor]:
     return values
 
 
-def calls_inside_and_outside(block: Block) -> None:
+def calls_inside_and_outside(block: BlockBuilder) -> None:
     """A call in a loop or a branch and one of the same function beside it, before or after."""
     callee = _callee(block)
     if callee is None or callee.name.startswith("edges") or block.depth >= block.module.depth_limit:
@@ -46,7 +46,7 @@ def calls_inside_and_outside(block: Block) -> None:
         _call(block, callee)
 
 
-def _loop(block: Block, callee: Function, kinds: list[ResultType]) -> None:
+def _loop(block: BlockBuilder, callee: Function, kinds: list[ResultType]) -> None:
     start = block.tensor((), "i32")
     operands = [*(block.tensor(shape or (), dtype) for shape, dtype in kinds), start]
     carried: list[ResultType] = [*kinds, ((), "i32")]
@@ -63,7 +63,7 @@ def _loop(block: Block, callee: Function, kinds: list[ResultType]) -> None:
     block.op("stablehlo.while", operands, carried, regions=regions)
 
 
-def _branches(block: Block, callee: Function, kinds: list[ResultType]) -> None:
+def _branches(block: BlockBuilder, callee: Function, kinds: list[ResultType]) -> None:
     predicate = block.tensor((), "i1")
     regions = []
     for is_called in (True, block.choices.chance(50)):
@@ -73,7 +73,7 @@ def _branches(block: Block, callee: Function, kinds: list[ResultType]) -> None:
     block.op("stablehlo.if", [predicate], kinds, regions=regions)
 
 
-def edge(block: Block, value: Tensor) -> Tensor:
+def edge(block: BlockBuilder, value: GeneratedValue) -> GeneratedValue:
     """Add the edge op of a call result or of a function argument."""
     text = f"sdy.func_data_flow_edge {value.name} : {value.type}"
     return block.raw(FUNC_DATA_FLOW_EDGE, [value], [(value.shape, value.dtype)], text)[0]

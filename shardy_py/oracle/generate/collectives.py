@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import prod
 
 from shardy_py.ir.graph.op_names import ALL_SLICE, REDUCE_SCATTER
-from shardy_py.oracle.generate.program import Block, ResultType, Tensor, scalar_region
+from shardy_py.oracle.generate.program import BlockBuilder, GeneratedValue, ResultType, scalar_region
 from shardy_py.oracle.generate.shardings import Axis
 
 _GROUPS = {"replica_groups": "dense<[[0, 1]]> : tensor<1x2xi64>"}
 Dims = list[list[Axis]]
 
 
-def _even(block: Block) -> Tensor | None:
+def _even(block: BlockBuilder) -> GeneratedValue | None:
     return block.find(lambda item: item.rank >= 1 and any(size % 2 == 0 and size > 0 for size in item.dims))
 
 
-def all_gather(block: Block) -> None:
+def all_gather(block: BlockBuilder) -> None:
     """Twice as large along one dimension."""
     value = block.value(lambda item: min(item.dims) > 0, low=1)
     dim = block.choices.integer(0, value.rank - 1)
@@ -26,7 +26,7 @@ def all_gather(block: Block) -> None:
     block.op("stablehlo.all_gather", [value], [(shape, value.dtype)], {"all_gather_dim": f"{dim} : i64", **_GROUPS})
 
 
-def all_to_all(block: Block) -> None:
+def all_to_all(block: BlockBuilder) -> None:
     """Half as large along one dimension, twice along another (or the same)."""
     value = _even(block)
     if value is None:
@@ -45,14 +45,14 @@ def all_to_all(block: Block) -> None:
     block.op("stablehlo.all_to_all", [value], [(tuple(shape), value.dtype)], attributes)
 
 
-def all_reduce(block: Block) -> None:
+def all_reduce(block: BlockBuilder) -> None:
     """A sum over devices."""
     value = block.floats()
     region = scalar_region(block, [value.dtype], ["stablehlo.add"])
     block.op("stablehlo.all_reduce", [value], [(value.shape, value.dtype)], _GROUPS, regions=[region])
 
 
-def reduce_scatter(block: Block) -> None:
+def reduce_scatter(block: BlockBuilder) -> None:
     """A sum over devices, of which each keeps half."""
     value = _even(block)
     if value is None or value.dtype == "i1" or value.dtype.startswith("complex"):
@@ -64,7 +64,7 @@ def reduce_scatter(block: Block) -> None:
     block.op("stablehlo.reduce_scatter", [value], [(shape, value.dtype)], attributes, regions=[region])
 
 
-def same_shape(block: Block) -> None:
+def same_shape(block: BlockBuilder) -> None:
     """Collectives that keep the shape."""
     value = block.value()
     if block.choices.chance(50):
@@ -82,12 +82,12 @@ def _list(dims: Dims) -> str:
     return "[" + ", ".join(map(_axes, dims)) + "]"
 
 
-def _sharding(block: Block, dims: Dims, unreduced: list[Axis]) -> str:
+def _sharding(block: BlockBuilder, dims: Dims, unreduced: list[Axis]) -> str:
     tail = f", unreduced={_axes(unreduced)}" if unreduced else ""
     return f"<{block.module.mesh.reference}, {_list(dims)}{tail}>"
 
 
-def sdy_collective(block: Block) -> None:
+def sdy_collective(block: BlockBuilder) -> None:
     """A collective of Shardy on a value with a closed sharding, so that propagation cannot make it invalid."""
     choices, mesh = block.choices, block.module.mesh
     free = choices.shuffled([axis for axis in mesh.axes if axis.name not in block.without])
@@ -105,7 +105,7 @@ def sdy_collective(block: Block) -> None:
         block.raw(text.split()[0], [value], [kind], f"{text} : {value.type}")
 
 
-def _gather(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
+def _gather(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:
     counts = [block.choices.integer(0, len(axes)) for axes in dims]
     gone = [axes[len(axes) - count :] for axes, count in zip(dims, counts, strict=True)]
     kept = [axes[: len(axes) - count] for axes, count in zip(dims, counts, strict=True)]
@@ -115,7 +115,7 @@ def _gather(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
     return f"sdy.all_gather {_list(gone)} {value.name} out_sharding={_sharding(block, kept, [])}"
 
 
-def _slice(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
+def _slice(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:
     added: Dims = [[] for _ in dims]
     for axis in free:
         if block.choices.chance(60):
@@ -125,7 +125,7 @@ def _slice(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
     return f"{name} {_list(added)} {value.name} out_sharding={_sharding(block, result, [])}"
 
 
-def _move(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
+def _move(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:
     sources = [dim for dim, axes in enumerate(dims) if axes]
     if not sources or len(dims) < 2:
         return ""
@@ -141,7 +141,7 @@ def _move(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
     )
 
 
-def _permute(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
+def _permute(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:
     names = {
         axis.size: [other for other in block.module.mesh.axes if other.size == axis.size]
         for axes in dims
@@ -154,12 +154,12 @@ def _permute(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
     return f"sdy.collective_permute {value.name} out_sharding={_sharding(block, result, [])}"
 
 
-def _reduce(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
+def _reduce(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:
     reduced = block.choices.some(sorted(free, key=block.module.mesh.axes.index))
     return f"sdy.all_reduce {_axes(reduced)} {value.name} out_sharding={_sharding(block, dims, [])}"
 
 
-def _unreduce(block: Block, value: Tensor, dims: Dims, free: list[Axis]) -> str:
+def _unreduce(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:
     if not free:
         return ""
     axes = block.choices.some(sorted(free, key=block.module.mesh.axes.index), low=1)

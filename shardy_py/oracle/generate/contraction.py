@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shardy_py.oracle.generate.program import FLOATS, Block, Tensor
+from shardy_py.oracle.generate.program import FLOATS, BlockBuilder, GeneratedValue
 from shardy_py.oracle.generate.windows import random_window, window_attributes
 
 
-def dot_general(block: Block) -> None:
+def dot_general(block: BlockBuilder) -> None:
     """A product with batching and contracting dimensions in any place."""
     choices = block.choices
     lhs = block.value(lambda item: item.dtype in FLOATS, low=1, high=4)
@@ -36,14 +36,14 @@ def dot_general(block: Block) -> None:
     block.op("stablehlo.dot_general", [lhs, rhs], [(result, lhs.dtype)], {"dot_dimension_numbers": numbers})
 
 
-def _partner(block: Block, lhs: Tensor, shared: list[int]) -> Tensor | None:
+def _partner(block: BlockBuilder, lhs: GeneratedValue, shared: list[int]) -> GeneratedValue | None:
     """Return a visible tensor that has all the shared sizes, or None."""
     return block.find(
         lambda item: item.dtype == lhs.dtype and 1 <= item.rank <= 4 and len(_match(lhs, item, shared)) == len(shared)
     )
 
 
-def _match(lhs: Tensor, rhs: Tensor, shared: list[int]) -> list[int]:
+def _match(lhs: GeneratedValue, rhs: GeneratedValue, shared: list[int]) -> list[int]:
     """Return the dimension of ``rhs`` for each shared one of ``lhs``, as far as sizes allow."""
     matched: list[int] = []
     for dim in shared:
@@ -54,7 +54,7 @@ def _match(lhs: Tensor, rhs: Tensor, shared: list[int]) -> list[int]:
     return matched
 
 
-def dot(block: Block) -> None:
+def dot(block: BlockBuilder) -> None:
     """The plain product of vectors and matrices."""
     choices = block.choices
     lhs = block.value(lambda item: item.dtype in FLOATS, low=1, high=2)
@@ -65,7 +65,7 @@ def dot(block: Block) -> None:
     block.op("stablehlo.dot", [lhs, rhs], [((*lhs.dims[:-1], *rhs.dims[1:]), lhs.dtype)])
 
 
-def convolution(block: Block) -> None:
+def convolution(block: BlockBuilder) -> None:
     """A convolution with up to three spatial dimensions, groups, strides, padding and dilations."""
     choices = block.choices
     spatial = choices.weighted(((4, 1), (4, 2), (1, 0), (1, 3)))

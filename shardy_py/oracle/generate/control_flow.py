@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_py.ir.graph.op_names import DATA_FLOW_EDGE
-from shardy_py.oracle.generate.program import TOKEN, Block, ResultType, Tensor, region_text
+from shardy_py.oracle.generate.program import TOKEN, BlockBuilder, GeneratedValue, ResultType, region_text
 
 
 def flow(
-    block: Block, name: str, operands: Sequence[Tensor], results: Sequence[ResultType], regions: Sequence[str]
+    block: BlockBuilder,
+    name: str,
+    operands: Sequence[GeneratedValue],
+    results: Sequence[ResultType],
+    regions: Sequence[str],
 ) -> None:
     """Add a data-flow op: plain, or with an edge op on some of its results.
 
@@ -27,7 +31,7 @@ def flow(
         block.raw(DATA_FLOW_EDGE, [value], [(value.shape, value.dtype)], text, pinned="}p" in sharding)
 
 
-def carried(block: Block, low: int, high: int) -> list[Tensor]:
+def carried(block: BlockBuilder, low: int, high: int) -> list[GeneratedValue]:
     """Return values that go through an op; the same one twice now and then."""
     values = [block.value() for _ in range(block.choices.integer(low, high))]
     if values and block.choices.chance(10):
@@ -37,7 +41,7 @@ def carried(block: Block, low: int, high: int) -> list[Tensor]:
     return values
 
 
-def result_for(block: Block, kind: ResultType, default: Tensor | None = None) -> Tensor:
+def result_for(block: BlockBuilder, kind: ResultType, default: GeneratedValue | None = None) -> GeneratedValue:
     """Return a value of a type to give out of a region, preferably one made in it."""
     shape, dtype = kind
     if shape is None:
@@ -52,7 +56,7 @@ def result_for(block: Block, kind: ResultType, default: Tensor | None = None) ->
     return block.tensor(shape, dtype)
 
 
-def while_(block: Block) -> None:
+def while_(block: BlockBuilder) -> None:
     """A loop over some values, counting in one of them."""
     start = block.tensor((), "i32")
     operands = [*carried(block, 1, 4), start]
@@ -70,7 +74,7 @@ def while_(block: Block) -> None:
     flow(block, "stablehlo.while", operands, kinds, [first, second])
 
 
-def case(block: Block) -> None:
+def case(block: BlockBuilder) -> None:
     """A choice between branches by an index, or between two by a predicate."""
     choices = block.choices
     results: list[ResultType] = [
@@ -88,7 +92,7 @@ def case(block: Block) -> None:
     flow(block, "stablehlo.case", [block.tensor((), "i32")], results, regions)
 
 
-def optimization_barrier(block: Block) -> None:
+def optimization_barrier(block: BlockBuilder) -> None:
     """Values that pass a barrier together."""
     operands = carried(block, 1, 4)
     flow(block, "stablehlo.optimization_barrier", operands, [(value.shape, value.dtype) for value in operands], [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shardy_py.oracle.generate.program import FLOATS, Block, ResultType, Tensor
+from shardy_py.oracle.generate.program import FLOATS, BlockBuilder, GeneratedValue, ResultType
 
 POINTWISE = (
     *("annotate_device_placement", "Cholesky", "CompactWyHelper", "InspectSharding", "LayoutConstraint", "mhlo.erf"),
@@ -15,19 +15,23 @@ WITHOUT_RULE = ("sdy_testonly", "tpu_custom_call", "xla_ffi_python_cpu_callback"
 
 
 def _call(
-    block: Block, target: str, operands: list[Tensor], results: list[ResultType], extra: dict[str, str] | None = None
-) -> list[Tensor]:
+    block: BlockBuilder,
+    target: str,
+    operands: list[GeneratedValue],
+    results: list[ResultType],
+    extra: dict[str, str] | None = None,
+) -> list[GeneratedValue]:
     attributes = {"call_target_name": f'"{target}"', **(extra or {})}
     return block.op("stablehlo.custom_call", operands, results, attributes)
 
 
-def pointwise(block: Block) -> None:
+def pointwise(block: BlockBuilder) -> None:
     """A target that keeps the shape."""
     value = block.floats()
     _call(block, block.choices.pick(POINTWISE), [value], [(value.shape, value.dtype)])
 
 
-def without_rule(block: Block) -> None:
+def without_rule(block: BlockBuilder) -> None:
     """A target nobody knows, or one known to have no rule; with one, two or no results."""
     value = block.floats()
     kind = block.choices.integer(0, 3)
@@ -39,7 +43,7 @@ def without_rule(block: Block) -> None:
     _call(block, target, [value], results, {"has_side_effect": "true"} if block.choices.chance(20) else {})
 
 
-def decomposition(block: Block) -> None:
+def decomposition(block: BlockBuilder) -> None:
     """Eigh, Qr and the products of their reflectors."""
     choices = block.choices
     batch = block.module.shape(low=0, high=2)
@@ -55,7 +59,7 @@ def decomposition(block: Block) -> None:
         _call(block, target, [value], [(value.shape, "f32"), (vector, "f32")])
 
 
-def top_k(block: Block) -> None:
+def top_k(block: BlockBuilder) -> None:
     """The largest elements: exact and approximate."""
     choices = block.choices
     value = block.tensor(block.module.shape(low=1))
@@ -72,7 +76,7 @@ def top_k(block: Block) -> None:
     _call(block, target, operands, [(shape, "f32"), (shape, "i32")])
 
 
-def x64(block: Block) -> None:
+def x64(block: BlockBuilder) -> None:
     """64 bits from two halves, sometimes as the state of a random generator; and the halves again."""
     feeds_rng = block.choices.chance(40)
     shape = (2,) if feeds_rng else block.module.shape()
@@ -90,7 +94,7 @@ def _symbol(index: int) -> str:
     return "ijklmnopqrstuvwxyz"[index]
 
 
-def custom_rule(block: Block) -> None:
+def custom_rule(block: BlockBuilder) -> None:
     """An op with a rule of its own over random factors: shared, compound, special and blocked ones."""
     choices = block.choices
     sizes = [choices.pick((2, 3, 4, 6, 8, 1)) for _ in range(choices.integer(1, 5))]
@@ -143,7 +147,7 @@ def custom_rule(block: Block) -> None:
         block.op("test.with_rule", operands, results, {"sdy.sharding_rule": rule})
 
 
-def rule_on_op(block: Block) -> None:
+def rule_on_op(block: BlockBuilder) -> None:
     """A known op whose own rule is overruled."""
     value = block.value(lambda item: item.dtype in FLOATS and item.rank == 2, low=2, high=2)
     first, second = value.dims

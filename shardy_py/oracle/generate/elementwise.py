@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.oracle.generate.program import FLOATS, INTEGERS, Block, Tensor
+from shardy_py.oracle.generate.program import FLOATS, INTEGERS, BlockBuilder, GeneratedValue
 
 UNARY = (
     *("abs", "cbrt", "ceil", "cosine", "exponential", "exponential_minus_one", "floor", "log", "log_plus_one"),
@@ -13,25 +13,25 @@ INTEGER_UNARY = ("count_leading_zeros", "not", "popcnt")
 INTEGER_BINARY = ("and", "or", "xor", "shift_left", "shift_right_arithmetic", "shift_right_logical")
 
 
-def like(block: Block, value: Tensor) -> Tensor:
+def like(block: BlockBuilder, value: GeneratedValue) -> GeneratedValue:
     """Return a second operand for an op: often another one of the same type, now and then the same one."""
     return value if block.choices.chance(12) else block.tensor(value.dims, value.dtype)
 
 
-def unary(block: Block) -> None:
+def unary(block: BlockBuilder) -> None:
     """One float in, the same type out."""
     value = block.floats()
     block.op(f"stablehlo.{block.choices.pick(UNARY)}", [value], [(value.shape, value.dtype)])
 
 
-def binary(block: Block) -> None:
+def binary(block: BlockBuilder) -> None:
     """Two floats of one type."""
     value = block.floats()
     operands = block.choices.shuffled([value, like(block, value)])
     block.op(f"stablehlo.{block.choices.pick(BINARY)}", operands, [(value.shape, value.dtype)])
 
 
-def integer(block: Block) -> None:
+def integer(block: BlockBuilder) -> None:
     """Ops on integers, made from floats where there are none."""
     value = block.find(lambda item: item.dtype in INTEGERS)
     if value is None:
@@ -44,7 +44,7 @@ def integer(block: Block) -> None:
         block.op(f"stablehlo.{block.choices.pick(INTEGER_BINARY)}", operands, [(value.shape, value.dtype)])
 
 
-def compare(block: Block, value: Tensor | None = None) -> Tensor:
+def compare(block: BlockBuilder, value: GeneratedValue | None = None) -> GeneratedValue:
     """A comparison."""
     value = value or block.floats()
     direction = block.choices.pick(("EQ", "GT", "LE"))
@@ -56,7 +56,7 @@ def compare(block: Block, value: Tensor | None = None) -> Tensor:
     )[0]
 
 
-def select(block: Block) -> None:
+def select(block: BlockBuilder) -> None:
     """A selection by a predicate of the same shape, or by a scalar one."""
     value = block.floats()
     if block.choices.chance(25):
@@ -66,7 +66,7 @@ def select(block: Block) -> None:
     block.op("stablehlo.select", [predicate, value, like(block, value)], [(value.shape, value.dtype)])
 
 
-def clamp(block: Block) -> None:
+def clamp(block: BlockBuilder) -> None:
     """Clamping between tensors or scalars."""
     value = block.floats()
     low, high = (
@@ -76,7 +76,7 @@ def clamp(block: Block) -> None:
     block.op("stablehlo.clamp", [low, value, high], [(value.shape, value.dtype)])
 
 
-def convert(block: Block) -> None:
+def convert(block: BlockBuilder) -> None:
     """Another element type, or less precision."""
     value = block.floats()
     if block.choices.chance(20):
@@ -94,14 +94,14 @@ def convert(block: Block) -> None:
         block.op("stablehlo.convert", [value], [(value.shape, block.choices.pick(("bf16", "i32", "f16", "i8")))])
 
 
-def complex_parts(block: Block) -> None:
+def complex_parts(block: BlockBuilder) -> None:
     """Into the complex numbers and back."""
     value = block.tensor(block.floats().dims, "f32")
     number = block.op("stablehlo.complex", [value, like(block, value)], [(value.shape, "complex<f32>")])[0]
     block.op(block.choices.pick(("stablehlo.real", "stablehlo.imag")), [number], [(value.shape, "f32")])
 
 
-def is_finite(block: Block) -> None:
+def is_finite(block: BlockBuilder) -> None:
     """A predicate of one operand."""
     value = block.floats()
     block.op("stablehlo.is_finite", [value], [(value.shape, "i1")])

@@ -23,11 +23,11 @@ from shardy_py.oracle.generate import (
     unknown,
 )
 from shardy_py.oracle.generate.choices import Choices
-from shardy_py.oracle.generate.program import Block, Function, Module, Tensor
+from shardy_py.oracle.generate.program import BlockBuilder, Function, GeneratedValue, Module
 from shardy_py.oracle.generate.shardings import MeshText, Style, random_mesh, reversed_devices
 from shardy_py.values import frozen
 
-Emitter = Callable[[Block], object]
+Emitter = Callable[[BlockBuilder], object]
 
 _FAMILIES: dict[str, tuple[tuple[int, Emitter], ...]] = {
     name: emitters
@@ -200,7 +200,7 @@ def _meshes(choices: Choices, features: frozenset[str], mesh: MeshText) -> list[
     return meshes
 
 
-def emit(block: Block, count: int) -> None:
+def emit(block: BlockBuilder, count: int) -> None:
     """Add about that many random ops to a block."""
     module = block.module
     families = [
@@ -227,7 +227,7 @@ def finish(function: Function) -> None:
         function.results.append((value, sharding))
 
 
-def _live(block: Block, results: Iterable[Tensor]) -> set[str]:
+def _live(block: BlockBuilder, results: Iterable[GeneratedValue]) -> set[str]:
     """Return the names of all values that the results depend on."""
     live: set[str] = set()
     waiting = [value.name for value in results]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shardy_py.oracle.generate.choices import Choices
-from shardy_py.oracle.generate.program import FLOATS, INTEGERS, Block, Tensor, array, scalar_region
+from shardy_py.oracle.generate.program import FLOATS, INTEGERS, BlockBuilder, GeneratedValue, array, scalar_region
 
 
-def slice_of(block: Block, value: Tensor) -> Tensor:
+def slice_of(block: BlockBuilder, value: GeneratedValue) -> GeneratedValue:
     """A static slice, of one or more dimensions."""
     start, limit, stride = [], [], []
     for size in value.dims:
@@ -23,12 +23,12 @@ def slice_of(block: Block, value: Tensor) -> Tensor:
     return block.op("stablehlo.slice", [value], [(shape, value.dtype)], attributes)[0]
 
 
-def slice_(block: Block) -> None:
+def slice_(block: BlockBuilder) -> None:
     """A static slice of some value."""
     slice_of(block, block.value(low=1))
 
 
-def concatenate(block: Block) -> None:
+def concatenate(block: BlockBuilder) -> None:
     """A concatenation: of different values, of the same value, or of slices."""
     choices = block.choices
     value = block.value(low=1)
@@ -53,7 +53,7 @@ def concatenate(block: Block) -> None:
     block.op("stablehlo.concatenate", operands, [(tuple(shape), value.dtype)], {"dimension": f"{dim} : i64"})
 
 
-def _halved(block: Block, value: Tensor, dim: int) -> Tensor:
+def _halved(block: BlockBuilder, value: GeneratedValue, dim: int) -> GeneratedValue:
     limit = [max(size // 2, min(size, 1)) if index == dim else size for index, size in enumerate(value.dims)]
     attributes = {
         "start_indices": array(0 for _ in limit),
@@ -63,7 +63,7 @@ def _halved(block: Block, value: Tensor, dim: int) -> Tensor:
     return block.op("stablehlo.slice", [value], [(tuple(limit), value.dtype)], attributes)[0]
 
 
-def pad(block: Block) -> None:
+def pad(block: BlockBuilder) -> None:
     """Padding at both ends and in between; negative padding, too."""
     value = block.value(low=1)
     low, high, interior, shape = [], [], [], []
@@ -88,14 +88,14 @@ def _smaller(choices: Choices, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(choices.integer(1, size) if size > 1 and choices.chance(45) else size for size in shape)
 
 
-def _indices(block: Block, rank: int) -> list[Tensor]:
+def _indices(block: BlockBuilder, rank: int) -> list[GeneratedValue]:
     """Return scalar indices, all constants in one case of three."""
     if block.choices.chance(33):
         return [block.filler((), "i32")] * rank
     return [block.tensor((), "i32") for _ in range(rank)]
 
 
-def dynamic_slice(block: Block) -> None:
+def dynamic_slice(block: BlockBuilder) -> None:
     """A slice at an offset known at run time."""
     value = block.value(low=1)
     shape = _smaller(block.choices, value.dims)
@@ -103,7 +103,7 @@ def dynamic_slice(block: Block) -> None:
     block.op("stablehlo.dynamic_slice", operands, [(shape, value.dtype)], {"slice_sizes": array(shape)})
 
 
-def dynamic_update_slice(block: Block) -> None:
+def dynamic_update_slice(block: BlockBuilder) -> None:
     """A part of a tensor overwritten."""
     value = block.value(low=1)
     update = block.find(
@@ -126,7 +126,7 @@ class _Plan:
     batch dimensions (from the indices) and offset dimensions (from the operand).
     """
 
-    def __init__(self, block: Block, value: Tensor) -> None:
+    def __init__(self, block: BlockBuilder, value: GeneratedValue) -> None:
         choices = block.choices
         kinds = [choices.weighted(((5, "offset"), (3, "collapsed"), (2, "batching"))) for _ in value.dims]
         self.batching = [dim for dim, kind in enumerate(kinds) if kind == "batching"]
@@ -159,11 +159,11 @@ class _Plan:
         )
 
 
-def _operand(block: Block) -> Tensor:
+def _operand(block: BlockBuilder) -> GeneratedValue:
     return block.value(lambda item: item.dtype in FLOATS and min(item.dims) > 0, low=1, high=4)
 
 
-def gather(block: Block) -> None:
+def gather(block: BlockBuilder) -> None:
     """Slices collected at indices."""
     value = _operand(block)
     plan = _Plan(block, value)
@@ -183,12 +183,12 @@ def gather(block: Block) -> None:
     block.op("stablehlo.gather", operands, [(plan.shape, value.dtype)], attributes)
 
 
-def _index_tensor(block: Block, shape: tuple[int, ...]) -> Tensor:
+def _index_tensor(block: BlockBuilder, shape: tuple[int, ...]) -> GeneratedValue:
     found = block.find(lambda item: item.dtype in INTEGERS - {"ui64"} and item.shape == shape)
     return found or block.tensor(shape, "i32")
 
 
-def scatter(block: Block) -> None:
+def scatter(block: BlockBuilder) -> None:
     """Updates combined into a tensor at indices."""
     value = _operand(block)
     plan = _Plan(block, value)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from shardy_py.oracle.generate.program import Block, ResultType, Tensor, array
+from shardy_py.oracle.generate.program import BlockBuilder, GeneratedValue, ResultType, array
 
 
-def _batched(block: Block, *matrix: int) -> Tensor:
+def _batched(block: BlockBuilder, *matrix: int) -> GeneratedValue:
     batch = block.module.shape(low=0, high=2)
     return block.tensor((*batch, *matrix))
 
 
-def cholesky(block: Block) -> None:
+def cholesky(block: BlockBuilder) -> None:
     """A decomposition of square matrices."""
     size = block.choices.pick(block.module.sizes)
     value = _batched(block, size, size)
     block.op("stablehlo.cholesky", [value], [(value.shape, "f32")], {"lower": "true"})
 
 
-def triangular_solve(block: Block) -> None:
+def triangular_solve(block: BlockBuilder) -> None:
     """A triangular system from either side."""
     size, other = (block.choices.pick(block.module.sizes) for _ in range(2))
     a = _batched(block, size, size)
@@ -33,7 +33,7 @@ def triangular_solve(block: Block) -> None:
     block.op("stablehlo.triangular_solve", [a, b], [(b.shape, "f32")], attributes)
 
 
-def fft(block: Block) -> None:
+def fft(block: BlockBuilder) -> None:
     """A Fourier transform over the last dimensions: complex, or between real and complex numbers of other sizes."""
     value = block.value(lambda item: item.dtype == "f32" and min(item.dims) > 0, low=1)
     if value.dtype != "f32" or min(value.dims) < 1:
@@ -52,12 +52,14 @@ def fft(block: Block) -> None:
     _fft(block, number, block.choices.pick(("FFT", "IFFT")), length, (value.dims, "complex<f32>"))
 
 
-def _fft(block: Block, value: Tensor, kind: str, length: list[int], result: tuple[tuple[int, ...], str]) -> None:
+def _fft(
+    block: BlockBuilder, value: GeneratedValue, kind: str, length: list[int], result: tuple[tuple[int, ...], str]
+) -> None:
     attributes = {"fft_type": f"#stablehlo<fft_type {kind}>", "fft_length": array(length)}
     block.op("stablehlo.fft", [value], [result], attributes)
 
 
-def batch_norm(block: Block) -> None:
+def batch_norm(block: BlockBuilder) -> None:
     """Batch normalisation, for inference for the most part; the reference has no rule for the others."""
     value = block.tensor(block.module.shape(low=1))
     feature = block.choices.integer(0, value.rank - 1)

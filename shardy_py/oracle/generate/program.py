@@ -19,7 +19,7 @@ TOKEN = "!stablehlo.token"
 
 
 @frozen
-class Tensor:
+class GeneratedValue:
     """An SSA value: its name, and its shape and element type; a shape of None is for other types."""
 
     name: str
@@ -80,7 +80,7 @@ class Module:
     meshes: list[MeshText]
     style: Style
     sizes: tuple[int, ...]
-    emit: Callable[[Block, int], None]
+    emit: Callable[[BlockBuilder, int], None]
     finish: Callable[[Function], None]
     argument_percent: int = 50
     result_percent: int = 5
@@ -117,24 +117,24 @@ class Function:
     module: Module
     name: str
     private: bool = False
-    arguments: list[tuple[Tensor, str]] = Factory(list)
-    results: list[tuple[Tensor, str]] = Factory(list)
+    arguments: list[tuple[GeneratedValue, str]] = Factory(list)
+    results: list[tuple[GeneratedValue, str]] = Factory(list)
     names: int = 0
     consumed: set[str] = Factory(set)
-    body: Block = field(init=False)
+    body: BlockBuilder = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.body = Block(self, None)
+        self.body = BlockBuilder(self, None)
 
     def fresh(self) -> str:
         """Return an unused name."""
         self.names += 1
         return f"%v{self.names}"
 
-    def argument(self, shape: tuple[int, ...] | None, dtype: str) -> Tensor:
+    def argument(self, shape: tuple[int, ...] | None, dtype: str) -> GeneratedValue:
         """Add an argument, often with a sharding."""
         module = self.module
-        value = Tensor(f"%arg{len(self.arguments)}", shape, dtype)
+        value = GeneratedValue(f"%arg{len(self.arguments)}", shape, dtype)
         sharding = module.sharding(shape) if module.choices.chance(module.argument_percent) else ""
         self.arguments.append((value, sharding))
         self.body.values.insert(0, value)
@@ -161,7 +161,7 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 
 @define
-class Block:
+class BlockBuilder:
     """A block under construction: its lines, and the values that ops in it may use.
 
     Args:
@@ -173,14 +173,14 @@ class Block:
     """
 
     function: Function
-    parent: Block | None
+    parent: BlockBuilder | None
     isolated: bool = False
     without: frozenset[str] = frozenset()
     opaque: bool = False
     lines: list[str] = Factory(list)
-    values: list[Tensor] = Factory(list)
+    values: list[GeneratedValue] = Factory(list)
     live: dict[str, set[str]] = Factory(dict)
-    pinned: list[Tensor] = Factory(list)
+    pinned: list[GeneratedValue] = Factory(list)
     captured: set[str] = Factory(set)
 
     @property
@@ -198,20 +198,22 @@ class Block:
         """Number of enclosing regions inside the function."""
         return 0 if self.parent is None else self.parent.depth + 1
 
-    def visible(self) -> list[Tensor]:
+    def visible(self) -> list[GeneratedValue]:
         """Return every value that may be used here, oldest first."""
         if self.parent is None or self.isolated:
             return self.values
         return [*self.parent.visible(), *self.values]
 
-    def child(self, arguments: Iterable[ResultType] = (), *, isolated: bool = False) -> tuple[Block, list[Tensor]]:
+    def child(
+        self, arguments: Iterable[ResultType] = (), *, isolated: bool = False
+    ) -> tuple[BlockBuilder, list[GeneratedValue]]:
         """Return a block inside this one, and its arguments."""
-        block = Block(self.function, self, isolated, self.without, self.opaque)
-        values = [Tensor(self.function.fresh(), *item) for item in arguments]
+        block = BlockBuilder(self.function, self, isolated, self.without, self.opaque)
+        values = [GeneratedValue(self.function.fresh(), *item) for item in arguments]
         block.values += values
         return block, values
 
-    def find(self, wanted: Callable[[Tensor], bool]) -> Tensor | None:
+    def find(self, wanted: Callable[[GeneratedValue], bool]) -> GeneratedValue | None:
         """Return one visible tensor for which ``wanted`` holds, mostly a young one, or None."""
         found = [value for value in self.visible() if value.shape is not None and wanted(value)]
         if not found:
@@ -221,14 +223,14 @@ class Block:
         recent = found[-4:] if self.choices.chance(40) else found
         return self.choices.pick(recent[::-1])
 
-    def tensor(self, shape: tuple[int, ...], dtype: str = "f32") -> Tensor:
+    def tensor(self, shape: tuple[int, ...], dtype: str = "f32") -> GeneratedValue:
         """Return a value of that type, new if there is none or by chance."""
         value = self.find(lambda item: item.shape == shape and item.dtype == dtype)
         if value is not None and not self.choices.chance(4):
             return value
         return self.fresh_tensor(shape, dtype)
 
-    def fresh_tensor(self, shape: tuple[int, ...], dtype: str = "f32") -> Tensor:
+    def fresh_tensor(self, shape: tuple[int, ...], dtype: str = "f32") -> GeneratedValue:
         """Return a new value of that type: an argument of the function, or the result of an op without operands."""
         reachable = not self.isolated and (self.parent is None or not self._is_inside_isolated())
         if reachable and len(self.function.arguments) < _MAX_ARGUMENTS and self.choices.chance(80):
@@ -236,14 +238,14 @@ class Block:
         return self.filler(shape, dtype)
 
     def _is_inside_isolated(self) -> bool:
-        block: Block | None = self
+        block: BlockBuilder | None = self
         while block is not None:
             if block.isolated:
                 return True
             block = block.parent
         return False
 
-    def filler(self, shape: tuple[int, ...], dtype: str) -> Tensor:
+    def filler(self, shape: tuple[int, ...], dtype: str) -> GeneratedValue:
         """Return a constant of that type."""
         name = CONSTANT if self.module.has("sdy_constant") and self.choices.chance(30) else "stablehlo.constant"
         value = self.choices.integer(0, 3)
@@ -257,27 +259,32 @@ class Block:
         return self.op(name, [], [(shape, dtype)], {"value": number})[0]
 
     def value(
-        self, wanted: Callable[[Tensor], bool] = lambda value: True, *, low: int = 0, high: int = 6, dtype: str = "f32"
-    ) -> Tensor:
+        self,
+        wanted: Callable[[GeneratedValue], bool] = lambda value: True,
+        *,
+        low: int = 0,
+        high: int = 6,
+        dtype: str = "f32",
+    ) -> GeneratedValue:
         """Return a visible tensor of a rank in the given range, a new one where there is none."""
         found = self.find(lambda item: low <= item.rank <= high and wanted(item))
         return found if found is not None else self.fresh_tensor(self.module.shape(low=low, high=min(high, 4)), dtype)
 
-    def floats(self, *, low: int = 0, high: int = 6) -> Tensor:
+    def floats(self, *, low: int = 0, high: int = 6) -> GeneratedValue:
         """Return a tensor of floats."""
         return self.value(lambda item: item.dtype in FLOATS, low=low, high=high)
 
     def op(
         self,
         name: str,
-        operands: Sequence[Tensor],
+        operands: Sequence[GeneratedValue],
         results: Sequence[ResultType],
         attributes: dict[str, str] | None = None,
         *,
         regions: Sequence[str] = (),
         sharded: bool = True,
         keep: bool = True,
-    ) -> list[Tensor]:
+    ) -> list[GeneratedValue]:
         """Add an op in generic form and return its results.
 
         Args:
@@ -306,8 +313,14 @@ class Block:
         return values
 
     def raw(
-        self, name: str, operands: Sequence[Tensor], results: Sequence[ResultType], text: str, *, pinned: bool = False
-    ) -> list[Tensor]:
+        self,
+        name: str,
+        operands: Sequence[GeneratedValue],
+        results: Sequence[ResultType],
+        text: str,
+        *,
+        pinned: bool = False,
+    ) -> list[GeneratedValue]:
         """Add an op in its own syntax; ``text`` is what stands right of the equals sign."""
         values = self.result_values(results)
         self.line(f"{left(values)}{text}")
@@ -315,7 +328,7 @@ class Block:
         self.values += values
         return values
 
-    def per_value(self, values: Sequence[Tensor], style: Style | None = None) -> str:
+    def per_value(self, values: Sequence[GeneratedValue], style: Style | None = None) -> str:
         """Return shardings for all results; several results have no unreduced axes."""
         style = style or self.module.style
         if len(values) > 1:
@@ -332,18 +345,20 @@ class Block:
             style = evolve(style, priorities=0)
         return self.module.sharding(shape, without=self.without, style=style)
 
-    def result_values(self, results: Sequence[ResultType]) -> list[Tensor]:
+    def result_values(self, results: Sequence[ResultType]) -> list[GeneratedValue]:
         """Return new values of the given types, named as results of one op."""
         name = self.function.fresh()
         if len(results) == 1:
-            return [Tensor(name, *results[0])]
-        return [Tensor(f"{name}#{index}", *item) for index, item in enumerate(results)]
+            return [GeneratedValue(name, *results[0])]
+        return [GeneratedValue(f"{name}#{index}", *item) for index, item in enumerate(results)]
 
     def line(self, text: str) -> None:
         """Add the text of one op."""
         self.lines += text.splitlines()
 
-    def note(self, name: str, operands: Sequence[Tensor], results: Sequence[Tensor], *, pinned: bool = False) -> None:
+    def note(
+        self, name: str, operands: Sequence[GeneratedValue], results: Sequence[GeneratedValue], *, pinned: bool = False
+    ) -> None:
         """Remember what an op uses, so that the function can keep it alive where it must not be dead."""
         self.module.used[name] += 1
         used = {value.name for value in operands} | self.captured
@@ -355,7 +370,7 @@ class Block:
         if pinned and results:
             self.pinned.append(results[0])
 
-    def capture(self, values: Sequence[Tensor]) -> None:
+    def capture(self, values: Sequence[GeneratedValue]) -> None:
         """Remember that ops in this block use values, for the ops around it."""
         block = self.parent
         while block is not None:
@@ -367,14 +382,16 @@ def _priorities(sharding: str) -> str:
     return "p" if any(f"}}p{digit}" in sharding for digit in range(10)) else ""
 
 
-def left(values: Sequence[Tensor]) -> str:
+def left(values: Sequence[GeneratedValue]) -> str:
     """Return the part of an op left of its name."""
     if not values:
         return ""
     return f"{values[0].name} = " if len(values) == 1 else f"{values[0].name.split('#')[0]}:{len(values)} = "
 
 
-def region_text(block: Block, arguments: Sequence[Tensor], terminator: str, results: Sequence[Tensor]) -> str:
+def region_text(
+    block: BlockBuilder, arguments: Sequence[GeneratedValue], terminator: str, results: Sequence[GeneratedValue]
+) -> str:
     """Return a region of one block: its arguments, its lines, and a terminator in generic form."""
     head = ", ".join(f"{value.name}: {value.type}" for value in arguments)
     names, types = (", ".join(getattr(value, part) for value in results) for part in ("name", "type"))
@@ -383,7 +400,7 @@ def region_text(block: Block, arguments: Sequence[Tensor], terminator: str, resu
     return "\n".join([f"^bb0({head}):"] * bool(arguments) + indented(lines))
 
 
-def scalar_region(block: Block, dtypes: Sequence[str], ops: Sequence[str], *, copies: int = 2) -> str:
+def scalar_region(block: BlockBuilder, dtypes: Sequence[str], ops: Sequence[str], *, copies: int = 2) -> str:
     """Return a region over scalars, as reductions have it: one op per pair of arguments."""
     inner, values = block.child([((), dtype) for _ in range(copies) for dtype in dtypes], isolated=True)
     results = [

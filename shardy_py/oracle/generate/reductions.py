@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from shardy_py.oracle.generate.program import FLOATS, Block, Tensor, array, region_text, scalar_region
+from shardy_py.oracle.generate.program import FLOATS, BlockBuilder, GeneratedValue, array, region_text, scalar_region
 from shardy_py.oracle.generate.windows import random_window, window_attributes
 
 _REDUCERS = ("stablehlo.add", "stablehlo.maximum", "stablehlo.minimum", "stablehlo.multiply")
 
 
-def same_shape(block: Block, value: Tensor, percent: int) -> list[Tensor]:
+def same_shape(block: BlockBuilder, value: GeneratedValue, percent: int) -> list[GeneratedValue]:
     """Return the value, now and then with a second one of the same shape."""
     if not block.choices.chance(percent):
         return [value]
     return [value, block.tensor(value.dims, block.choices.pick(("i32", "f32", value.dtype)))]
 
 
-def reduce(block: Block) -> None:
+def reduce(block: BlockBuilder) -> None:
     """A reduction of one or two tensors over some dimensions."""
     value = block.value(lambda item: item.dtype in FLOATS, low=1)
     values = same_shape(block, value, 20)
@@ -27,7 +27,7 @@ def reduce(block: Block) -> None:
     block.op("stablehlo.reduce", [*values, *starts], results, {"dimensions": array(dims)}, regions=[region])
 
 
-def reduce_window(block: Block) -> None:
+def reduce_window(block: BlockBuilder) -> None:
     """A reduction over sliding windows."""
     choices = block.choices
     value = block.value(lambda item: item.dtype in FLOATS and min(item.dims) > 0, low=1)
@@ -44,7 +44,7 @@ def reduce_window(block: Block) -> None:
     block.op("stablehlo.reduce_window", [*values, *starts], results, attributes, regions=[region])
 
 
-def select_and_scatter(block: Block) -> None:
+def select_and_scatter(block: BlockBuilder) -> None:
     """The gradient of a windowed maximum."""
     value = block.value(lambda item: item.dtype == "f32" and min(item.dims) > 0, low=1)
     value = value if value.dtype == "f32" else block.tensor(block.module.shape(low=1), "f32")
@@ -68,7 +68,7 @@ def select_and_scatter(block: Block) -> None:
     )
 
 
-def sort(block: Block) -> None:
+def sort(block: BlockBuilder) -> None:
     """A sort of one or two tensors along one dimension."""
     value = block.value(lambda item: item.dtype in FLOATS, low=1)
     values = same_shape(block, value, 40)

@@ -8,8 +8,8 @@ from attrs import evolve
 
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, NAMED_COMPUTATION, REGION_RETURN
 from shardy_py.oracle.generate.control_flow import result_for
-from shardy_py.oracle.generate.program import Block, ResultType, Tensor, region_text
-from shardy_py.oracle.generate.shardings import Axis, Piece, dim_text
+from shardy_py.oracle.generate.program import BlockBuilder, GeneratedValue, ResultType, region_text
+from shardy_py.oracle.generate.shardings import Axis, AxisPiece, dim_text
 from shardy_py.values import frozen
 
 
@@ -22,7 +22,7 @@ class _Local:
     inner: tuple[int, ...]
 
 
-def _border(block: Block, shape: tuple[int, ...], manual: list[Axis], *, from_inside: bool) -> _Local:
+def _border(block: BlockBuilder, shape: tuple[int, ...], manual: list[Axis], *, from_inside: bool) -> _Local:
     """Return a sharding whose dimensions begin with manual axes."""
     choices, mesh = block.choices, block.module.mesh
     left, free = (
@@ -38,7 +38,7 @@ def _border(block: Block, shape: tuple[int, ...], manual: list[Axis], *, from_in
         manual_size = prod(axis.size for axis in taken)
         local = size if from_inside else size // manual_size
         extra = [free.pop(0)] if free and choices.chance(25) and local % free[0].size == 0 else []
-        pieces = [Piece(axis.name, axis.size) for axis in [*taken, *extra]]
+        pieces = [AxisPiece(axis.name, axis.size) for axis in [*taken, *extra]]
         dims.append(dim_text(pieces, is_open=choices.chance(block.module.style.open_dims)))
         outer.append(size * manual_size if from_inside else size)
         inner.append(local)
@@ -48,7 +48,7 @@ def _border(block: Block, shape: tuple[int, ...], manual: list[Axis], *, from_in
     return _Local(f"<{mesh.reference}, [{', '.join(dims)}]{tail}>", tuple(outer), tuple(inner))
 
 
-def manual_computation(block: Block) -> None:
+def manual_computation(block: BlockBuilder) -> None:
     """A computation in which some axes are manual."""
     choices, mesh = block.choices, block.module.mesh
     usable = [axis for axis in mesh.axes if axis.name not in block.without]
@@ -70,20 +70,20 @@ def manual_computation(block: Block) -> None:
         f"sdy.manual_computation({_names(operands)}) in_shardings=[{', '.join(item.sharding for item in borders)}] "
         f"out_shardings=[{', '.join(item.sharding for item in outs)}] "
         f"manual_axes={{{', '.join(f'{chr(34)}{axis.name}{chr(34)}' for axis in manual)}}} ({head}) {{\n{inner}\n}} "
-        f": ({_types(operands)}) -> ({', '.join(Tensor('', *item).type for item in types)})"
+        f": ({_types(operands)}) -> ({', '.join(GeneratedValue('', *item).type for item in types)})"
     )
     block.raw(MANUAL_COMPUTATION, operands, types, text)
 
 
-def _names(values: list[Tensor]) -> str:
+def _names(values: list[GeneratedValue]) -> str:
     return ", ".join(value.name for value in values)
 
 
-def _types(values: list[Tensor]) -> str:
+def _types(values: list[GeneratedValue]) -> str:
     return ", ".join(value.type for value in values)
 
 
-def named_computation(block: Block) -> None:
+def named_computation(block: BlockBuilder) -> None:
     """A computation with a name, with or without shardings at its border."""
     choices = block.choices
     operands = [block.value() for _ in range(choices.integer(1, 3))]
@@ -104,7 +104,7 @@ def named_computation(block: Block) -> None:
     block.raw(NAMED_COMPUTATION, operands, [(value.shape, value.dtype) for value in results], text)
 
 
-def unknown_region(block: Block) -> None:
+def unknown_region(block: BlockBuilder) -> None:
     """An op of an unknown dialect with a region, which may use the values around it.
 
     The reference crashes on block arguments whose owner it does not know, so they have a switch of their own. In a

@@ -5,10 +5,10 @@ from __future__ import annotations
 from attrs import evolve
 
 from shardy_py.ir.graph.op_names import CONSTRAINT, PROPAGATION_BARRIER, RESHARD, SHARDING_GROUP
-from shardy_py.oracle.generate.program import Block, Tensor
+from shardy_py.oracle.generate.program import BlockBuilder, GeneratedValue
 
 
-def constraint(block: Block) -> None:
+def constraint(block: BlockBuilder) -> None:
     """A sharding constraint, used later or dangling."""
     value = block.value()
     sharding = block.sharding(value.shape)
@@ -18,7 +18,7 @@ def constraint(block: Block) -> None:
         block.values.remove(result)
 
 
-def reshard(block: Block) -> None:
+def reshard(block: BlockBuilder) -> None:
     """A reshard, which does not propagate."""
     value = block.value()
     style = evolve(block.module.style, priorities=0)
@@ -26,7 +26,7 @@ def reshard(block: Block) -> None:
     block.raw(RESHARD, [value], [(value.shape, value.dtype)], text)
 
 
-def single_device(block: Block) -> None:
+def single_device(block: BlockBuilder) -> None:
     """A scalar that goes to a single device, or from there to a mesh; nothing where no mesh is of a single device."""
     single = [mesh for mesh in block.module.meshes if "device_ids" in mesh.body and not mesh.axes]
     if not single or block.without:
@@ -37,11 +37,11 @@ def single_device(block: Block) -> None:
         block.raw(RESHARD, [there], [((), "f32")], _to(there, f"<{block.module.mesh.reference}, []>"))
 
 
-def _to(value: Tensor, sharding: str) -> str:
+def _to(value: GeneratedValue, sharding: str) -> str:
     return f"sdy.reshard {value.name} {sharding} : {value.type}"
 
 
-def barrier(block: Block) -> None:
+def barrier(block: BlockBuilder) -> None:
     """A propagation barrier of any direction, often with its operand used elsewhere, too."""
     value = block.value()
     direction = block.choices.pick(("FORWARD", "BACKWARD", "NONE"))
@@ -49,7 +49,7 @@ def barrier(block: Block) -> None:
     block.raw(PROPAGATION_BARRIER, [value], [(value.shape, value.dtype)], text)
 
 
-def group(block: Block) -> None:
+def group(block: BlockBuilder) -> None:
     """A value put into a sharding group; the values of a group have one shape.
 
     Manual computations and groups do not mix: their values are seen with different meshes.

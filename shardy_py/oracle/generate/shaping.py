@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 
 from shardy_py.oracle.generate.choices import Choices
-from shardy_py.oracle.generate.program import Block, array
+from shardy_py.oracle.generate.program import BlockBuilder, array
 
 _WIDTHS = {"f32": 32, "i32": 32, "ui32": 32, "bf16": 16, "f16": 16, "i8": 8, "f64": 64, "i64": 64, "ui64": 64}
 
 
-def transpose(block: Block) -> None:
+def transpose(block: BlockBuilder) -> None:
     """A permutation of the dimensions."""
     value = block.value(low=2)
     permutation = block.choices.shuffled(list(reversed(range(value.rank))))
@@ -45,7 +45,7 @@ def regrouped(choices: Choices, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def reshape(block: Block) -> None:
+def reshape(block: BlockBuilder) -> None:
     """A reshape: two neighbours merged, one dimension split, or everything grouped anew."""
     value = block.value(low=1)
     shape = list(value.dims)
@@ -67,7 +67,7 @@ def reshape(block: Block) -> None:
     block.op("stablehlo.reshape", [value], [(tuple(shape), value.dtype)])
 
 
-def broadcast(block: Block) -> None:
+def broadcast(block: BlockBuilder) -> None:
     """New dimensions in between, and size-one dimensions expanded."""
     choices = block.choices
     value = block.value(high=3)
@@ -86,14 +86,14 @@ def broadcast(block: Block) -> None:
     )
 
 
-def reverse(block: Block) -> None:
+def reverse(block: BlockBuilder) -> None:
     """Some dimensions backwards."""
     value = block.value(low=1)
     dims = block.choices.some(range(value.rank), low=1)
     block.op("stablehlo.reverse", [value], [(value.shape, value.dtype)], {"dimensions": array(dims)})
 
 
-def bitcast(block: Block) -> None:
+def bitcast(block: BlockBuilder) -> None:
     """The same bits as elements of the same width, or of a width up to eight times less or more."""
     value = block.value(lambda item: item.dtype in _WIDTHS)
     target = block.choices.pick(tuple(_WIDTHS))

@@ -25,7 +25,7 @@ class Axis:
 
 
 @frozen
-class Piece:
+class AxisPiece:
     """A full axis, or a part of one (``pre`` is then at least 1)."""
 
     name: str
@@ -36,7 +36,7 @@ class Piece:
     def __str__(self) -> str:
         return f'"{self.name}":({self.pre}){self.size}' if self.pre else f'"{self.name}"'
 
-    def follows(self, other: Piece) -> bool:
+    def follows(self, other: AxisPiece) -> bool:
         """True if the two would be written as one axis."""
         return self.name == other.name and self.pre == other.pre * other.size
 
@@ -91,34 +91,34 @@ def reversed_devices(axes: tuple[Axis, ...]) -> str:
     return f", device_ids={list(reversed(range(total)))}" if total > 1 else ""
 
 
-def split_axis(choices: Choices, axis: Axis, position: int) -> list[Piece]:
+def split_axis(choices: Choices, axis: Axis, position: int) -> list[AxisPiece]:
     """Return two or more sub-axes that together make the axis, or the full axis where its size is prime."""
     divisors = [size for size in range(2, axis.size) if axis.size % size == 0]
     if not divisors:
-        return [Piece(axis.name, axis.size, 0, position)]
+        return [AxisPiece(axis.name, axis.size, 0, position)]
     cuts = [1, choices.pick(divisors), axis.size]
     larger = [size for size in divisors if size > cuts[1] and size % cuts[1] == 0]
     if larger and choices.chance(40):
         cuts.insert(2, choices.pick(larger))
-    return [Piece(axis.name, after // before, before, position) for before, after in pairwise(cuts)]
+    return [AxisPiece(axis.name, after // before, before, position) for before, after in pairwise(cuts)]
 
 
-def pieces_of(choices: Choices, mesh: MeshText, style: Style, without: frozenset[str]) -> list[Piece]:
+def pieces_of(choices: Choices, mesh: MeshText, style: Style, without: frozenset[str]) -> list[AxisPiece]:
     """Return the axes of a mesh that may be used, some of them in parts."""
-    pieces: list[Piece] = []
+    pieces: list[AxisPiece] = []
     for position, axis in enumerate(mesh.axes):
         if axis.name in without:
             continue
         if choices.chance(style.sub_axes):
             pieces += split_axis(choices, axis, position)
         else:
-            pieces.append(Piece(axis.name, axis.size, 0, position))
+            pieces.append(AxisPiece(axis.name, axis.size, 0, position))
     return pieces
 
 
-def _take(choices: Choices, pieces: list[Piece], size: int, style: Style, wanted: int) -> list[Piece]:
+def _take(choices: Choices, pieces: list[AxisPiece], size: int, style: Style, wanted: int) -> list[AxisPiece]:
     """Move up to ``wanted`` pieces into the sharding of a dimension of that size."""
-    taken: list[Piece] = []
+    taken: list[AxisPiece] = []
     for piece in list(pieces):
         if len(taken) == wanted:
             break
@@ -132,15 +132,15 @@ def _take(choices: Choices, pieces: list[Piece], size: int, style: Style, wanted
     return taken
 
 
-def dim_text(axes: list[Piece], *, is_open: bool, priority: int | None = None) -> str:
+def dim_text(axes: list[AxisPiece], *, is_open: bool, priority: int | None = None) -> str:
     """Return one dimension sharding."""
     items = [*map(str, axes), *(["?"] if is_open else [])]
     return f"{{{', '.join(items)}}}" + ("" if priority is None or not items else f"p{priority}")
 
 
-def _side_list(choices: Choices, pieces: list[Piece], percent: int) -> list[Piece]:
+def _side_list(choices: Choices, pieces: list[AxisPiece], percent: int) -> list[AxisPiece]:
     """Move some of the unused pieces into a list in mesh order."""
-    taken: list[Piece] = []
+    taken: list[AxisPiece] = []
     for piece in sorted(pieces, key=lambda item: (item.position, item.pre)):
         if choices.chance(percent) and not (taken and piece.follows(taken[-1])):
             taken.append(piece)

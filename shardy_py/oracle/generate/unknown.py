@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shardy_py.oracle.generate.program import Block, ResultType, Tensor, array, region_text
+from shardy_py.oracle.generate.program import BlockBuilder, GeneratedValue, ResultType, array, region_text
 
 
-def unknown(block: Block) -> None:
+def unknown(block: BlockBuilder) -> None:
     """An op nobody knows, with any number of operands and results."""
     operands = [block.value() for _ in range(block.choices.integer(0, 3))]
     results: list[ResultType] = [(block.module.shape(), "f32") for _ in range(block.choices.integer(1, 2))]
@@ -13,17 +13,17 @@ def unknown(block: Block) -> None:
         results[0] = (operands[0].shape, operands[0].dtype)
     attributes = {"note": '"text"'} if block.choices.chance(30) else {}
     if block.choices.chance(25):
-        attributes["sdy.sharding"] = block.per_value([Tensor("", *kind) for kind in results])
+        attributes["sdy.sharding"] = block.per_value([GeneratedValue("", *kind) for kind in results])
     block.op("test.unknown", operands, results, attributes, sharded="sdy.sharding" not in attributes)
 
 
-def chlo(block: Block) -> None:
+def chlo(block: BlockBuilder) -> None:
     """A chlo op."""
     value = block.floats()
     block.op(block.choices.pick(("chlo.erf", "chlo.lgamma", "chlo.tan")), [value], [(value.shape, value.dtype)])
 
 
-def batch_norm_training(block: Block) -> None:
+def batch_norm_training(block: BlockBuilder) -> None:
     """Batch normalisation for training."""
     value = block.tensor(block.module.shape(low=2))
     feature = block.choices.integer(0, value.rank - 1)
@@ -33,7 +33,7 @@ def batch_norm_training(block: Block) -> None:
     block.op("stablehlo.batch_norm_training", [value, *rest], [(value.shape, "f32"), vector, vector], attributes)
 
 
-def map_(block: Block) -> None:
+def map_(block: BlockBuilder) -> None:
     """An element-wise function given as a region."""
     value = block.tensor(block.module.shape())
     inner, arguments = block.child([((), "f32")], isolated=True)

@@ -10,7 +10,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class Window:
+class GeneratedWindows:
     """The windows along one dimension.
 
     Args:
@@ -40,7 +40,7 @@ class Window:
         return max(0, (padded - (self.size - 1) * self.dilation - 1) // self.stride + 1)
 
 
-def random_window(choices: Choices, size: int, widths: Sequence[int], *, dilated: bool = True) -> Window:
+def random_window(choices: Choices, size: int, widths: Sequence[int], *, dilated: bool = True) -> GeneratedWindows:
     """Return windows over a dimension of a positive size, of which one fits at least.
 
     Args:
@@ -54,7 +54,7 @@ def random_window(choices: Choices, size: int, widths: Sequence[int], *, dilated
         return choices.pick(numbers) if choices.chance(percent) else usual
 
     edges = (1, 0, -1, 2) if dilated else (1, 0, 2)
-    window = Window(
+    window = GeneratedWindows(
         size=sometimes(50, widths, 1),
         stride=sometimes(40, (1, 2, 3), 1),
         low=sometimes(30, edges, 0),
@@ -62,10 +62,10 @@ def random_window(choices: Choices, size: int, widths: Sequence[int], *, dilated
         base=sometimes(12 * dilated, (2, 3), 1),
         dilation=sometimes(20 * dilated, (2, 3), 1),
     )
-    return Window() if window.is_only_dilated or window.count(size) < 1 else window
+    return GeneratedWindows() if window.is_only_dilated or window.count(size) < 1 else window
 
 
-def window_attributes(windows: Sequence[Window], base: str, dilation: str) -> dict[str, str]:
+def window_attributes(windows: Sequence[GeneratedWindows], base: str, dilation: str) -> dict[str, str]:
     """Return the strides, the padding and the distances as attributes.
 
     Args:

@@ -8,7 +8,7 @@ from math import prod
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation.dim_index import DigitIndex, DimIndex, LinearIndex, OpaqueIndex
-from shardy_py.sharding.derivation.loops import Access, all_dims, cuts, misaligned
+from shardy_py.sharding.derivation.loops import LoopAccess, all_dims, cuts, misaligned
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
 
 
@@ -23,7 +23,7 @@ class LoopFactors:
     """
 
     def __init__(
-        self, sizes: Sequence[int], accesses: Sequence[Access], reduced: Sequence[bool], combiner: Combiner | None
+        self, sizes: Sequence[int], accesses: Sequence[LoopAccess], reduced: Sequence[bool], combiner: Combiner | None
     ) -> None:
         dims = all_dims(accesses)
         self._sizes = sizes
@@ -93,7 +93,7 @@ class LoopFactors:
         self._factor_sizes.append(size)
         return len(self._factor_sizes) - 1
 
-    def _mapping(self, access: Access) -> TensorMapping:
+    def _mapping(self, access: LoopAccess) -> TensorMapping:
         mapping: list[DimMapping] = []
         taken: set[int] = set()
         for index, size in access.dims:

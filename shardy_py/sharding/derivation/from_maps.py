@@ -14,7 +14,7 @@ from shardy_py.sharding.derivation.dim_index import dim_index
 from shardy_py.sharding.derivation.domains import restricted_factors
 from shardy_py.sharding.derivation.factors import LoopFactors
 from shardy_py.sharding.derivation.iterators import PARALLEL, REDUCTION
-from shardy_py.sharding.derivation.loops import Access, all_dims, loop_sizes
+from shardy_py.sharding.derivation.loops import LoopAccess, all_dims, loop_sizes
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import Shape
 
@@ -60,7 +60,7 @@ def rule_from_indexing_maps(
     _check(maps, shapes, iterator_types)
     num_loops = max((map_.num_dims for map_ in maps), default=0)
     accesses = [
-        Access(tuple(zip(map(dim_index, map_.results), shape, strict=True)))
+        LoopAccess(tuple(zip(map(dim_index, map_.results), shape, strict=True)))
         for map_, shape in zip(maps, shapes, strict=True)
     ]
     sizes = loop_sizes(all_dims(accesses), num_loops)

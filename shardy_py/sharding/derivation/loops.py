@@ -13,17 +13,17 @@ Dim = tuple[DimIndex, int]
 
 
 @frozen
-class Access:
+class LoopAccess:
     """Access of loops to one tensor: its dimensions with their indices and sizes."""
 
     dims: tuple[Dim, ...]
 
-    def without_single_steps(self, sizes: Sequence[int]) -> Access:
+    def without_single_steps(self, sizes: Sequence[int]) -> LoopAccess:
         """Return the access without the indices of loops with one iteration: these are always 0.
 
         A loop that indexes a dimension alone stays, but takes no larger steps.
         """
-        return Access(tuple((_without_single_steps(index, sizes), size) for index, size in self.dims))
+        return LoopAccess(tuple((_without_single_steps(index, sizes), size) for index, size in self.dims))
 
 
 def _without_single_steps(index: DimIndex, sizes: Sequence[int]) -> DimIndex:
@@ -35,7 +35,7 @@ def _without_single_steps(index: DimIndex, sizes: Sequence[int]) -> DimIndex:
     return LinearIndex(tuple(term for term in index.terms if sizes[term[0]] != 1), index.offset)
 
 
-def all_dims(accesses: Iterable[Access]) -> list[Dim]:
+def all_dims(accesses: Iterable[LoopAccess]) -> list[Dim]:
     """Return the dimensions of all tensors."""
     return [dim for access in accesses for dim in access.dims]
 

@@ -9,7 +9,7 @@ from shardy_py.indexing.canonical import canonicalize
 from shardy_py.indexing.expressions import rewritten, variables_of
 from shardy_py.indexing.indexing_map import bounds_of
 from shardy_py.sharding.derivation.dim_index import dim_index
-from shardy_py.sharding.derivation.loops import Access, all_dims, loop_sizes
+from shardy_py.sharding.derivation.loops import LoopAccess, all_dims, loop_sizes
 from shardy_py.sharding.rule_builder import Shape
 
 
@@ -56,8 +56,8 @@ def op_indexing_from_maps(maps: Sequence[AffineMap], shapes: Sequence[Shape], *,
     return OpIndexing(read, [_map_back(map_, shape) for map_, shape in zip(read, shapes, strict=False)])
 
 
-def _access(map_: AffineMap, shape: Shape) -> Access:
-    return Access(tuple(zip(map(dim_index, map_.results), shape, strict=True)))
+def _access(map_: AffineMap, shape: Shape) -> LoopAccess:
+    return LoopAccess(tuple(zip(map(dim_index, map_.results), shape, strict=True)))
 
 
 def _symbol_sizes(map_: AffineMap, shape: Shape) -> list[int] | None:

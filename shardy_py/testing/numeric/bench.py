@@ -23,7 +23,7 @@ _OF_SMALL_FLOATS = 2e-2
 
 
 @frozen(eq=False)
-class Trial:
+class NumericTrial:
     """The operands of one run on whole tensors, and its results."""
 
     operands: Arrays
@@ -46,7 +46,7 @@ class Bench:
 
     function: Callable[..., Any]
     combine: Callable[[Any, Any], Any] | None
-    trials: tuple[Trial, ...]
+    trials: tuple[NumericTrial, ...]
     shapes: tuple[Sizes, ...]
     rtol: float | None = None
     initial: tuple[int, ...] = ()
@@ -76,7 +76,7 @@ class Bench:
         return self._seen[key]
 
     def _run(
-        self, trial: Trial, pieces: Sequence[Piece], split: Split, kind: FactorKind, combiner: Combiner
+        self, trial: NumericTrial, pieces: Sequence[Piece], split: Split, kind: FactorKind, combiner: Combiner
     ) -> str | None:
         parts = f"{len(split)}{'' if len(set(split)) == 1 else ' uneven ones'}"
         devices = [make_local(self.shapes, self.num_operands, pieces, split, part) for part in range(len(split))]
@@ -116,7 +116,7 @@ class Bench:
             return tuple(combine_arrays(combiner, one, other) for one, other in zip(left, right, strict=True))
         return combine_arrays(combiner, left, right)
 
-    def _compare(self, trial: Trial, wanted: Arrays, found: Arrays, where: str) -> str | None:
+    def _compare(self, trial: NumericTrial, wanted: Arrays, found: Arrays, where: str) -> str | None:
         if len(wanted) != len(found):
             return f"{where}there are {len(found)} results instead of {len(wanted)}"
         for number, (expected, actual) in enumerate(zip(wanted, found, strict=True)):

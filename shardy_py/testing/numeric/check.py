@@ -14,7 +14,7 @@ from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 from shardy_py.support.arguments import checked
-from shardy_py.testing.numeric.bench import Arrays, Bench, Trial, call, takes_local
+from shardy_py.testing.numeric.bench import Arrays, Bench, NumericTrial, call, takes_local
 from shardy_py.testing.numeric.claims import judge
 from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.numeric.missing import find_missing
@@ -137,7 +137,7 @@ def _result_types(subject: RuleLike, results: Iterable[TypeLike] | None) -> list
     return [value.type for value in subject.results] if isinstance(subject, Op) else None
 
 
-def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any] | None, seed: int) -> Trial:
+def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any] | None, seed: int) -> NumericTrial:
     generator = make_generator(seed)
     operands = tuple(make_operand(item, generator) for item in given)
     local = None
@@ -147,12 +147,12 @@ def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any
             raise OptionError(Diagnostic("missing-shapes", message, hint="give results=[...]"))
         shapes = [*(array.shape for array in operands), *(tuple(getattr(item, "shape", ())) for item in results)]
         local = make_local(shapes, len(operands))
-    return Trial(operands, call(function, operands, local))
+    return NumericTrial(operands, call(function, operands, local))
 
 
 def _rule(
     subject: RuleLike,
-    run: Trial,
+    run: NumericTrial,
     given: Sequence[Any],
     results: list[Any] | None,
     attributes: Mapping[str, Attribute] | None,

@@ -81,7 +81,7 @@ def _dim_pieces(rule: OpShardingRule, tensor: int, dim: int, factors: DimMapping
 
 
 @frozen(eq=False)
-class Shard:
+class TensorShard:
     """Part of a tensor on one device.
 
     Args:
@@ -117,8 +117,8 @@ class Local:
         parts: The number of devices; 1 where nothing is sharded.
     """
 
-    operands: tuple[Shard, ...]
-    results: tuple[Shard, ...]
+    operands: tuple[TensorShard, ...]
+    results: tuple[TensorShard, ...]
     part: int = 0
     parts: int = 1
 
@@ -130,5 +130,5 @@ def make_local(
     positions = [[np.arange(size) for size in shape] for shape in shapes]
     for piece in pieces:
         positions[piece.tensor][piece.dim] = piece.positions(split, part)
-    shards = tuple(Shard(tuple(held), tuple(shape)) for held, shape in zip(positions, shapes, strict=True))
+    shards = tuple(TensorShard(tuple(held), tuple(shape)) for held, shape in zip(positions, shapes, strict=True))
     return Local(shards[:num_operands], shards[num_operands:], part, len(split))

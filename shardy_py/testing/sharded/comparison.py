@@ -18,7 +18,7 @@ _REDUCING = (ALL_REDUCE, REDUCE_SCATTER)
 
 
 @frozen
-class Comparison:
+class ShardComparison:
     """Compares what devices have of each value with the whole value.
 
     Args:

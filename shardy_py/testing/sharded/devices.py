@@ -17,7 +17,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.testing.numeric.bench import Arrays
 from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.sharded.interpreter import Functions, Interpreter
-from shardy_py.testing.sharded.meeting import Meeting
+from shardy_py.testing.sharded.rendezvous import Rendezvous
 from shardy_py.testing.sharded.scalars import poison
 from shardy_py.values import define
 
@@ -44,9 +44,10 @@ class VirtualDevices:
 
     def __attrs_post_init__(self) -> None:
         self.count = max((mesh.total_size for mesh in self.program.meshes.values()), default=1)
-        meeting = Meeting(self.count)
+        rendezvous = Rendezvous(self.count)
         self.interpreters = [
-            Interpreter(self.program, self.functions, self.semantics, device, meeting) for device in range(self.count)
+            Interpreter(self.program, self.functions, self.semantics, device, rendezvous)
+            for device in range(self.count)
         ]
 
     def run(self, arrays: Sequence[Array]) -> Arrays:
@@ -58,8 +59,8 @@ class VirtualDevices:
         function = self.program.functions[self.main]
         arguments = entry_arguments(function)
         shards = [self.split(array, value) for array, value in zip(arrays, arguments, strict=True)]
-        meeting = self.interpreters[0].meeting
-        found = meeting.run(lambda device: self.interpreters[device].run(self.main, [one[device] for one in shards]))
+        rendezvous = self.interpreters[0].rendezvous
+        found = rendezvous.run(lambda device: self.interpreters[device].run(self.main, [one[device] for one in shards]))
         return tuple(
             self.join([results[number] for results in found], value)
             for number, value in enumerate(function.function_results)

@@ -22,7 +22,7 @@ from shardy_py.support.signatures import signature_of
 from shardy_py.testing.numeric.bench import Arrays, as_arrays
 from shardy_py.testing.numeric.pieces import Array, make_local
 from shardy_py.testing.sharded.collectives import COLLECTIVES, collective, own_op
-from shardy_py.testing.sharded.meeting import Meeting
+from shardy_py.testing.sharded.rendezvous import Rendezvous
 from shardy_py.testing.sharded.virtual_ops import ON_DEVICE, SPACE
 from shardy_py.values import define
 
@@ -38,7 +38,7 @@ class Interpreter:
         functions: The function of each op name; see `shardy_py.testing.run_sharded`.
         semantics: What is known about ops.
         device: The number of the device.
-        meeting: Where it meets the others.
+        rendezvous: Where it meets the others.
         seen: Every value of each result, by the id of the result, in the order of the run.
     """
 
@@ -46,7 +46,7 @@ class Interpreter:
     functions: Functions
     semantics: OpSemantics
     device: int = 0
-    meeting: Meeting = field(factory=lambda: Meeting(1))
+    rendezvous: Rendezvous = field(factory=lambda: Rendezvous(1))
     seen: dict[int, list[Array]] = field(factory=dict)
 
     def run(self, name: str, arguments: Sequence[Array]) -> Arrays:
@@ -83,7 +83,7 @@ class Interpreter:
 
     def _op(self, op: Op, operands: Arrays, values: Mapping[int, Array]) -> Arrays:
         if op.name in COLLECTIVES:
-            return (collective(op, self.device, self.meeting.exchange(self.device, op, operands[0])),)
+            return (collective(op, self.device, self.rendezvous.exchange(self.device, op, operands[0])),)
         if op.name == ON_DEVICE:
             if self.device == op.attributes["device"]:
                 return self._region(op.regions[0], (), values)

@@ -25,7 +25,7 @@ from shardy_py.testing.numeric.bench import Arrays
 from shardy_py.testing.numeric.data import make_generator, make_operand
 from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.sharded.collectives import COLLECTIVES
-from shardy_py.testing.sharded.comparison import Comparison
+from shardy_py.testing.sharded.comparison import ShardComparison
 from shardy_py.testing.sharded.devices import VirtualDevices
 from shardy_py.testing.sharded.interpreter import Functions, Interpreter, check_program
 from shardy_py.testing.sharded.tolerances import find_tolerances
@@ -136,7 +136,7 @@ def run_sharded(
         for array, expected in zip(devices.run(given), wanted, strict=True)
     )
     tolerances = find_tolerances(whole, reference.seen) if rtol is None else dict.fromkeys(reference.seen, rtol)
-    comparison = Comparison(whole, devices, values, tolerances, result.registry)
+    comparison = ShardComparison(whole, devices, values, tolerances, result.registry)
     end = whole.functions[main].regions[0].block.terminator
     return ShardedRun(
         devices.count,

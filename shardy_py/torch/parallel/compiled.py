@@ -19,7 +19,7 @@ from shardy_py.torch.parallel.distribute import check_device_mesh
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
 from shardy_py.torch.parallel.localized import localized
 from shardy_py.torch.parallel.runner import Runner
-from shardy_py.torch.parallel.shards import Port
+from shardy_py.torch.parallel.shards import TensorPort
 from shardy_py.values import define
 
 
@@ -38,8 +38,8 @@ class LocalTorchProgram:
 
     program: Program
     origin: TorchOrigin
-    arguments: tuple[Port, ...]
-    results: tuple[Port, ...]
+    arguments: tuple[TensorPort, ...]
+    results: tuple[TensorPort, ...]
     mesh: Mesh
     warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
 
@@ -100,9 +100,9 @@ def make_local_torch_program(explicit: Program, registry: Registry, *, strict: b
     return LocalTorchProgram(made.program, explicit.origin, arguments, results, mesh, made.warnings)
 
 
-def _ports(program: Program, values: Sequence[Value], mesh: Mesh) -> tuple[Port, ...]:
+def _ports(program: Program, values: Sequence[Value], mesh: Mesh) -> tuple[TensorPort, ...]:
     table = program.shardings
-    return tuple(Port(static_shape(value.type) or (), table.get(value.id), mesh) for value in values)
+    return tuple(TensorPort(static_shape(value.type) or (), table.get(value.id), mesh) for value in values)
 
 
 class TorchProgram:

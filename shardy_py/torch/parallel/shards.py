@@ -12,7 +12,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class Port:
+class TensorPort:
     """An argument or result of a local program.
 
     Args:

@@ -14,7 +14,7 @@ from shardy_py.ir.graph.data_flow import edge_user, take_out_edge
 from shardy_py.ir.graph.move_region import move_region
 from shardy_py.ir.graph.op_index import inner_first, ops_named
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, NAMED_COMPUTATION, RETURN
-from shardy_py.ir.graph.parked_ops import bring_back, kept_for
+from shardy_py.ir.graph.parked_ops import pop_parked, restore
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import complete, set_shardings
 from shardy_py.ir.graph.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
@@ -62,7 +62,7 @@ def _export(program: Program, computation: Op, symbols: SymbolTable, log: CopyLo
     for edge in edges_of_arguments:
         take_out_edge(program, edge)
     # The call and the function from before, where there were any: nothing new has to be made for them.
-    old_call, old_function = kept_for(computation) or (None, None)
+    old_call, old_function = pop_parked(computation) or (None, None)
     name = symbols.insert(_new_function(program, computation, old_function))
     call = _new_call(program, computation, name, old_call)
     for result, new_result in zip(computation.results, call.results, strict=True):
@@ -95,7 +95,7 @@ def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
     if old is None or _TYPE not in old.attributes:
         made[_TYPE] = function_type([value.type for value in _arguments(computation)], results)
     if old is not None:
-        function = bring_back(old, (), made, unchanged=(_TYPE,))
+        function = restore(old, (), made, unchanged=(_TYPE,))
     else:
         function = Op(program, FUNCTION, attributes=made)
         program.new_function_results(function, results)
@@ -109,7 +109,7 @@ def _new_call(program: Program, computation: Op, callee: str, old: Op | None) ->
     if old is not None:
         attributes = computation.attributes
         kept = {name: attributes[name] for name in attributes if name not in _OF_THE_COMPUTATION}
-        call = bring_back(old, computation.operands, {**kept, "callee": reference})
+        call = restore(old, computation.operands, {**kept, "callee": reference})
     else:
         attributes = copy(computation.attributes)
         for name in _OF_THE_COMPUTATION:

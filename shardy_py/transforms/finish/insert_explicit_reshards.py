@@ -39,9 +39,9 @@ from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.support.identity import identity
 from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
 from shardy_py.transforms.finish.reshards.captured_tensors import replicate_captures
-from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
-from shardy_py.transforms.finish.reshards.plan import Mode, Plan, Shardings, Situation, make_plan
-from shardy_py.transforms.finish.reshards.sharding_carriers import Said, visits_named, visits_of
+from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder, rank_of
+from shardy_py.transforms.finish.reshards.plan import Mode, Plan, PlanKey, Shardings, make_plan
+from shardy_py.transforms.finish.reshards.sharding_carriers import OpInfo, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.finish.reshards.updates import divides_slices, gather_updated
 from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
@@ -132,8 +132,8 @@ def insert_reshards(program: Program, context: PassContext, *, mode: Mode, witho
     else:
         visits = visits_named(program, _names_of_interest(program, semantics), semantics)
     for function in functions:
-        for op, said in visits.get(function, ()):
-            run.visit(op, said)
+        for op, info in visits.get(function, ()):
+            run.visit(op, info)
         reshard_returns(resharder, function, full=mode.is_full)
 
 
@@ -152,9 +152,9 @@ def _names_of_interest(program: Program, semantics: OpSemantics) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def _plan_of(situation: Situation, meshes: tuple[tuple[str, Mesh], ...]) -> Plan | None:
+def _plan_of(plan_key: PlanKey, meshes: tuple[tuple[str, Mesh], ...]) -> Plan | None:
     """Return a plan, which other programs of the process may need, too."""
-    return make_plan(situation, dict(meshes))
+    return make_plan(plan_key, dict(meshes))
 
 
 class _Planner:
@@ -177,7 +177,7 @@ class _Planner:
         own: Shardings,
         reduction: ReductionOp | None,
     ) -> Plan | None:
-        """Return the plan for an op; see `Situation`."""
+        """Return the plan for an op; see `PlanKey`."""
         # Equal values are mostly the same object here, and identities are compared much faster.
         types = [value.type for value in op.operands] + [value.type for value in op.results]
         key = (reduction, *map(identity, (rule, mode, *operands, *results, *own, *types)))
@@ -186,10 +186,10 @@ class _Planner:
             return known[1]
         sizes = tuple([self._size(type_) for type_ in types])
         count = len(operands)
-        situation = Situation(rule, operands, results, sizes[:count], sizes[count:], mode, own, reduction)
-        plan = _plan_of(situation, self._meshes)
+        plan_key = PlanKey(rule, operands, results, sizes[:count], sizes[count:], mode, own, reduction)
+        plan = _plan_of(plan_key, self._meshes)
         # What the key identifies has to stay alive, or another object could get its identity.
-        self._by_identity[key] = ((situation, types), plan)
+        self._by_identity[key] = ((plan_key, types), plan)
         return plan
 
     def _size(self, type_: Type) -> int:
@@ -208,8 +208,8 @@ class _Run:
         "_extended",
         "_full",
         "_full_mode",
+        "_known_unchanged",
         "_planner",
-        "_quiet",
         "_resharder",
         "_rules",
         "_semantics",
@@ -224,33 +224,33 @@ class _Run:
         self._full = mode.is_full
         self._without_rule = mode.is_full and without_rule
         self._rules = resharder.program.rules
-        self._quiet: dict[tuple[int, ...], object] = {}
+        self._known_unchanged: dict[tuple[int, ...], object] = {}
         # Ops that Shardy does not propagate through are partitioned by XLA, too.
         self._extended = semantics
         if self._without_rule:
             self._extended = semantics.with_options(evolve(semantics.options, extended=True))
 
-    def visit(self, op: Op, said: Said) -> None:
+    def visit(self, op: Op, info: OpInfo) -> None:
         """Insert what one op needs."""
         resharder = self._resharder
-        if IsTerminator in said.traits:
+        if IsTerminator in info.traits:
             return
-        if said.data_flow is not None:
-            reshard_data_flow(resharder, op, said.data_flow, full=self._full)
+        if info.data_flow is not None:
+            reshard_data_flow(resharder, op, info.data_flow, full=self._full)
             return
         if op.name == CALL:
             reshard_call(resharder, op)
             return
-        look = self._look(op, said)
-        if look is not None and look in self._quiet:
+        cache_key = self._cache_key(op, info)
+        if cache_key is not None and cache_key in self._known_unchanged:
             return
-        is_quiet = not convert_reshard(resharder, op) and not self._reshard(op, said.traits)
-        if is_quiet and look is not None:
+        is_unchanged = not convert_reshard(resharder, op) and not self._reshard(op, info.traits)
+        if is_unchanged and cache_key is not None:
             values = (*op.operands, *op.results)
             # What the key identifies has to stay alive.
-            self._quiet[look] = (*map(resharder.sharding, values), *[value.type for value in values])
+            self._known_unchanged[cache_key] = (*map(resharder.sharding, values), *[value.type for value in values])
 
-    def _look(self, op: Op, said: Said) -> tuple[int, ...] | None:
+    def _cache_key(self, op: Op, info: OpInfo) -> tuple[int, ...] | None:
         """Return by identity what says whether an op needs something: name, rule, types and shardings.
 
         Thousands of ops share them. None for the few kinds of ops where it is more: where something is reduced and its
@@ -262,16 +262,16 @@ class _Run:
             return None
         if rule.reduction_factors and not self._only_sums(op):
             return None
-        if DynamicUpdate in said.traits:
+        if DynamicUpdate in info.traits:
             # Where it changes something may be a constant.
             return None
         carriers, operands = survey.carriers, op.operands
-        look = [identity(said), identity(rule), len(operands)]
+        cache_key = [identity(info), identity(rule), len(operands)]
         for value in (*operands, *op.results):
             number = value.id
-            look.append(identity(table.get(carriers.get(number, number) if carriers else number)))
-            look.append(identity(value.type))
-        return tuple(look)
+            cache_key.append(identity(table.get(carriers.get(number, number) if carriers else number)))
+            cache_key.append(identity(value.type))
+        return tuple(cache_key)
 
     def _only_sums(self, op: Op) -> bool:
         """Return whether collectives sum what an op reduces, whatever its attributes and operands say."""
@@ -371,14 +371,14 @@ class _Run:
             reduce_results(self._resharder, op, plan.reduced_axes, default, reduction=plan.reduction)
 
     def _reshard_operands(self, op: Op, plan: Plan) -> None:
-        place = Place.before(op)
+        place = InsertionPoint.before(op)
         for number, wanted in enumerate(plan.operands):
             if wanted is not None:
                 value = op.operands[number]
-                made = self._made_again(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
+                made = self._rematerialize(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
                 op.set_operand(number, made or self._resharder.reshard(value, wanted, place))
 
-    def _made_again(self, value: Value, wanted: TensorSharding, place: Place) -> Value | None:
+    def _rematerialize(self, value: Value, wanted: TensorSharding, place: InsertionPoint) -> Value | None:
         """Return what is made of nothing or of a scalar made once more in another sharding; None for other values.
 
         XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache moves other broadcasts as it moves everything else.
@@ -398,7 +398,7 @@ class _Run:
 
     def _reshard_results(self, op: Op, plan: Plan) -> None:
         """Let the op give results as it computes them, and reshard them to what they were."""
-        resharder, place = self._resharder, Place.after(op)
+        resharder, place = self._resharder, InsertionPoint.after(op)
         for value, wanted in zip(op.results, plan.results, strict=True):
             if wanted is None:
                 continue

@@ -165,7 +165,7 @@ class _Splitter:
             # Most ops use none of them, and are looked at without numbers.
             for value in operands:
                 if value.owner in copied:
-                    self._give_own_each(op, copied)
+                    self._clone_per_use(op, copied)
                     break
         # Every other user has its own by now, so that what is left is used by each other, and by sharding groups.
         for original in (*expansions, *reversed(constants)):
@@ -189,7 +189,7 @@ class _Splitter:
             return has_body(callee) and original_function_name(callee) not in self._other_functions
         return op.attributes.get("name") not in self._other_computations
 
-    def _give_own_each(self, op: Op, copied: Container[Any]) -> None:
+    def _clone_per_use(self, op: Op, copied: Container[Any]) -> None:
         """Give an op its own copies of all that it uses of some ops, but for scalars."""
         for number, value in enumerate(op.operands):
             if value.owner in copied and not is_scalar(value.type):

@@ -14,7 +14,7 @@ from shardy_py.ir.graph.move_region import move_region
 from shardy_py.ir.graph.op_clones import clone_region
 from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import NAMED_COMPUTATION, REGION_RETURN
-from shardy_py.ir.graph.parked_ops import keep_for
+from shardy_py.ir.graph.parked_ops import park
 from shardy_py.ir.graph.program import Op, Program, Region
 from shardy_py.ir.graph.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.graph.symbols import (
@@ -106,7 +106,7 @@ class _Importer:
         if self._context.copies is not None:
             self._context.copies.replaced(call, computation)
         elif region is imported.region:
-            keep_for(computation, call, function)
+            park(computation, call, function)
         call.erase()
 
     def _new_computation(self, call: Op, function: Op) -> Op:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardy_py.oracle.reference import Outcome
+from shardy_py.oracle.reference import ReferenceOutcome
 
 REFUSED = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = call @main(%a) : (tensor<8xf32>) -> tensor<8xf32>
@@ -26,12 +26,12 @@ def test_equal(module: str, shardy: Any) -> None:
 @pytest.mark.parametrize(
     ("outcome", "code", "expected"),
     [
-        (Outcome("ok", "module {\n}\n"), 1, "different, first differences:"),
-        (Outcome("crash", "it died"), 1, "different: the reference gives no result (crash)"),
+        (ReferenceOutcome("ok", "module {\n}\n"), 1, "different, first differences:"),
+        (ReferenceOutcome("crash", "it died"), 1, "different: the reference gives no result (crash)"),
     ],
 )
 def test_different(
-    module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, code: int, expected: str
+    module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: ReferenceOutcome, code: int, expected: str
 ) -> None:
     """Other results, or none, end with exit code 1 and say what differs."""
     monkeypatch.setattr("shardy_py.oracle.reference.Reference.run", lambda *arguments: outcome)
@@ -43,12 +43,12 @@ def test_different(
 @pytest.mark.parametrize(
     ("outcome", "code", "expected"),
     [
-        (Outcome("ok", "module {\n}\n"), 1, "different: the reference gives a result"),
-        (Outcome("error", "no"), 0, "both"),
+        (ReferenceOutcome("ok", "module {\n}\n"), 1, "different: the reference gives a result"),
+        (ReferenceOutcome("error", "no"), 0, "both"),
     ],
 )
 def test_refusals(
-    module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, code: int, expected: str
+    module: str, shardy: Any, monkeypatch: pytest.MonkeyPatch, outcome: ReferenceOutcome, code: int, expected: str
 ) -> None:
     """Where both refuse a module they agree."""
     monkeypatch.setattr("shardy_py.oracle.reference.Reference.run", lambda *arguments: outcome)
@@ -72,9 +72,9 @@ def test_both_sides_get_the_inlined_module(tmp_path: Path, shardy: Any, monkeypa
     """With --inline-calls neither side sees a call."""
     given: list[str] = []
 
-    def run(reference: object, text: str, pipeline: str) -> Outcome:
+    def run(reference: object, text: str, pipeline: str) -> ReferenceOutcome:
         given.append(text)
-        return Outcome("ok", text)
+        return ReferenceOutcome("ok", text)
 
     monkeypatch.setattr("shardy_py.oracle.reference.Reference.run", run)
     path = tmp_path / "calls.mlir"

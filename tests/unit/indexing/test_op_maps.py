@@ -137,7 +137,7 @@ def test_dot() -> None:
 
 def test_reduce_window() -> None:
     """A windowed reduction has a symbol per window dimension, defined where it does not look at padding."""
-    window = op_maps.Window(
+    window = op_maps.SlidingWindow(
         size=(3, 1), strides=(2, 1), window_dilations=(1, 1), base_dilations=(2, 1), low=(1, 0), high=(1, 0)
     )
     map_ = op_maps.reduce_window((4, 2), (4, 2), window)

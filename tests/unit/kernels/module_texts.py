@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,10 @@ import numpy as np
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.passes.base import KernelContext, KernelPass
+from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
 from shardy_py.kernels.run.kernel import run_kernel
+from shardy_py.transforms.run import run as run_passes
+from shardy_py.transforms.stages import passes_of
 
 ONE_THREAD = Launch((1, 1, 1), (1, 1, 1))
 
@@ -22,6 +25,11 @@ def after(text: str, *passes: KernelPass) -> str:
         step.run(module, KernelContext())
         module.verify()
     return print_kernel_module(module)
+
+
+def run_loop_pipeline(module: Any, after_pass: Callable[[str, Any], None] | None = None) -> None:
+    """Run all passes of kernels over a module."""
+    run_passes(module, passes_of(LOOP_PIPELINE), KernelContext(), after_pass)
 
 
 def function(body: str, arguments: str = "%x: tensor<64xf32>, %o: tensor<64xf32>, %i: index, %c: i1") -> str:

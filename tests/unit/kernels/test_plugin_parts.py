@@ -127,6 +127,16 @@ def test_a_pass_runs_where_it_asks_to_be() -> None:
     assert np.array_equal(kernel.run(x)[0], x * 2)
 
 
+def test_passes_at_one_place_run_in_the_order_of_their_names() -> None:
+    """The order in which a plugin lists them does not matter, and stages are numbered through."""
+    kernel = kernel_of(passes=[Seen, AlsoSeen])
+    names = list(kernel.stages)[1:]
+    assert [name.partition(".")[0] for name in names] == [f"{number:02}" for number in range(len(names))]
+    names = [name.partition(".")[2] for name in names]
+    index = names.index("flatten-tensors")
+    assert names[index + 1 : index + 3] == ["acme-also-seen", "acme-seen"]
+
+
 def test_passes_of_kernels_are_none_of_programs() -> None:
     """A pass over modules of kernels does not run over programs."""
     plugin = Plugin()
@@ -153,6 +163,34 @@ class Breaks(Seen):
     def run(self, module: builtin.ModuleOp, context: Any) -> None:
         """Fail."""
         raise ValueError("no")
+
+
+class Returns(Seen):
+    """A pass that returns a module instead of rewriting the one that it gets."""
+
+    name: ClassVar[str] = "acme-returns"
+
+    def run(self, module: builtin.ModuleOp, context: Any) -> Any:
+        """Return a copy."""
+        return module.clone()
+
+
+class Malforms(Seen):
+    """A pass that leaves a function whose body has no terminator."""
+
+    name: ClassVar[str] = "acme-malforms"
+
+    def run(self, module: builtin.ModuleOp, context: Any) -> None:
+        """Erase the terminator of the first function."""
+        last = module.body.block.first_op.regions[0].block.last_op  # type: ignore[union-attr]
+        last.detach()  # type: ignore[union-attr]
+        last.erase()  # type: ignore[union-attr]
+
+
+class AlsoSeen(Seen):
+    """A pass at the same place as another one, before it in the order of names."""
+
+    name: ClassVar[str] = "acme-also-seen"
 
 
 class Lost(Seen):
@@ -182,7 +220,9 @@ class WrongReason(OneWarp):
     ("parts", "message"),
     [
         ({"passes": [Breaks]}, "the pass 'acme-breaks' raised ValueError: no(.|\n)*plugin 'acme'"),
-        ({"passes": [Lost]}, "which is no pass of kernels(.|\n)*did you mean flatten-tensors"),
+        ({"passes": [Returns]}, "the pass 'acme-returns' returned (.|\n)*returns nothing(.|\n)*plugin 'acme'"),
+        ({"passes": [Malforms]}, "'acme-malforms' left a kernel that is not well formed(.|\n)*plugin 'acme'"),
+        ({"passes": [Lost]}, "which is not a kernel pass(.|\n)*did you mean flatten-tensors"),
         ({"emitters": [WrongLaunch()]}, "returned 32, not a Launch(.|\n)*plugin 'acme'"),
         ({"emitters": [WrongReason()]}, "returned True, not a text(.|\n)*plugin 'acme'"),
         ({"emitters": [OneWarp]}, "not a list of emitters"),

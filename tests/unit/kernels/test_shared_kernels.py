@@ -14,9 +14,9 @@ import ml_dtypes
 
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.passes.pipeline import run_passes
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.unit.kernels import shared_kernels as kernels
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -35,14 +35,14 @@ def check(text: str, launch: Launch, inputs: Sequence[Any], want: Any, slices: S
         (found,) = run_kernel(module, launch, inputs, [(want.shape, want.dtype)], stage=name, slices=slices)
         np.testing.assert_array_equal(found, want, err_msg=name)
 
-    def keep(_: int, step: Any, current: Any) -> None:
-        if step.name in STAGES:
+    def keep(name: str, current: Any) -> None:
+        if name in STAGES:
             current.verify()
-            compare(step.name, current)
+            compare(name, current)
 
     module = parse_kernel_module(text)
     compare("initial", module)
-    run_passes(module, after_pass=keep)
+    run_loop_pipeline(module, keep)
     compare("text of the last stage", parse_kernel_module(print_kernel_module(module)))
 
 

@@ -29,7 +29,7 @@ def test_the_producer_comes_first_then_the_newest_use() -> None:
     problem = compile_program(b.program, toy_registry())
     assert names_put_back(problem, y) == ["toy.neg", "toy.add", "toy.move"]
     assert names_put_back(problem, x) == ["toy.neg"]
-    assert problem.dependents.unnotified == {}
+    assert problem.dependents.not_requeued == {}
 
 
 def test_a_use_by_a_loop_stands_for_its_edge() -> None:

@@ -81,8 +81,8 @@ def outcome(program: Program, registry: Any, functions: Any, arrays: Any) -> lis
     devices = VirtualDevices(program, functions, registry, "main")
     values = program.functions["main"].regions[0].block.arguments
     shards = [devices.split(array, value) for array, value in zip(arrays, values, strict=True)]
-    meeting = devices.interpreters[0].meeting
-    return meeting.run(lambda device: devices.interpreters[device].run("main", [one[device] for one in shards]))
+    rendezvous = devices.interpreters[0].rendezvous
+    return rendezvous.run(lambda device: devices.interpreters[device].run("main", [one[device] for one in shards]))
 
 
 def differs(one: list[Any], other: list[Any]) -> bool:

@@ -13,6 +13,7 @@ from shardy_py.plugins import Registry
 from shardy_py.transforms.pipelines import ImportPipeline
 from shardy_py.transforms.run import run
 from shardy_py.transforms.snapshots import SaveModulePass
+from shardy_py.transforms.stages import Stage, passes_of
 
 
 @frozen
@@ -45,6 +46,30 @@ def test_passes_run_in_order_and_are_observed_after_each():
     given = program()
     run(given, passes, PassContext(Registry.of([])), lambda name, now: seen.append((name, now is given)))
     assert seen == ["first", ("note", True), "second", ("note", True)]
+
+
+@frozen
+class AppendPass:
+    """A pass over a list."""
+
+    name: ClassVar[str] = "append"
+
+    def run(self, subject, context):
+        """Append the context."""
+        subject.append(context)
+
+
+def test_passes_run_over_other_subjects_with_a_context_of_theirs():
+    """The modules of kernels, for example, which have another context."""
+    seen, subject = [], []
+    run(
+        subject,
+        passes_of([Stage(AppendPass(), "first"), Stage(AppendPass(), "again")]),
+        3,
+        lambda *now: seen.append(now),
+    )
+    assert seen == [("append", subject), ("append", subject)]
+    assert subject == [3, 3]
 
 
 def test_a_pipeline_runs_by_its_passes():

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.attributes import ConvolutionDims, parse_convolution_dims
 from shardy_dialects.stablehlo.local.cuts import common_cut
-from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint
-from shardy_dialects.stablehlo.local.window_attributes import Window, read_windows, window_changes
+from shardy_dialects.stablehlo.local.dilation import DilatedReads, fetch_footprint
+from shardy_dialects.stablehlo.local.window_attributes import DimensionWindows, read_windows, window_changes
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph.program import Op, Value
@@ -54,7 +54,9 @@ def _is_cut(shard: Shard, dim: int, kernel_dim: int, out_dim: int) -> bool:
     )
 
 
-def _cut_windows(shard: Shard, window: Window, dim: int, kernel_dim: int, out_dim: int) -> tuple[Cut, Footprint]:
+def _cut_windows(
+    shard: Shard, window: DimensionWindows, dim: int, kernel_dim: int, out_dim: int
+) -> tuple[Cut, DilatedReads]:
     """Return what each device reads where the windows are sharded."""
     if shard.parts(shard.operand_shardings[1], kernel_dim) > 1:
         raise no_local_form(f"dimension {kernel_dim} of the kernel is sharded, and the windows are, too")
@@ -62,7 +64,9 @@ def _cut_windows(shard: Shard, window: Window, dim: int, kernel_dim: int, out_di
     return cut, window.footprint(cut.parts, shard.result_shape()[out_dim])
 
 
-def _cut_kernel(shard: Shard, window: Window, dim: int, kernel_dim: int, out_dim: int) -> tuple[Cut, Footprint]:
+def _cut_kernel(
+    shard: Shard, window: DimensionWindows, dim: int, kernel_dim: int, out_dim: int
+) -> tuple[Cut, DilatedReads]:
     """Return what each device reads where the elements of a window are sharded: its sums are partial."""
     cut = common_cut(shard, [(shard.operand_shardings[0], dim)], (shard.operand_shardings[1], kernel_dim))
     part = shard.operands[1].shape[kernel_dim]
@@ -71,7 +75,9 @@ def _cut_kernel(shard: Shard, window: Window, dim: int, kernel_dim: int, out_dim
     ]
     starts = [first * window.dilation - window.low for first in order]
     count = shard.result_shape()[out_dim]
-    return cut, Footprint(starts, (count - 1) * window.stride + (part - 1) * window.dilation + 1, window.base_dilation)
+    return cut, DilatedReads(
+        starts, (count - 1) * window.stride + (part - 1) * window.dilation + 1, window.base_dilation
+    )
 
 
 def _groups(op: Op, shard: Shard, dims: ConvolutionDims) -> dict[str, int]:

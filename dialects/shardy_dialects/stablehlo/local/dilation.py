@@ -12,7 +12,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class Footprint:
+class DilatedReads:
     """The places that each part reads of a dimension; element x lies at place x times the step.
 
     Args:
@@ -55,7 +55,7 @@ class Fetched:
 
 
 def fetch_footprint(
-    cut: Cut, value: Value, dim: int, held: Sequence[Sequence[Run]], footprint: Footprint, fill: Value
+    cut: Cut, value: Value, dim: int, held: Sequence[Sequence[Run]], footprint: DilatedReads, fill: Value
 ) -> Fetched:
     """Return the elements of a footprint, from all devices that have some.
 

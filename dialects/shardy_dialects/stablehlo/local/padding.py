@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.cuts import cut_dims, cut_of
-from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint, with_gaps
+from shardy_dialects.stablehlo.local.dilation import DilatedReads, fetch_footprint, with_gaps
 from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
@@ -63,7 +63,7 @@ def _padded_with_neighbors(op: Op, shard: Shard) -> Sequence[Value]:
     for dim in cut_dims(shard):
         cut, part = cut_of(shard, dim), shard.result_shape()[dim]
         starts = [position * part - low[dim] for position in range(cut.parts)]
-        footprint = Footprint(starts, part, interior[dim] + 1)
+        footprint = DilatedReads(starts, part, interior[dim] + 1)
         fetched = fetch_footprint(cut, value, dim, cut.runs(0), footprint, fill)
         value = with_gaps(fetched, writer, dim, fill)
         low[dim] = high[dim] = interior[dim] = 0

@@ -12,7 +12,7 @@ _SLICE = "stablehlo.slice"
 
 
 @frozen
-class Source:
+class RotationSource:
     """A tensor of which all operands of a concatenation are parts, along the joined dimension.
 
     Args:
@@ -52,7 +52,7 @@ class Source:
         return found
 
 
-def find_source(op: Op, shard: Shard, cut: Cut) -> Source | None:
+def find_source(op: Op, shard: Shard, cut: Cut) -> RotationSource | None:
     """Return the tensor of which all operands of a concatenation are slices; None where it is sharded in another way.
 
     Args:
@@ -71,7 +71,7 @@ def find_source(op: Op, shard: Shard, cut: Cut) -> Source | None:
     rank = range(cut.sharding.rank)
     if any(shard.positions(sharding, dim) != shard.positions(cut.sharding, dim) for dim in rank):
         return None
-    return Source(local, whole.shape[cut.dim], tuple(start for _, start in parts), cut)
+    return RotationSource(local, whole.shape[cut.dim], tuple(start for _, start in parts), cut)
 
 
 def _part_of(value: Value, dim: int) -> tuple[Value, int]:

@@ -8,9 +8,9 @@ from shardy_dialects.stablehlo.attributes import parse_enum
 from shardy_dialects.stablehlo.computations import region_combiner
 from shardy_dialects.stablehlo.definitions import attribute
 from shardy_dialects.stablehlo.local.cuts import common_cut, cut_dims
-from shardy_dialects.stablehlo.local.dilation import Footprint, fetch_footprint
+from shardy_dialects.stablehlo.local.dilation import DilatedReads, fetch_footprint
 from shardy_dialects.stablehlo.local.literals import neutral_literal
-from shardy_dialects.stablehlo.local.window_attributes import Window, read_windows, window_changes
+from shardy_dialects.stablehlo.local.window_attributes import DimensionWindows, read_windows, window_changes
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
 from shardy_dialects.stablehlo.splats import splat_of
@@ -49,7 +49,7 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
         own = _Touching.of(cut, windows[dim], shard.result_shape()[dim])
         source = fetch_footprint(cut, source, dim, cut.runs(1), own.sources, initial).value
         operand = fetch_footprint(cut, operand, dim, cut.runs(0), own.elements, rest).value
-        windows[dim] = Window(windows[dim].size, windows[dim].stride)
+        windows[dim] = DimensionWindows(windows[dim].size, windows[dim].stride)
         places.append((cut, own))
     shape = shard.result_shape()
     type_ = resized(operand, {dim: size for dim, size in enumerate(shape) if dim not in moved})
@@ -60,7 +60,7 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     return [result]
 
 
-def _stay_apart(shard: Shard, dim: int, windows: Sequence[Window]) -> bool:
+def _stay_apart(shard: Shard, dim: int, windows: Sequence[DimensionWindows]) -> bool:
     """Return whether the windows along a dimension do not overlap, and each lies within one part."""
     window, (operand, source) = windows[dim], (value.shape[dim] for value in shard.operands[:2])
     is_even = shard.op.operands[1].shape[dim] == source * shard.parts(shard.operand_shardings[1], dim)
@@ -79,12 +79,12 @@ class _Touching:
         size: The number of elements of a part.
     """
 
-    sources: Footprint
-    elements: Footprint
+    sources: DilatedReads
+    elements: DilatedReads
     size: int
 
     @classmethod
-    def of(cls, cut: Cut, window: Window, part: int) -> _Touching:
+    def of(cls, cut: Cut, window: DimensionWindows, part: int) -> _Touching:
         """Return the windows that touch each part.
 
         Args:
@@ -99,7 +99,7 @@ class _Touching:
         count = max(1, *counts)
         starts = [first * window.stride - window.low for first in firsts]
         size = (count - 1) * window.stride + window.size
-        return cls(Footprint(firsts, count), Footprint(starts, size), part)
+        return cls(DilatedReads(firsts, count), DilatedReads(starts, size), part)
 
     def part(self, value: Value, cut: Cut, writer: Writer, initial: Value) -> Value:
         """Return the elements of the part of the device; those that no window touches are the initial value."""

@@ -8,14 +8,14 @@ from typing import Any
 from attrs import evolve
 
 from shardy_dialects.stablehlo.definitions import attribute
-from shardy_dialects.stablehlo.local.dilation import Fetched, Footprint
+from shardy_dialects.stablehlo.local.dilation import DilatedReads, Fetched
 from shardy_dialects.stablehlo.local.texts import dense
 from shardy_py.ir.graph.program import Op
 from shardy_py.values import frozen
 
 
 @frozen
-class Window:
+class DimensionWindows:
     """The windows along one dimension.
 
     Args:
@@ -46,7 +46,7 @@ class Window:
         """True if windows have places without an element: before the first one, behind the last one, or between two."""
         return self.base_dilation > 1 or self.low > 0 or self.high > 0
 
-    def footprint(self, parts: int, part: int) -> Footprint:
+    def footprint(self, parts: int, part: int) -> DilatedReads:
         """Return what each part reads of the operand.
 
         Args:
@@ -55,14 +55,14 @@ class Window:
         """
         starts = [position * part * self.stride - self.low for position in range(parts)]
         size = (part - 1) * self.stride + (self.size - 1) * self.dilation + 1
-        return Footprint(starts, size, self.base_dilation)
+        return DilatedReads(starts, size, self.base_dilation)
 
-    def over(self, fetched: Fetched) -> Window:
+    def over(self, fetched: Fetched) -> DimensionWindows:
         """Return the windows over the elements that a device has."""
         return evolve(self, low=fetched.low, high=fetched.high, base_dilation=fetched.step)
 
 
-def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> list[Window]:
+def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> list[DimensionWindows]:
     """Return the windows of an op.
 
     Args:
@@ -79,7 +79,7 @@ def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> lis
     if len(padding) == 1:
         padding *= 2 * rank
     return [
-        Window(
+        DimensionWindows(
             size=size,
             stride=strides[number],
             dilation=steps[number],
@@ -92,7 +92,7 @@ def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> lis
     ]
 
 
-def window_changes(windows: Sequence[Window], base: str) -> dict[str, Any]:
+def window_changes(windows: Sequence[DimensionWindows], base: str) -> dict[str, Any]:
     """Return the attributes of an op for the windows of a device.
 
     Args:

@@ -24,7 +24,7 @@ _DIRECT_BATCH, _DIRECT_SIZE = _BLOCK // 16, _BLOCK // 4
 
 
 @frozen
-class Loops:
+class LoopWork:
     """Work of the loops of an op.
 
     Args:
@@ -39,94 +39,94 @@ class Loops:
     kept: float = 0.0
     transcendentals: float = 0.0
 
-    def __add__(self, other: Loops) -> Loops:
+    def __add__(self, other: LoopWork) -> LoopWork:
         """Return what two loops do, one after the other."""
         kept = max(self.kept, other.kept)
-        return Loops(
+        return LoopWork(
             self.flops + other.flops, self.moved + other.moved, kept, self.transcendentals + other.transcendentals
         )
 
 
-def cholesky(batch: int, n: int) -> Loops:
+def cholesky(batch: int, n: int) -> LoopWork:
     """Return what Cholesky decompositions do: each step multiplies the block with itself."""
     if n == 1:
-        return Loops(2.0 * batch, float(batch), transcendentals=batch)
-    found = Loops(kept=2.0 * batch * n**2)
+        return LoopWork(2.0 * batch, float(batch), transcendentals=batch)
+    found = LoopWork(kept=2.0 * batch * n**2)
     for start, size in _blocks(n):
         flops = batch * (2.0 * size**4 + 6 * size**3 + 2 * size**2 + 3 * size) + 2 * size + 1
-        found += Loops(flops, batch * (8.0 * size**3 + 20 * size**2), transcendentals=batch * size)
+        found += LoopWork(flops, batch * (8.0 * size**3 + 20 * size**2), transcendentals=batch * size)
         if start:
-            found += Loops(2.0 * batch * (n - start) * start * size, 3.0 * batch * (n - start) * size)
+            found += LoopWork(2.0 * batch * (n - start) * start * size, 3.0 * batch * (n - start) * size)
         if rest := n - start - size:
             found += triangular_solve(batch, size, rest)
     return found
 
 
-def triangular_solve(batch: int, n: int, columns: int) -> Loops:
+def triangular_solve(batch: int, n: int, columns: int) -> LoopWork:
     """Return what the solution of triangular systems does: the blocks of the diagonal are inverted row by row."""
     if n == 1:
-        return Loops(batch * (columns + 1.0), 3.0 * batch)
+        return LoopWork(batch * (columns + 1.0), 3.0 * batch)
     if batch > _DIRECT_BATCH and n < _DIRECT_SIZE:
-        return Loops(float(batch * columns * n * (n + 3)), 3.0 * batch * columns * n**2, 3.0 * batch * columns * n)
+        return LoopWork(float(batch * columns * n * (n + 3)), 3.0 * batch * columns * n**2, 3.0 * batch * columns * n)
     size = min(n, _BLOCK)
     inverted = batch * -(-n // size)
     flops = 2.0 * inverted * (size - 1) * size**2 + (9 * inverted + 6) * size**2
-    found = Loops(flops, inverted * ((size - 1) * (size**2 + 16.0 * size)), 2.0 * inverted * size**2)
+    found = LoopWork(flops, inverted * ((size - 1) * (size**2 + 16.0 * size)), 2.0 * inverted * size**2)
     for start, rows in _blocks(n):
         known = start + rows
-        found += Loops(2.0 * batch * rows * columns * known, batch * (rows * known + 4.0 * known * columns))
+        found += LoopWork(2.0 * batch * rows * columns * known, batch * (rows * known + 4.0 * known * columns))
     return found
 
 
-def householder_vectors(batch: int, m: int, n: int) -> Loops:
+def householder_vectors(batch: int, m: int, n: int) -> LoopWork:
     """Return what QR decompositions to Householder vectors do: each step reflects the block."""
-    found = Loops(kept=float(batch * m * n))
+    found = LoopWork(kept=float(batch * m * n))
     for start, size in _blocks(min(m, n)):
         rows, rest = m - start, n - start - size
         flops = batch * (9.0 * rows * size**2 + 20 * rows * size + 3 * size**2 + 48 * size)
         shared = 2 * rows * size + 6 * size + 1
         moved = batch * size * (7.0 * rows * size + 16 * rows)
-        found += Loops(flops + shared, moved, transcendentals=2.0 * batch * size)
+        found += LoopWork(flops + shared, moved, transcendentals=2.0 * batch * size)
         if rest:
             # The reflections of the block, as one product, change what is beside it.
             products = 2.0 * rows * size**2 + 4 * rows * size * rest
             found += _reflections(batch, rows, size)
-            found += Loops(batch * products, 4.0 * batch * rows * (rest + size), 2.0 * batch * m * n)
+            found += LoopWork(batch * products, 4.0 * batch * rows * (rest + size), 2.0 * batch * m * n)
     return found
 
 
-def householder_product(batch: int, m: int, n: int, vectors: int) -> Loops:
+def householder_product(batch: int, m: int, n: int, vectors: int) -> LoopWork:
     """Return what products of Householder reflections do."""
-    found = Loops(kept=2.0 * batch * (m + n) * vectors)
+    found = LoopWork(kept=2.0 * batch * (m + n) * vectors)
     for start, size in _blocks(vectors):
         rows, columns = m - start, n - start
         products = 4.0 * rows * size * columns + 2 * size**2 * columns
         found += _reflections(batch, rows, size)
-        found += Loops(batch * products, 3.0 * batch * rows * columns)
+        found += LoopWork(batch * products, 3.0 * batch * rows * columns)
     return found
 
 
-def _reflections(batch: int, m: int, n: int) -> Loops:
+def _reflections(batch: int, m: int, n: int) -> LoopWork:
     """Return what makes one product of reflections: a loop over their vectors."""
     flops = batch * (2.0 * m * n**2 + 2 * n**3 + 4 * n**2) + 10 * m * n + 4 * n**2
-    return Loops(flops, batch * (n**3 + 8.0 * m * n + 15 * n**2))
+    return LoopWork(flops, batch * (n**3 + 8.0 * m * n + 15 * n**2))
 
 
-def eigenvectors(batch: int, n: int, *, is_sorted: bool) -> Loops:
+def eigenvectors(batch: int, n: int, *, is_sorted: bool) -> LoopWork:
     """Return what a sweep of Jacobi rotations over symmetric matrices does; how many run follows from the data.
 
     A step rotates pairs of rows and of columns, and brings other ones beside one another.
     """
     if n == 1:
-        return Loops(moved=2.0 * batch)
+        return LoopWork(moved=2.0 * batch)
     even = n + n % 2
     steps, elements = even - 1, even**2
     flops = batch * steps * (21.5 * elements + 8 * even) + 8 * steps * even + 20 * batch * elements
     kept = 3.6 * batch * elements
-    found = Loops(flops, 16.5 * batch * steps * elements, kept, float(batch * steps * even))
+    found = LoopWork(flops, 16.5 * batch * steps * elements, kept, float(batch * steps * even))
     if is_sorted:
         count = batch * n**2
-        found += Loops(float(count * ceil(log2(count))), 4.0 * count)
+        found += LoopWork(float(count * ceil(log2(count))), 4.0 * count)
     return found
 
 
@@ -136,7 +136,7 @@ def _blocks(size: int) -> Iterator[tuple[int, int]]:
         yield start, min(_BLOCK, size - start)
 
 
-def _work(op: Op, loops: Loops) -> OpWork:
+def _work(op: Op, loops: LoopWork) -> OpWork:
     """Return work; what the loops move counts as read of the first operand."""
     type_ = op.operands[0].type
     bits = mlir_element_bits(type_.element_type) if isinstance(type_, TensorType) else None
@@ -163,24 +163,24 @@ class TriangularSolveCost(CostOpInterface):
         return OpWork(2.0 * n * prod(shapes.operands[1]), expanded=_work(op, triangular_solve(batch, n, columns)))
 
 
-def _qr(op: Op, shapes: OpShapes) -> Loops:
+def _qr(op: Op, shapes: OpShapes) -> LoopWork:
     *batch, m, n = shapes.operands[0]
     return householder_vectors(prod(batch), m, n)
 
 
-def _householder(op: Op, shapes: OpShapes) -> Loops:
+def _householder(op: Op, shapes: OpShapes) -> LoopWork:
     *batch, m, n = shapes.operands[0]
     return householder_product(prod(batch), m, n, shapes.operands[1][-1])
 
 
-def _eigh(op: Op, shapes: OpShapes) -> Loops:
+def _eigh(op: Op, shapes: OpShapes) -> LoopWork:
     *batch, n, _ = shapes.operands[0]
     # Whether only the lower half is read, whether eigenvalues are sorted, the most sweeps, and the tolerance.
     options = str(attribute(op, "backend_config", "")).strip('"').split(",")
     return eigenvectors(prod(batch), n, is_sorted=options[1:2] == ["1"])
 
 
-_CALLS: Mapping[str, Callable[[Op, OpShapes], Loops]] = {
+_CALLS: Mapping[str, Callable[[Op, OpShapes], LoopWork]] = {
     "Qr": _qr,
     "ProductOfElementaryHouseholderReflectors": _householder,
     "Eigh": _eigh,

@@ -12,7 +12,7 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, OpOperand, ShardableDataFlowOpInterface
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
+from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder, rank_of
 from shardy_py.transforms.finish.reshards.plan import are_equivalent
 from shardy_py.transforms.finish.reshards.unreduced import make_unreduced, reduce_use, unreduced_axes
 
@@ -26,7 +26,7 @@ def reshard_returns(resharder: Resharder, function: Op, *, full: bool) -> None:
     terminator = blocks[0].terminator if blocks else None
     if terminator is None:
         return
-    place = Place.before(terminator)
+    place = InsertionPoint.before(terminator)
     for number, result in enumerate(function.function_results):
         target = resharder.program.shardings.get(result.id)
         # Otherwise there is nothing to do, which is so nearly always.
@@ -46,7 +46,7 @@ def reshard_data_flow(resharder: Resharder, op: Op, data_flow: ShardableDataFlow
             before = DataFlowShardingTransformType.BEFORE_EDGE_PROPAGATION
             target = data_flow.transform_target_sharding(op, owner, target, before)
         for source in data_flow.get_edge_sources(op, owner):
-            _bring_to(resharder, source, target, Place.after_value(source.value), full=full)
+            _bring_to(resharder, source, target, InsertionPoint.after_value(source.value), full=full)
 
 
 def reshard_call(resharder: Resharder, call: Op) -> None:
@@ -61,7 +61,7 @@ def reshard_call(resharder: Resharder, call: Op) -> None:
         value = call.operands[number]
         # Nearly always it is sharded that way already, and by the same object.
         if resharder.sharding(value) is not target or target.unreduced_axes:
-            _bring_to(resharder, OpOperand(call, number), target, Place.after_value(value), full=True)
+            _bring_to(resharder, OpOperand(call, number), target, InsertionPoint.after_value(value), full=True)
 
 
 def _argument_shardings(resharder: Resharder, call: Op) -> Sequence[TensorSharding]:
@@ -92,7 +92,9 @@ def _first_mesh(resharder: Resharder, shardings: Iterable[TensorSharding | None]
     return None
 
 
-def _bring_to(resharder: Resharder, use: OpOperand, target: TensorSharding | None, place: Place, *, full: bool) -> None:
+def _bring_to(
+    resharder: Resharder, use: OpOperand, target: TensorSharding | None, place: InsertionPoint, *, full: bool
+) -> None:
     """Bring one operand to a sharding: reduce, make unreduced, then reshard the rest in the full version.
 
     Mirrors insert_explicit_reshards.cc::insertExplicitReshardsToTargetSharding.

@@ -9,7 +9,7 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.identity import identity
-from shardy_py.transforms.finish.reshards.insertion import Place, Resharder, rank_of
+from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder, rank_of
 
 
 def captured_tensors(op: Op) -> list[Value]:
@@ -52,7 +52,7 @@ def _replicate(resharder: Resharder, semantics: OpSemantics, op: Op) -> None:
         if sharding is None or (sharding.is_fully_replicated and not sharding.unreduced_axes):
             continue
         whole = TensorSharding.fully_closed(sharding.mesh, sharding.rank)
-        moved = resharder.reshard(value, whole, Place.before(op))
+        moved = resharder.reshard(value, whole, InsertionPoint.before(op))
         for inner in list(_inside(op)):
             for number, operand in enumerate(inner.operands):
                 if operand is value:

@@ -17,29 +17,29 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.reduction_ops import reduction_op_text
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
-from shardy_py.transforms.finish.reshards.sharding_carriers import Survey
+from shardy_py.transforms.finish.reshards.sharding_carriers import CarrierSurvey
 from shardy_py.values import define
 
 
 @define
-class Place:
+class InsertionPoint:
     """A place in a block: behind ``anchor``, or at the start where that is None. Each op inserted moves it on."""
 
     block: Block
     anchor: Op | None
 
     @classmethod
-    def before(cls, op: Op) -> Place:
+    def before(cls, op: Op) -> InsertionPoint:
         """Return the place directly before an op."""
         return cls(_block_of(op), op.prev)
 
     @classmethod
-    def after(cls, op: Op) -> Place:
+    def after(cls, op: Op) -> InsertionPoint:
         """Return the place directly after an op."""
         return cls(_block_of(op), op)
 
     @classmethod
-    def after_value(cls, value: Value) -> Place:
+    def after_value(cls, value: Value) -> InsertionPoint:
         """Return the place where a value has just become available."""
         return cls(value.owner, None) if isinstance(value.owner, Block) else cls.after(value.owner)
 
@@ -70,13 +70,13 @@ class Resharder:
     program: Program
     meshes: Mapping[str, Mesh]
     functions: Mapping[str, Op]
-    survey: Survey
+    survey: CarrierSurvey
     opened: set[int] = field(factory=set)
 
     @classmethod
     def of(cls, program: Program, semantics: OpSemantics) -> Resharder:
         """Return the resharder of a program."""
-        return cls(program, program.meshes, program.functions, Survey.of(program, semantics))
+        return cls(program, program.meshes, program.functions, CarrierSurvey.of(program, semantics))
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, wherever it is held."""
@@ -114,12 +114,12 @@ class Resharder:
         for other in op.results:
             table.setdefault(other.id, TensorSharding.fully_open(sharding.mesh, rank_of(other)))
 
-    def reshard(self, value: Value, sharding: TensorSharding, place: Place) -> Value:
+    def reshard(self, value: Value, sharding: TensorSharding, place: InsertionPoint) -> Value:
         """Insert a reshard of a value and return its result."""
         return self._insert(RESHARD, value, {"sharding": sharding}, sharding, place)
 
     def all_reduce(
-        self, value: Value, axes: Axes, sharding: TensorSharding, reduction: ReductionOp, place: Place
+        self, value: Value, axes: Axes, sharding: TensorSharding, reduction: ReductionOp, place: InsertionPoint
     ) -> Value:
         """Insert an all-reduce of a value along some axes and return its result."""
         from shardy_py.sharding.collectives import AxisRefList
@@ -130,13 +130,13 @@ class Resharder:
         return self.collective(ALL_REDUCE, value, attributes, sharding, place)
 
     def collective(
-        self, name: str, value: Value, attributes: Mapping[str, Any], sharding: TensorSharding, place: Place
+        self, name: str, value: Value, attributes: Mapping[str, Any], sharding: TensorSharding, place: InsertionPoint
     ) -> Value:
         """Insert a collective on a value and return its result."""
         return self._insert(name, value, {**attributes, "out_sharding": sharding}, sharding, place)
 
     def _insert(
-        self, name: str, value: Value, attributes: dict[str, Any], sharding: TensorSharding, place: Place
+        self, name: str, value: Value, attributes: dict[str, Any], sharding: TensorSharding, place: InsertionPoint
     ) -> Value:
         op = Op(self.program, name, [value], [value.type], attributes)
         place.insert(op)

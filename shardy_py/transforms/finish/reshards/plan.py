@@ -46,7 +46,7 @@ class Mode(Enum):
 
 
 @frozen(cache_hash=True)
-class Situation:
+class PlanKey:
     """The input of a plan, besides the meshes.
 
     Args:
@@ -95,17 +95,17 @@ class Plan:
         return self.reduced_axes == () and not any(self.operands) and not any(self.results)
 
 
-def make_plan(situation: Situation, meshes: Mapping[str, Mesh]) -> Plan | None:
+def make_plan(plan_key: PlanKey, meshes: Mapping[str, Mesh]) -> Plan | None:
     """Return the plan for an op; None where no mesh, several, or that of a single device is involved."""
-    shardings = situation.operands + situation.results
+    shardings = plan_key.operands + plan_key.results
     name = _mesh_of(shardings, meshes)
     mesh = None if name is None else resolve_mesh(name, meshes)
     if name is None or mesh is None:
         return None
-    projection = OpProjection.build(situation.rule, shardings, mesh)
-    if situation.mode.is_full:
-        return _full_plan(situation, projection, name, meshes)
-    return _minimal_plan(situation, projection, name)
+    projection = OpProjection.build(plan_key.rule, shardings, mesh)
+    if plan_key.mode.is_full:
+        return _full_plan(plan_key, projection, name, meshes)
+    return _minimal_plan(plan_key, projection, name)
 
 
 def _mesh_of(shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]) -> str | Mesh | None:
@@ -128,29 +128,29 @@ def _mesh_of(shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Me
     return best
 
 
-def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh, meshes: Mapping[str, Mesh]) -> Plan:
-    shardings = situation.operands + situation.results
+def _full_plan(plan_key: PlanKey, projection: OpProjection, name: str | Mesh, meshes: Mapping[str, Mesh]) -> Plan:
+    shardings = plan_key.operands + plan_key.results
     numbers = range(len(shardings))
     overflowing = [projection.has_overflow_axes(number) for number in numbers]
-    if situation.mode is Mode.RESHAPE and any(overflowing):
+    if plan_key.mode is Mode.RESHAPE and any(overflowing):
         from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
 
         axes = fit_overflow_axes(projection, name)
-        own = situation.own_operands + situation.results
+        own = plan_key.own_operands + plan_key.results
         moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
     else:
-        if situation.mode in (Mode.PARTITIONER, Mode.JOINED):
+        if plan_key.mode in (Mode.PARTITIONER, Mode.JOINED):
             from shardy_py.transforms.finish.reshards.partitioner.result_axes import find_result_axes
 
             axes = find_result_axes(
                 projection,
-                len(situation.operands),
-                is_result_open=not any(situation.results),
-                is_joined=situation.mode is Mode.JOINED,
-                sizes=situation.operand_sizes + situation.result_sizes,
+                len(plan_key.operands),
+                is_result_open=not any(plan_key.results),
+                is_joined=plan_key.mode is Mode.JOINED,
+                sizes=plan_key.operand_sizes + plan_key.result_sizes,
             )
         else:
-            axes = find_common_axes(projection, situation.operand_sizes + situation.result_sizes)
+            axes = find_common_axes(projection, plan_key.operand_sizes + plan_key.result_sizes)
         for factor, common in enumerate(axes):
             projection.update(factor, common)
         moved = [changed or overflow for changed, overflow in zip(projection.changed, overflowing, strict=True)]
@@ -160,10 +160,10 @@ def _full_plan(situation: Situation, projection: OpProjection, name: str | Mesh,
         else None
         for number in numbers
     )
-    count = len(situation.operands)
-    reduced = tuple(axis for factor in situation.rule.reduction_factors for axis in axes[factor])
-    to_reduce = _to_all_reduce(reduced, situation, projection.mesh)
-    return Plan(name, wanted[:count], wanted[count:], to_reduce, situation.reduction)
+    count = len(plan_key.operands)
+    reduced = tuple(axis for factor in plan_key.rule.reduction_factors for axis in axes[factor])
+    to_reduce = _to_all_reduce(reduced, plan_key, projection.mesh)
+    return Plan(name, wanted[:count], wanted[count:], to_reduce, plan_key.reduction)
 
 
 def _has_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Mapping[str, Mesh]) -> bool:
@@ -174,47 +174,47 @@ def _has_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Mapp
     return own is not None and own.device_ids != mesh.device_ids
 
 
-def _minimal_plan(situation: Situation, projection: OpProjection, name: str | Mesh) -> Plan:
-    results: list[TensorSharding | None] = [None] * len(situation.results)
-    if situation.mode is Mode.CONTRACTION:
+def _minimal_plan(plan_key: PlanKey, projection: OpProjection, name: str | Mesh) -> Plan:
+    results: list[TensorSharding | None] = [None] * len(plan_key.results)
+    if plan_key.mode is Mode.CONTRACTION:
         from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
 
-        if shard_result_like_operand(projection, situation.operand_sizes + situation.result_sizes):
-            results[0] = projection.sharding(len(situation.operands), name)
-    nothing = (None,) * len(situation.operands)
-    reduced = _reduced_although_unreduced(situation, projection)
-    return Plan(name, nothing, tuple(results), reduced, situation.reduction)
+        if shard_result_like_operand(projection, plan_key.operand_sizes + plan_key.result_sizes):
+            results[0] = projection.sharding(len(plan_key.operands), name)
+    nothing = (None,) * len(plan_key.operands)
+    reduced = _axes_to_all_reduce_beside_unreduced(plan_key, projection)
+    return Plan(name, nothing, tuple(results), reduced, plan_key.reduction)
 
 
-def _reduced_although_unreduced(situation: Situation, projection: OpProjection) -> Axes | None:
+def _axes_to_all_reduce_beside_unreduced(plan_key: PlanKey, projection: OpProjection) -> Axes | None:
     """Return the axes to all-reduce an op's results along that are to stay partial along some others.
 
     Where results have no unreduced axes, the reduction of the op is left to the partitioner.
     """
-    if not _unreduced_axes(situation):
+    if not _unreduced_axes(plan_key):
         return ()
     reduced: Axes = ()
-    for factor in situation.rule.reduction_factors:
+    for factor in plan_key.rule.reduction_factors:
         axes = projection.common_axes(factor)
         if axes is None:
             return None
         reduced += axes
-    return _to_all_reduce(reduced, situation, projection.mesh)
+    return _to_all_reduce(reduced, plan_key, projection.mesh)
 
 
-def _to_all_reduce(reduced: Axes, situation: Situation, mesh: Mesh) -> Axes:
+def _to_all_reduce(reduced: Axes, plan_key: PlanKey, mesh: Mesh) -> Axes:
     """Return the reduced axes without those along which the results stay partial, in mesh order.
 
     Mirrors explicit_reshards_util.cc::getReductionAxes.
     """
-    if not reduced or not situation.results:
+    if not reduced or not plan_key.results:
         return ()
-    return sort_and_merge(axis_set_difference(reduced, _unreduced_axes(situation), mesh), mesh)
+    return sort_and_merge(axis_set_difference(reduced, _unreduced_axes(plan_key), mesh), mesh)
 
 
-def _unreduced_axes(situation: Situation) -> Axes:
+def _unreduced_axes(plan_key: PlanKey) -> Axes:
     """Return the unreduced axes of the first result, which all results have."""
-    first = situation.results[0] if situation.results else None
+    first = plan_key.results[0] if plan_key.results else None
     return first.unreduced_axes if first is not None else ()
 
 

@@ -19,19 +19,19 @@ NOWHERE = -1
 
 
 @define(eq=False)
-class Said:
+class OpInfo:
     """Traits and data flow of the ops of one name, as their dialect says."""
 
     traits: frozenset[Trait]
     data_flow: ShardableDataFlowOpInterface | None
 
 
-Visit = tuple[Op, Said]
+Visit = tuple[Op, OpInfo]
 """One op with what its dialect says about it."""
 
 
 @define(eq=False)
-class Survey:
+class CarrierSurvey:
     """The carriers of shardings of a program, valid as long as ops are only inserted.
 
     Attributes:
@@ -45,7 +45,7 @@ class Survey:
     sharing: list[Sequence[Value]] = field(factory=list)
 
     @classmethod
-    def of(cls, program: Program, semantics: OpSemantics) -> Survey:
+    def of(cls, program: Program, semantics: OpSemantics) -> CarrierSurvey:
         """Look at all functions of a program."""
         survey = cls()
         data_flow_names = semantics.names_with_data_flow(program.op_names)
@@ -87,10 +87,10 @@ class Survey:
 def visits_named(program: Program, names: Iterable[str], semantics: OpSemantics) -> dict[Op, list[Visit]]:
     """Return function to the ops of some names in it, each after those in its regions."""
     visits: dict[Op, list[Visit]] = {}
-    known: dict[str, Said] = {}
+    known: dict[str, OpInfo] = {}
     for op in inner_first(ops_among(program, names)):
-        said = known.get(op.name) or _ask(op, semantics, known)
-        visits.setdefault(outermost(op), []).append((op, said))
+        info = known.get(op.name) or _ask(op, semantics, known)
+        visits.setdefault(outermost(op), []).append((op, info))
     return visits
 
 
@@ -101,15 +101,15 @@ def visits_of(function: Op, semantics: OpSemantics) -> list[Visit]:
     return visits
 
 
-def _ask(op: Op, semantics: OpSemantics, known: dict[str, Said]) -> Said:
+def _ask(op: Op, semantics: OpSemantics, known: dict[str, OpInfo]) -> OpInfo:
     """Return what the dialect says about an op, and enter it where that holds for all ops of the name."""
-    said = Said(semantics.get_traits(op), semantics.get_data_flow(op))
+    info = OpInfo(semantics.get_traits(op), semantics.get_data_flow(op))
     if semantics.traits_of_name(op.name) is not None:
-        known[op.name] = said
-    return said
+        known[op.name] = info
+    return info
 
 
-def _enter(op: Op, semantics: OpSemantics, visits: list[Visit], known: dict[str, Said]) -> None:
+def _enter(op: Op, semantics: OpSemantics, visits: list[Visit], known: dict[str, OpInfo]) -> None:
     for region in op.regions:
         for block in region.blocks:
             inner = block.first

@@ -18,7 +18,7 @@ from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, pre
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
-from shardy_py.transforms.finish.reshards.insertion import Place, Resharder
+from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder
 from shardy_py.values import define
 
 Shardings = Sequence[TensorSharding | None]
@@ -57,14 +57,18 @@ def reduce_operands(resharder: Resharder, op: Op, operands: Shardings, results: 
     if not results:
         message = "an operand has unreduced axes, but the op has no results"
         raise _error("unreduced-operand", message, op, "reduce the operand before, with a sharding constraint")
-    place = Place.before(op)
+    place = InsertionPoint.before(op)
     for number in partial:
         reduce_use(resharder, OpOperand(op, number), operands[number], target, place)
     return True
 
 
 def reduce_use(
-    resharder: Resharder, use: OpOperand, source: TensorSharding | None, target: TensorSharding | None, place: Place
+    resharder: Resharder,
+    use: OpOperand,
+    source: TensorSharding | None,
+    target: TensorSharding | None,
+    place: InsertionPoint,
 ) -> TensorSharding | None:
     """All-reduce one operand along the unreduced axes of ``source`` that ``target`` does not have.
 
@@ -91,7 +95,7 @@ def reduce_use(
 
 
 def make_unreduced(
-    resharder: Resharder, use: OpOperand, target: TensorSharding | None, place: Place
+    resharder: Resharder, use: OpOperand, target: TensorSharding | None, place: InsertionPoint
 ) -> TensorSharding | None:
     """Turn replicated and sharded axes of an operand into the unreduced axes that ``target`` has besides its own.
 
@@ -174,7 +178,7 @@ def _insert_steps(
     source: TensorSharding,
     target: TensorSharding,
     steps: _Steps,
-    place: Place,
+    place: InsertionPoint,
 ) -> TensorSharding | None:
     value, last = use.value, None
     if steps.needs_reshard:
@@ -206,7 +210,7 @@ def convert_reshard(resharder: Resharder, op: Op) -> bool:
     if op.name != RESHARD:
         return False
     use = OpOperand(op, 0)
-    if make_unreduced(resharder, use, resharder.sharding(op.results[0]), Place.before(op)) is None:
+    if make_unreduced(resharder, use, resharder.sharding(op.results[0]), InsertionPoint.before(op)) is None:
         return False
     replace_by(resharder, op, use.value)
     return True
@@ -238,7 +242,7 @@ def reduce_results(
         default: The sharding of each result in case it has none.
         reduction: The combiner of partial results; by default that of the sharding of the result.
     """
-    place = Place.after(op)
+    place = InsertionPoint.after(op)
     for value, missing in zip(op.results, default, strict=True):
         sharding = resharder.sharding(value) or missing
         reduced = resharder.all_reduce(value, axes, sharding, reduction or sharding.reduction_op, place)

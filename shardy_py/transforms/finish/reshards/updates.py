@@ -15,7 +15,7 @@ from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.reshards.insertion import Place, Resharder
+from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder
 
 
 def divides_slices(resharder: Resharder, op: Op) -> bool:
@@ -53,8 +53,8 @@ def gather_updated(resharder: Resharder, op: Op) -> bool:
     if made is not None and made.name == RESHARD and target.has_one_use:
         # What the op was about to get is brought to what it needs at once.
         target = made.operands[0]
-    op.set_operand(0, resharder.reshard(target, sharding.with_whole_dims(dims), Place.before(op)))
-    moved = resharder.reshard(result, wanted, Place.after(op))
+    op.set_operand(0, resharder.reshard(target, sharding.with_whole_dims(dims), InsertionPoint.before(op)))
+    moved = resharder.reshard(result, wanted, InsertionPoint.after(op))
     result.replace_all_uses_with(moved, except_op=moved.owning_op)
     resharder.set_result_sharding(result, wanted.with_whole_dims(dims))
     return True

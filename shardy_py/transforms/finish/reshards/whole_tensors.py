@@ -7,7 +7,7 @@ from collections.abc import Collection
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.ops import ConstantLike, OpSemantics, PropagationBarrier, Trait
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.reshards.insertion import Place, Resharder
+from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder
 
 _OWN_DIALECT = "sdy."
 """Ops of Shardy itself say what they do to shardings in their own attributes."""
@@ -25,7 +25,7 @@ def gather_around(resharder: Resharder, op: Op) -> None:
 
     Results that are said to be partial stay: nothing makes partial results of whole ones.
     """
-    before, after = Place.before(op), Place.after(op)
+    before, after = InsertionPoint.before(op), InsertionPoint.after(op)
     for number, value in enumerate(op.operands):
         target = _whole(resharder, resharder.sharding(value))
         if target is not None:

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
-from shardy_py.cost.advice.wishes import find_wishes
+from shardy_py.cost.advice.wishes import conflicting_shardings
 from shardy_py.cost.session import Session
 from tests.unit.cost.programs import LAYER
 
@@ -17,7 +17,7 @@ def _wishes(text: str) -> set[tuple[str, int, str]]:
     problem = session.problem
     return {
         (problem.step_ops[one.step].name, problem.step_slots[one.step].index(one.slot), str(one.sharding))
-        for one in find_wishes(problem, solution)
+        for one in conflicting_shardings(problem, solution)
     }
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardy_py.cost.machines.machine import Link, Machine
-from shardy_py.cost.machines.placement import LinkPart, Placement
+from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
 from shardy_py.errors import OptionError
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh
@@ -15,7 +15,7 @@ GRID = Machine("grid", (X, Y), {"default": 1.0}, 1, 1.0)
 
 
 def _parts(mesh, *axes, links=None):
-    return Placement(GRID, links or {}).parts([AxisRef(*axis) for axis in axes], mesh)
+    return MeshPlacement(GRID, links or {}).parts([AxisRef(*axis) for axis in axes], mesh)
 
 
 def test_axes_of_the_sizes_of_links_run_over_them_in_order():
@@ -85,7 +85,7 @@ def test_a_mesh_may_use_a_part_of_a_machine():
 def test_a_mesh_that_does_not_fit_is_refused(mesh, links, message):
     """The error names the axis and the links, and says what to do."""
     with pytest.raises(OptionError, match=message) as caught:
-        Placement(GRID, links).links_of(mesh)
+        MeshPlacement(GRID, links).links_of(mesh)
     assert caught.value.diagnostics[0].code == "mesh-does-not-fit"
     assert caught.value.diagnostics[0].hint
 
@@ -104,7 +104,7 @@ def test_the_parts_of_an_axis_are_where_its_devices_stand(axis_sizes, link_sizes
     """The devices that differ along one axis only have the places that its parts say."""
     mesh = Mesh.of({f"a{index}": size for index, size in enumerate(axis_sizes)})
     links = tuple(Link(f"l{index}", size, 1.0) for index, size in enumerate([256, *link_sizes]))
-    placement = Placement(Machine("m", links, {"default": 1.0}, 1, 1.0))
+    placement = MeshPlacement(Machine("m", links, {"default": 1.0}, 1, 1.0))
     stride = mesh.total_size
     for axis in mesh.axes:
         stride //= axis.size

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, named_schedules
-from shardy_py.cost.sweeps.op_kinds import OpKind, op_kinds
+from shardy_py.cost.sweeps.op_kinds import SweepOpKind, op_kinds
 from shardy_py.cost.sweeps.random_schedules import random_schedules
 from shardy_py.errors import OptionError
 from shardy_py.ir.graph.builder import Builder
@@ -26,10 +26,10 @@ from shardy_py.sharding.rule import FactorKind
 from tests.unit.propagation.toy import toy_registry
 
 KINDS = (
-    OpKind("toy.add", (Elementwise,), (FactorKind.PASS_THROUGH,)),
-    OpKind("toy.matmul", (Contraction,), (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)),
-    OpKind("toy.neg", (Elementwise,), (FactorKind.PASS_THROUGH,)),
-    OpKind("toy.repeat", (Broadcast,), (FactorKind.PASS_THROUGH,)),
+    SweepOpKind("toy.add", (Elementwise,), (FactorKind.PASS_THROUGH,)),
+    SweepOpKind("toy.matmul", (Contraction,), (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)),
+    SweepOpKind("toy.neg", (Elementwise,), (FactorKind.PASS_THROUGH,)),
+    SweepOpKind("toy.repeat", (Broadcast,), (FactorKind.PASS_THROUGH,)),
 )
 
 

@@ -19,7 +19,7 @@ from shardy_py.cost.report.plots import draw_comparison
 from shardy_py.cost.session import Session
 from shardy_py.cost.sweeps.compare import compare_schedules
 from shardy_py.cost.sweeps.named_schedules import named_schedules
-from shardy_py.cost.sweeps.op_kinds import OpKind
+from shardy_py.cost.sweeps.op_kinds import SweepOpKind
 from shardy_py.cost.sweeps.outcomes import Outcome
 from shardy_py.cost.sweeps.search import SearchSpace, search_schedule
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
@@ -31,8 +31,8 @@ from tests.unit.cost.programs import LAYER, MLP
 
 MACHINE = "cpu-8"
 KINDS = (
-    OpKind("toy.add", (), (FactorKind.PASS_THROUGH,)),
-    OpKind("toy.matmul", (Contraction,), (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)),
+    SweepOpKind("toy.add", (), (FactorKind.PASS_THROUGH,)),
+    SweepOpKind("toy.matmul", (Contraction,), (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)),
 )
 
 

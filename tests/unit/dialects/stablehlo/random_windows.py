@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from shardy_py.oracle.generate.windows import Window
+from shardy_py.oracle.generate.windows import GeneratedWindows
 from tests.unit.dialects.stablehlo.random_ops import array, computation, function_of, shape, tensor
 
 POSITIVE = (1, 1, 2, 3, 4, 7, 8, 16)
@@ -16,11 +16,11 @@ GREATER = (
 )
 
 
-def window(random: Random, *, dilated: bool) -> Window:
+def window(random: Random, *, dilated: bool) -> GeneratedWindows:
     """Random windows; elements are apart, or left out by negative padding, where that is allowed."""
     edges = [0, 0, 0, 1, 2] + [-1] * dilated
     apart = [1, 1, 2, 3] if dilated else [1]
-    return Window(
+    return GeneratedWindows(
         random.choice([1, 1, 2, 3, 5]),
         random.choice([1, 1, 2, 3]),
         random.choice(edges),
@@ -30,7 +30,7 @@ def window(random: Random, *, dilated: bool) -> Window:
     )
 
 
-def attributes_of(random: Random, windows: Sequence[Window], base: str, dilation: str) -> str:
+def attributes_of(random: Random, windows: Sequence[GeneratedWindows], base: str, dilation: str) -> str:
     """The attributes besides the sizes; those that say nothing are absent now and then."""
     numbers = {"window_strides": [own.stride for own in windows]}
     numbers |= {base: [own.base for own in windows], dilation: [own.dilation for own in windows]}
@@ -49,7 +49,7 @@ def reduce_window(random):
     """Of one or several tensors."""
     sizes = shape(random, 0, 4, POSITIVE)
     windows = [window(random, dilated=True) for _ in sizes]
-    windows = [Window() if own.is_only_dilated else own for own in windows]
+    windows = [GeneratedWindows() if own.is_only_dilated else own for own in windows]
     out = [own.count(size) for own, size in zip(windows, sizes, strict=True)]
     dtypes = [random.choice(["f32", "i32"]) for _ in range(random.randint(1, 3))]
     rest = attributes_of(random, windows, "base_dilations", "window_dilations")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.explain.answer.moves import Chain, Move, Origin, chain_lines, move_line
+from shardy_py.explain.answer.moves import AxisMove, Chain, Origin, chain_lines, move_line
 
-MOVE = Move("%1", 0, "%0", 1, '"a"', "toy.turn %1", "/x/model.py:7:8", "i", "forward", 1, 2, "last", "basic")
+MOVE = AxisMove("%1", 0, "%0", 1, '"a"', "toy.turn %1", "/x/model.py:7:8", "i", "forward", 1, 2, "last", "basic")
 
 
 def test_a_move_says_what_came_from_where_and_in_which_order() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.explain.answer.refusals import Candidate, Refusal, refusal_line, refusal_lines
+from shardy_py.explain.answer.refusals import CandidateDimension, Refusal, refusal_line, refusal_lines
 
 REFUSAL = Refusal(
     "lost",
@@ -15,7 +15,7 @@ REFUSAL = Refusal(
     op="toy.dot %0",
     location="/x/model.py:7:8",
     factor="i",
-    candidate=Candidate("x", 0, ('"a"',), ("function argument x",)),
+    candidate=CandidateDimension("x", 0, ('"a"',), ("function argument x",)),
     user_priority=0,
     level=2,
     strategy="aggressive",

@@ -20,9 +20,9 @@ from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.host import compile_host
 from shardy_py.kernels.lower.phases import split_phases
 from shardy_py.kernels.passes.base import functions
-from shardy_py.kernels.passes.pipeline import run_passes
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.unit.kernels import shared_kernels as kernels
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -37,7 +37,7 @@ def on_host(text: str, launch: Launch, like: Any, *inputs: Any) -> Any:
         inputs: What it reads.
     """
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     (found,) = compile_host(module, launch).run([np.asarray(item) for item in inputs], [(like.shape, like.dtype)])
     return found
 
@@ -62,7 +62,7 @@ def test_sums_of_rows(type_: str, dtype: Any) -> None:
 def test_quotients_are_computed_again() -> None:
     """Conditions on quotients of a thread's number are computed in each phase, and are not kept in memory."""
     module = parse_kernel_module(kernels.rows("f32", 4))
-    run_passes(module)
+    run_loop_pipeline(module)
     (entry,) = (function for function in functions(module) if ENTRY in function.attributes)
     phases = split_phases(entry)
     divided = [op for op in entry.walk() if isinstance(op, arith.DivUIOp | arith.RemUIOp)]
@@ -165,7 +165,7 @@ def test_exchange_in_parts_of_warps() -> None:
     """Lanes exchange in whole warps only, on the host as on devices."""
     text = kernels.rows("f32", 4)
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     for op in module.walk():
         if op.name == "arith.constant" and str(op.result.type) == "i32" and op.value.value.data == 32:
             op.properties["value"] = type(op.value)(16, op.result.type)

@@ -16,8 +16,8 @@ from shardy_py.kernels.lower.host import compile_host
 from shardy_py.kernels.lower.live_threads import live_threads, strips_of
 from shardy_py.kernels.lower.phases import split_phases
 from shardy_py.kernels.passes.base import functions
-from shardy_py.kernels.passes.pipeline import run_passes
 from tests.unit.kernels import shared_kernels as kernels
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 ALL = 128
 
@@ -25,7 +25,7 @@ ALL = 128
 def live_of(text: str, launch: Launch = kernels.ROWS_LAUNCH) -> list[int]:
     """How many threads run each phase of a kernel."""
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     (entry,) = (function for function in functions(module) if ENTRY in function.attributes)
     return [threads.bit_count() for threads in live_threads(entry, split_phases(entry), launch)]
 
@@ -62,7 +62,7 @@ def test_a_function_that_branches_takes_no_numbers_of_nobody() -> None:
     text = text[:start] + branching + text[text.index("}", start) - 2 :].removeprefix("\n")
     assert set(live_of(text)) == {ALL}
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     x = np.arange(6 * 256, dtype=np.float32).reshape(6, 256)
     (found,) = compile_host(module, kernels.ROWS_LAUNCH).run([x], [((6,), np.dtype(np.float32))])
     np.testing.assert_array_equal(found, x.sum(axis=1))

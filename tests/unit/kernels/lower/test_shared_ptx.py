@@ -15,14 +15,14 @@ from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.llvm import llvm_text
 from shardy_py.kernels.lower.ptx import ptx_text
 from shardy_py.kernels.lower.target import nvptx
-from shardy_py.kernels.passes.pipeline import run_passes
 from tests.unit.kernels import shared_kernels as kernels
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 
 def ptx(text: str, launch: Launch, name: str) -> str:
     """The PTX of a kernel."""
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     return ptx_text(llvm_text(module, launch, nvptx(has_libdevice=False)), name, H100, None)
 
 

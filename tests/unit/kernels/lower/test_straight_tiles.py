@@ -23,10 +23,10 @@ from shardy_py.kernels.lower.regroup import counted_loops
 from shardy_py.kernels.lower.straight_tiles import straighten_tiles
 from shardy_py.kernels.lower.wrapping import may_wrap
 from shardy_py.kernels.passes.base import functions
-from shardy_py.kernels.passes.pipeline import run_passes
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.unit.kernels import shared_kernels as kernels
 from tests.unit.kernels.fusions import fusion_of
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 NEGATED = """
 func.func @main(%x: tensor<{rows}x{columns}x{type}>) -> tensor<{columns}x{rows}x{type}> {{
@@ -94,7 +94,7 @@ def test_all_accesses_are_straight_or_none(write: str, read: str, place: str, is
     """A rotation that another access does not have, or a place that varies, stays; what is computed stays the same."""
     text = SQUARE.replace("WRITE", write).replace("READ", read).replace("PLACE", place)
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     before = print_kernel_module(module)
     straighten_tiles(module, entry_of(module), LAUNCH)
     module.verify()
@@ -102,7 +102,7 @@ def test_all_accesses_are_straight_or_none(write: str, read: str, place: str, is
     x = np.arange(512, dtype=np.float32).reshape(2, 16, 16)
     (want,) = run_kernel(parse_kernel_module(text), LAUNCH, [x], [(x.shape, x.dtype)])
     module = parse_kernel_module(text)
-    run_passes(module)
+    run_loop_pipeline(module)
     host = compile_host(module, LAUNCH)
     assert may_wrap(host.llvm) != is_straight
     np.testing.assert_array_equal(host.run([x], [(x.shape, x.dtype)])[0], want)

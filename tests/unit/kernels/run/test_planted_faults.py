@@ -11,8 +11,8 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from shardy_py.errors import VerificationError
 from shardy_py.kernels.dialect.text import parse_kernel_module
-from shardy_py.kernels.passes.pipeline import run_passes
 from shardy_py.kernels.run.kernel import run_kernel
+from tests.unit.kernels.module_texts import run_loop_pipeline
 from tests.unit.kernels.planted_faults import FAULTS, Fault
 
 
@@ -44,7 +44,7 @@ def test_a_race_is_found_after_the_last_pass(name: str) -> None:
     """No pass hides a race."""
     fault = FAULTS[name]
     module = parse_kernel_module(fault.planted)
-    run_passes(module)
+    run_loop_pipeline(module)
     with pytest.raises(VerificationError) as caught:
         result(fault, module)
     assert caught.value.diagnostics[0].code == "race"

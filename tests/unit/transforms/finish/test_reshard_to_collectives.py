@@ -4,10 +4,11 @@ import pytest
 
 from shardy_py.errors import VerificationError
 from shardy_py.ir import Builder, RawAttribute, tensor, verify
-from shardy_py.ir.interfaces.passes import PassContext, make_pass
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.transforms.pass_options import make_pass
 
 T = tensor(8, 8)
 MESH = Mesh.of(x=2, y=2)

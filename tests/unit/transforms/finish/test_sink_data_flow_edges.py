@@ -3,10 +3,11 @@
 import pytest
 
 from shardy_py.ir import Builder, OpaqueType, RawAttribute, tensor, verify
-from shardy_py.ir.interfaces.passes import PassContext, make_pass
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.sink_data_flow_edges import SinkDataFlowEdgesPass
+from shardy_py.transforms.pass_options import make_pass
 
 T = tensor(8, 8)
 TOKEN = OpaqueType("!toy.token")

@@ -17,7 +17,7 @@ SECONDS = 60.0
 
 
 @define
-class Meeting:
+class Rendezvous:
     """A place where all devices hand in a value each, and see those of all others.
 
     Attributes:

@@ -7,7 +7,8 @@ from attrs import frozen
 
 from shardy_py.errors import OptionError
 from shardy_py.ir.graph.program import Program
-from shardy_py.ir.interfaces.passes import PassContext, make_pass, option_fields, split_options
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.transforms.pass_options import make_pass, option_fields, split_options
 
 
 @frozen
