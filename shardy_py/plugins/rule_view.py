@@ -132,3 +132,8 @@ def reads_problem(read: str) -> Diagnostic:
     """Return the problem of a rule function that read something around its op."""
     message = f"the rule function reads {read}, and ops that look the same would share its rule"
     return Diagnostic("rule-reads-context", message, hint=_HINT)
+
+
+def viewed_op(op: Op) -> Op:
+    """Return the op behind a view, for a frontend whose op classes have rules as methods; any other op as it is."""
+    return op._op if isinstance(op, OpView) else op

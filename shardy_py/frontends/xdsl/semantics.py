@@ -28,6 +28,7 @@ from shardy_py.plugins import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.plugins.rule_view import viewed_op
 
 _TRAITS: tuple[tuple[type[xt.OpTrait], Trait], ...] = (
     (xt.Pure, Pure),
@@ -83,6 +84,7 @@ def _has_data_flow(class_: type[Operation]) -> bool:
 
 def _native(op: Op) -> Any:
     """Return the native op of an op, of a copy that of the op it was copied from."""
+    op = viewed_op(op)
     if op.handle is None and isinstance(op.attributes, XdslAttributes):
         return op.attributes.model
     return op.handle

@@ -7,6 +7,7 @@ import json
 import subprocess
 import tempfile
 import threading
+import time
 from types import TracebackType
 from typing import IO, Self
 
@@ -97,6 +98,7 @@ class Child:
             ChildTimeout: the time is over.
         """
         is_late = threading.Event()
+        end = time.monotonic() + seconds
 
         def stop() -> None:
             is_late.set()
@@ -114,8 +116,11 @@ class Child:
                     raise
         finally:
             timer.cancel()
-        if answer is not None:
+        if answer is not None and time.monotonic() <= end:
             return answer
+        if answer is not None:
+            # The answer came before the timer, whose thread may get its turn late.
+            is_late.set()
         if not is_late.is_set():
             # The pipe may be closed a little before the process ends.
             with contextlib.suppress(subprocess.TimeoutExpired):
