@@ -24,6 +24,10 @@ from shardy_py.indexing.simplification import simplify
 Shape = Sequence[int]
 
 
+_FEW_DIMS = 64
+"""The largest rank of which dimensions of size 1 are part of sums of indices."""
+
+
 def strides_of(shape: Shape) -> tuple[int, ...]:
     """Return the distance between neighbours of each dimension, the last one varying fastest."""
     return tuple(accumulate(reversed(shape[1:]), mul, initial=1))[::-1] if shape else ()
@@ -33,8 +37,8 @@ def linearized(index: Sequence[Expression], shape: Shape) -> Expression:
     """Return the place of an index in a tensor, the last dimension varying fastest."""
     total: Expression = Constant(0)
     for expression, size, stride in zip(index, shape, strides_of(shape), strict=True):
-        # The only index of a dimension of size 1 is zero; there may be a thousand of these, and sums are nested.
-        if size != 1:
+        # The only index of a dimension of size 1 is zero. XLA keeps it; the sum of a thousand is nested too deeply.
+        if size != 1 or len(shape) <= _FEW_DIMS:
             total = total + expression * stride
     return canonicalize(total)
 
