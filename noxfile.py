@@ -117,7 +117,7 @@ def compiled(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", SEED, *TWO_PROCESSES, "tests/unit", "tests/compiled", *session.posargs)
 
 
-ROOMS = ("api", "cli", "frontends", "indexing", "ir", "plugins", "propagation", "report", "schedule", "sharding")
+ROOMS = ("api", "frontends", "indexing", "ir", "plugins", "propagation", "report", "schedule", "sharding")
 """The folders of tests that need neither the newest ops nor the reference of jaxlib 0.10.2."""
 _EXTRAS = ".[cli,stablehlo,jax,xdsl,codegen,parallel,plot,search,testing]"
 _TOOLS = ("filecheck>=1.0", "import-linter>=2.0", "pytest-xdist>=3.5")
@@ -139,15 +139,9 @@ def newest(session: nox.Session) -> None:
 
 def _tests_of_versions() -> tuple[str, ...]:
     folders = [f"tests/unit/{room}" for room in ROOMS]
-    return (
-        "python",
-        "-m",
-        "pytest",
-        SEED,
-        *TWO_PROCESSES,
-        *folders,
-        "--deselect=tests/unit/cli/test_compare_reference.py",
-    )
+    # A fault that only a newer jaxlib can spell.
+    newer = "--deselect=tests/unit/api/test_bad_input.py::test_refused[edge on an imported call]"
+    return ("python", "-m", "pytest", SEED, *TWO_PROCESSES, *folders, newer)
 
 
 @nox.session(venv_backend="venv")

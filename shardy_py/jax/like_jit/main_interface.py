@@ -42,6 +42,8 @@ def copy_main_interface(source: ir.Module, target: ir.Module) -> None:
     arguments = zip(before.regions[0].blocks[0].arguments, after.regions[0].blocks[0].arguments, strict=False)
     for argument, copy in arguments:
         name = location_name(argument.location)
+        if not hasattr(copy, "set_location"):  # jaxlib before 0.10: arguments are called arg0, arg1 and so on
+            break
         copy.set_location(ir.Location.name(name, context=context) if name else ir.Location.unknown(context))
     _copy_module_attributes(source, target, move)
 
