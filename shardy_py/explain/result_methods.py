@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from shardy_py.api.run_again import order_of
+from shardy_py.api.run_again import order_of, untraced
 from shardy_py.explain.answer.op_explanation import OpExplanation
 from shardy_py.explain.answer.unsettled import NotSettled
 from shardy_py.explain.answer.value_explanation import ValueExplanation
@@ -75,8 +75,6 @@ class ExplainMethods(_Base):
         Raises:
             OptionError: the run was not traced.
         """
-        from shardy_py.api.run_again import untraced
-
         if self.trace is None:
             raise untraced()
         return Explainer(self.program, self.main, self.registry, self.trace, self.value)
