@@ -8,14 +8,13 @@ from math import prod
 from attrs import evolve, field
 
 from shardy_py.cost.estimates import flops, liveness, traffic
-from shardy_py.cost.estimates.combining import Priced
 from shardy_py.cost.estimates.flatten import Flattener
 from shardy_py.cost.estimates.flops import NOTHING, Work, WorkCounter, element_type_of
 from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
 from shardy_py.cost.estimates.graph import Node, RuleOf, Section, walk
-from shardy_py.cost.estimates.library import LibraryKernels
+from shardy_py.cost.estimates.library_kernels import LibraryKernels, Repeats
 from shardy_py.cost.estimates.liveness import Liveness, MainMemory
-from shardy_py.cost.estimates.repeats import Repeats
+from shardy_py.cost.estimates.merged_communications import Priced
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.traffic import Traffic
 from shardy_py.cost.estimates.transfers import TransferPricer

@@ -8,11 +8,10 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.cost.estimates.equal_ops import OpKeys, axes_key
+from shardy_py.cost.estimates.duplicate_ops import OpKeys, axes_key, take_parts
 from shardy_py.cost.estimates.graph import Carried, Node, RuleOf, Section, Tensor, put_back, walk
+from shardy_py.cost.estimates.merged_communications import Sharing
 from shardy_py.cost.estimates.op_kinds import OpKind, OpKinds
-from shardy_py.cost.estimates.parts import take_parts
-from shardy_py.cost.estimates.sharing import Sharing
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError

@@ -13,8 +13,7 @@ from math import prod
 from attrs import Factory, evolve, field
 
 from shardy_py.cost.estimates.graph import Node, Section, Tensor
-from shardy_py.cost.estimates.library import LibraryKernels
-from shardy_py.cost.estimates.repeats import Repeats
+from shardy_py.cost.estimates.library_kernels import LibraryKernels, Repeats
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.support.identity import identity
 from shardy_py.values import define

@@ -10,7 +10,7 @@ from attrs import Factory, field
 from shardy_py.cost.estimates.flatten import DONATED
 from shardy_py.cost.estimates.fusion import CostFusion
 from shardy_py.cost.estimates.graph import Node, Section, Tensor, without_repeats
-from shardy_py.cost.estimates.order import Steps, breadth_first, readers
+from shardy_py.cost.estimates.kernel_order import Steps, breadth_first, readers
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.traffic import Traffic
 from shardy_py.ir.graph.program import Op

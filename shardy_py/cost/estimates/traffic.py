@@ -10,7 +10,7 @@ from attrs import Factory, field
 from shardy_py.cost.estimates.flops import Work
 from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
 from shardy_py.cost.estimates.graph import Carried, Node, RuleOf, Section, Tensor, makers_above
-from shardy_py.cost.estimates.order import readers
+from shardy_py.cost.estimates.kernel_order import readers
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import Profile
 from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER

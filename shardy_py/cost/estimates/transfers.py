@@ -9,10 +9,9 @@ from math import prod
 from attrs import field
 
 from shardy_py.cost.estimates import formulas
-from shardy_py.cost.estimates.combining import Priced, combine, group_key
 from shardy_py.cost.estimates.graph import Node
-from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of
-from shardy_py.cost.estimates.resharded import is_sliced_from_whole, reshards_before
+from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of, is_sliced_from_whole, reshards_before
+from shardy_py.cost.estimates.merged_communications import Priced, combine, group_key
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.values import Transfer
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
