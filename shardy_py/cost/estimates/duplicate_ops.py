@@ -103,12 +103,12 @@ def _sections(main: Section) -> list[Section]:
 
 def _take(section: Section) -> Mapping[int, Tensor]:
     """Replace the results of ops of one section by those of others; return by what, by the ids of the former."""
-    whole = [node for node in section.nodes if node.kind.has_parts and len(node.outputs) > 1]
+    whole = [node for node in section.nodes if node.kind.implements("get_parts") and len(node.outputs) > 1]
     if not whole:
         return {}
     alone: dict[tuple[object, ...], Node] = {}
     for node in section.nodes:
-        if node.kind.has_parts and len(node.outputs) == 1:
+        if node.kind.implements("get_parts") and len(node.outputs) == 1:
             alone |= {key: node for key, _ in _parts(node)}
     taken: dict[int, Tensor] = {}
     for node in whole:

@@ -14,7 +14,7 @@ from attrs import field
 from shardy_py.cost.estimates.graph import Node, Section
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.ir.interfaces.costs import OpShapes
-from shardy_py.ir.interfaces.ops import Broadcast
+from shardy_py.ir.interfaces.ops import Broadcast, ConstantLike, PassThrough, Reduction
 from shardy_py.support.identity import identity
 from shardy_py.values import define
 
@@ -39,7 +39,7 @@ class LibraryKernels:
         """
         found: dict[int, Node] = {}
         for node in reversed(section.nodes):
-            if node.kind.is_reduction and identity(node) not in found and self.operands_of(node) is not None:
+            if Reduction in node.kind.traits and identity(node) not in found and self.operands_of(node) is not None:
                 inside = _Growth(self, section, escaping, found).grow(node)
                 last = max(inside, key=lambda item: item.position)
                 found.update((identity(item), last) for item in inside)
@@ -54,9 +54,9 @@ class LibraryKernels:
 
     def _ask(self, node: Node) -> frozenset[int] | None:
         op, kind = node.op, node.kind
-        if kind.is_constant:
+        if ConstantLike in kind.traits:
             return frozenset()
-        if not kind.has_library or kind.cost is None or node.sections:
+        if not kind.implements("get_library_operands") or kind.cost is None or node.sections:
             return None
         shapes = OpShapes(tuple(map(self.sizes.shape, op.operands)), tuple(map(self.sizes.shape, op.results)))
         found = kind.cost.get_library_operands(op, shapes)
@@ -166,12 +166,12 @@ class Repeats:
             # A first op is taken anyway, and so are broadcasts, which would be larger than what they read.
             if (
                 kernel
-                and not node.kind.is_broadcast
+                and Broadcast not in node.kind.traits
                 and self._is_too_often(node, places[1], len(users) if readers is None else readers)
             ):
                 return False
             found.append((kernel, places))
-        if not node.kind.is_constant:
+        if ConstantLike not in node.kind.traits:
             for kernel, places in found:
                 kernel[identity(node)] = places
         return True
@@ -180,7 +180,7 @@ class Repeats:
         if count > _MOST:
             return True
         kind = node.kind
-        if not kind.has_branches or (count == 1 and users == 1):
+        if not kind.implements("is_branching") or (count == 1 and users == 1):
             return False
         return kind.cost is not None and kind.cost.is_branching(node.op)
 
@@ -192,7 +192,7 @@ class Repeats:
             if user is not root and root not in user.roots:
                 continue
             places = kernel.get(identity(user), _OF_RESULT)
-            if not (user.kind.is_passing or self.sizes.shape(user.op.results[0]) == shape):
+            if not (PassThrough in user.kind.traits or self.sizes.shape(user.op.results[0]) == shape):
                 places = frozenset((identity(user),)), places[1]
             if not any(places[0] == other[0] for other in parts):
                 parts.append(places)

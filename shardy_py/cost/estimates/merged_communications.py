@@ -17,6 +17,7 @@ from shardy_py.cost.estimates.values import Transfer
 from shardy_py.ir.graph.op_names import ALL_REDUCE, REDUCE_SCATTER
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import Contraction
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import define, frozen
@@ -182,7 +183,7 @@ class Sharing:
     def _is_in_groups(self, op: Op) -> bool:
         """Return whether a tensor is moved for a product, within the groups of devices into which that is divided."""
         (value,) = op.results
-        users = (user for user in value.users if self.kinds.of(user).is_contraction and len(user.operands) == 2)
+        users = (user for user in value.users if Contraction in self.kinds.of(user).traits and len(user.operands) == 2)
         return any(self._groups_follow(user, user.operands.index(value)) for user in users)
 
     def _groups_follow(self, product: Op, number: int) -> bool:
@@ -211,7 +212,7 @@ class Sharing:
     def _before(self, value: Value) -> Value:
         """Return what a value is before it is moved."""
         op = value.defining_op
-        is_moved = op is not None and self.kinds.of(op).is_moving and op.name not in (ALL_REDUCE, REDUCE_SCATTER)
+        is_moved = op is not None and self.kinds.of(op).is_collective and op.name not in (ALL_REDUCE, REDUCE_SCATTER)
         return op.operands[0] if op is not None and is_moved else value
 
     def _parts(self, rule: OpShardingRule, number: int, value: Value, factors: Collection[int]) -> int:
