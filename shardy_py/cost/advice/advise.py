@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from math import prod
 from typing import Any
@@ -11,6 +11,8 @@ from attrs import evolve, field, fields
 
 from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
+from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
+from shardy_py.api.run_input import give_shardings, read_input
 from shardy_py.cost.advice.arguments import (
     AdviceOptions,
     AdviceProgress,
@@ -18,14 +20,17 @@ from shardy_py.cost.advice.arguments import (
     check_limit,
     open_judge,
 )
+from shardy_py.cost.advice.constraint_locations import SourceLineTensors, find_places
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constraint
-from shardy_py.cost.advice.judge import Figures, Goal, Judge, Shardings
-from shardy_py.cost.advice.places import SourceLineTensors, find_places
-from shardy_py.cost.advice.wishes import conflicting_shardings, idle_axes
+from shardy_py.cost.advice.pricing import Figures, Goal, Judge, Shardings
+from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
-from shardy_py.cost.session import Session
-from shardy_py.cost.session_labels import session_labels
+from shardy_py.cost.session import Session, session_labels
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.op_values import all_values
+from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.propagation.solve import Solution
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
 
 LEAST_GAIN = 0.01
@@ -235,3 +240,25 @@ def _joined(constraints: Iterable[Constraint]) -> dict[int, Any]:
 
 def _shardings(chosen: Iterable[AdvisedConstraint]) -> dict[int, Any]:
     return _joined(one.constraint for one in chosen)
+
+
+def write_advised(
+    given: ProgramInput, shardings: Mapping[int, TensorSharding], options: SessionOptions = DEFAULT_OPTIONS
+) -> str:
+    """Return the text of a program as it was given, with more shardings written on its tensors.
+
+    Args:
+        given: The program, which is read again.
+        shardings: Id of a value to its sharding, see `Advice.shardings`.
+        options: How it is read, and more plugins.
+
+    Raises:
+        ShardyError: the module is not valid.
+    """
+    read = read_input(given, options.load_registry())
+    give_shardings(read, given)
+    living = {value.id for function in read.program.functions.values() for value in all_values(function)}
+    read.program.shardings.update({value: one for value, one in shardings.items() if value in living})
+    store_shardings(read.program, read.registry)
+    frontend = frontend_of(read.program)
+    return frontend.print_text(frontend.write_back(read.program))

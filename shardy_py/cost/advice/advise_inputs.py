@@ -12,9 +12,18 @@ from attrs import evolve, field
 from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.options import ProgramInput
 from shardy_py.cost.advice.arguments import AdviceProgress, AdviseInputsArguments, PricingOptions, open_judge
-from shardy_py.cost.advice.groups import ArgumentGroup, Spec, closed_sharding, divides, group_arguments
-from shardy_py.cost.advice.judge import Figures, Goal, Judge
-from shardy_py.cost.advice.layouts import ArgumentShardings, InputAdvice, Role, name_roles
+from shardy_py.cost.advice.layouts import (
+    ArgumentGroup,
+    ArgumentShardings,
+    InputAdvice,
+    Role,
+    Spec,
+    closed_sharding,
+    divides,
+    group_arguments,
+    name_roles,
+)
+from shardy_py.cost.advice.pricing import Figures, Goal, Judge
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.sharding.mesh import Mesh

@@ -9,7 +9,7 @@ from attrs import field
 
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.cost.advice.judge import Goal, Judge
+from shardy_py.cost.advice.pricing import Goal, Judge
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.cost.session import Session

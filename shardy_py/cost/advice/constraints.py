@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from shardy_py.cost.advice.judge import Figures, Goal
-from shardy_py.cost.advice.places import SourceLineTensors
+from shardy_py.cost.advice.constraint_locations import SourceLineTensors
+from shardy_py.cost.advice.pricing import Figures, Goal
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.places import short_place

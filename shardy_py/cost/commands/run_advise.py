@@ -15,10 +15,9 @@ from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
-from shardy_py.cost.advice.advise import advise
+from shardy_py.cost.advice.advise import advise, write_advised
 from shardy_py.cost.advice.advise_inputs import advise_inputs
 from shardy_py.cost.advice.arguments import AdviseArguments, AdviseInputsArguments
-from shardy_py.cost.advice.written import write_advised
 from shardy_py.cost.commands.run_cost import parse_axis_links
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.report.advice import advice_json, print_advice, print_layouts

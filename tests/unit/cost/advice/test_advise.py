@@ -10,9 +10,8 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
 import shardy_py as sdy
 from shardy_py.api.options import ProgramInput
-from shardy_py.cost.advice.advise import advise, advise_session
+from shardy_py.cost.advice.advise import advise, advise_session, write_advised
 from shardy_py.cost.advice.arguments import AdviceOptions
-from shardy_py.cost.advice.written import write_advised
 from shardy_py.cost.session import Session
 from tests.unit.cost.programs import LAYER, MLP
 
