@@ -17,6 +17,7 @@ from shardy_py.cost.advice.arguments import (
     AdviceOptions,
     AdviceProgress,
     AdviseArguments,
+    budget_problem,
     check_limit,
     open_judge,
 )
@@ -30,6 +31,7 @@ from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.propagation.solve import Solution
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
 
@@ -114,7 +116,9 @@ class _Search:
         meshes = session.problem.table.meshes.values()
         devices = max((prod(axis.size for axis in mesh.axes) for mesh in meshes), default=1)
         machine = None if self.judge.machine is None else self.judge.machine.name
-        return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine)
+        after = chosen[-1].together if chosen else before
+        problem = budget_problem(self.goal, after, "set of constraints")
+        return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine, problem)
 
     def _require(self) -> Figures:
         found = self.judge.price({})
@@ -171,7 +175,7 @@ class _Search:
             place = self.places.get(candidate.slot)
             if place is not None and candidate.slot not in shardings:
                 weight = sum(sent.get(slot, 0.0) for slot in problem.step_slots[candidate.step] if slot >= 0)
-                one = Constraint(place, candidate.sharding)
+                one = self._constraint(place, candidate.sharding)
                 weights[one] = max(weights.get(one, 0.0), weight)
         heaviest = sorted(weights, key=lambda one: -weights[one])
         return list(dict.fromkeys((*_in_turn(list(weights), heaviest), *self._idle(evaluation.solution, shardings))))
@@ -181,7 +185,12 @@ class _Search:
         places = (place for slot, place in self.places.items() if slot not in shardings)
         first = [place.slots[0] for place in sorted(dict.fromkeys(places), key=_size)]
         for slot, sharding in idle_axes(self.judge.session.problem, solution, first):
-            yield Constraint(self.places[slot], sharding)
+            yield self._constraint(self.places[slot], sharding)
+
+    def _constraint(self, place: SourceLineTensors, sharding: TensorSharding) -> Constraint:
+        session = self.judge.session
+        mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else session.problem.table.meshes[sharding.mesh]
+        return Constraint(place, sharding, frontend_of(session.program).constraint_code(sharding, mesh))
 
     def _helping(self, before: Figures) -> list[Constraint]:
         """Return the constraints that help alone, the best first."""

@@ -21,7 +21,7 @@ _MLIR = 4
 
 
 def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
-    """Print what the constraints save, then each as a line of JAX and as MLIR.
+    """Print what the constraints save, then each as a user writes it and as MLIR.
 
     Args:
         advice: The advice.
@@ -40,7 +40,7 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
     if advice.others:
         print_lines(console, ["", "Alone these would help, too:"])
     for one in advice.others:
-        _print(console, f"- {_place(one)}", [one.constraint.jax], str(one.alone))
+        _print(console, f"- {_place(one)}", one.constraint.lines[:_MLIR], str(one.alone))
 
 
 def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
@@ -70,7 +70,8 @@ def _place(one: AdvisedConstraint) -> str:
 
 
 def _code(one: AdvisedConstraint) -> Iterator[str]:
-    yield f"{one.constraint.jax}   # behind {one.constraint.line}" if one.constraint.line else one.constraint.jax
+    if code := one.constraint.code:
+        yield f"{code}   # behind {one.constraint.line}" if one.constraint.line else code
     ops = one.constraint.mlir
     yield from ops[:_MLIR]
     if len(ops) > _MLIR:
