@@ -26,12 +26,18 @@ from shardy_py.indexing import (
 from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
-from shardy_py.kernels.dialect.syntax import INDEX
-from shardy_py.kernels.dialect.types import element_dtype, scalar_type, tensor_type
-from shardy_py.kernels.elemental.expansions import EXPANSIONS
+from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type, tensor_type
 from shardy_py.kernels.elemental.literals import literal_of
-from shardy_py.kernels.elemental.scalars import COMPARISONS, ScalarValue, make_constant, make_op, problem_of
-from shardy_py.kernels.elemental.small_floats import is_widened, widened
+from shardy_py.kernels.elemental.scalars import (
+    COMPARISONS,
+    EXPANSIONS,
+    ScalarValue,
+    is_widened,
+    make_constant,
+    make_op,
+    problem_of,
+    widened,
+)
 from shardy_py.plugins import ElementBuilder, Registry
 
 Indices = tuple[SSAValue, ...]

@@ -8,7 +8,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.kernels.dialect.text import parse_kernel_module
-from shardy_py.kernels.passes.uniform_barriers import check_barriers
+from shardy_py.kernels.passes.shared_memory import check_barriers
 
 MODULE = """builtin.module {{
   func.func @main(%n: index) attributes {{xla.entry}} {{

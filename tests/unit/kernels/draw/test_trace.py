@@ -11,9 +11,8 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from shardy_py.errors import OptionError
 from shardy_py.kernels import emit
-from shardy_py.kernels.draw.svg import draw_svg
-from shardy_py.kernels.draw.text import draw_text
-from shardy_py.kernels.draw.trace import warp_accesses
+from shardy_py.kernels.draw.accesses import warp_accesses
+from shardy_py.kernels.draw.pictures import draw_svg, draw_text
 from tests.unit.kernels.fusions import NEGATE, SUM, TRANSPOSE, fusion_of
 
 

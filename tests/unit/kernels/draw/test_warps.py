@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.kernels.draw.warps import WarpAccess
+from shardy_py.kernels.draw.accesses import WarpAccess
 
 
 def access(step: int, width: int, *, is_shared: bool, lanes: int = 32) -> WarpAccess:

@@ -10,7 +10,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 import numpy as np
 
 from shardy_py.kernels import emit, read_fusion
-from shardy_py.kernels.fusion.aliases import slices_of
+from shardy_py.kernels.fusion.choose import slices_of
 from tests.unit.kernels.fusions import fusion_of
 
 UPDATE = """

@@ -11,8 +11,7 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 from xdsl.dialects import builtin, llvm
 
 from shardy_py.errors import UnsupportedError
-from shardy_py.kernels.lower.literals import constant_text, float_text, type_text
-from shardy_py.kernels.lower.target import HOST, nvptx
+from shardy_py.kernels.lower.literals import HOST, constant_text, float_text, nvptx, type_text
 
 DEVICE = nvptx(has_libdevice=False)
 

@@ -12,9 +12,9 @@ from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.kernels.dialect.text import parse_kernel_module
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.host import host_text
+from shardy_py.kernels.lower.literals import nvptx
 from shardy_py.kernels.lower.llvm import llvm_text
 from shardy_py.kernels.lower.machine import parse
-from shardy_py.kernels.lower.target import nvptx
 
 BRANCHES = """builtin.module attributes {dlti.dl_spec = #dlti.dl_spec<index = 32 : i32>} {
   func.func @main(%x: !llvm.ptr {llvm.align = 16 : index, llvm.dereferenceable = 64 : index,

@@ -16,8 +16,8 @@ from attrs import evolve
 import shardy_py as sdy
 from shardy_py.errors import OptionError, UnsupportedError
 from shardy_py.kernels import Fusion, emit, get_device
-from shardy_py.kernels.lower.libdevice import FILE, find_libdevice
-from shardy_py.kernels.lower.ptx import with_read_parameters
+from shardy_py.kernels.lower.machine import with_read_parameters
+from shardy_py.kernels.requirements import FILE, find_libdevice
 from shardy_py.testing import make_op
 from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, NEGATE, SUM, fusion_of
 
@@ -31,7 +31,7 @@ func.func @main(%x: tensor<300x{type}>) -> tensor<300x{type}> {{
 @pytest.fixture
 def no_libdevice(monkeypatch: pytest.MonkeyPatch) -> None:
     """No libdevice is found on this machine."""
-    monkeypatch.setattr("shardy_py.kernels.lower.libdevice._candidates", list)
+    monkeypatch.setattr("shardy_py.kernels.requirements._candidates", list)
     monkeypatch.delenv("SHARDY_LIBDEVICE", raising=False)
 
 

@@ -12,9 +12,9 @@ import re
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.dialect.text import parse_kernel_module
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower.literals import nvptx
 from shardy_py.kernels.lower.llvm import llvm_text
-from shardy_py.kernels.lower.ptx import ptx_text
-from shardy_py.kernels.lower.target import nvptx
+from shardy_py.kernels.lower.machine import ptx_text
 from tests.unit.kernels import shared_kernels as kernels
 from tests.unit.kernels.module_texts import run_loop_pipeline
 

@@ -11,8 +11,8 @@ from xdsl.dialects.arith import DivUIOp, RemUIOp
 from xdsl.ir import Operation
 
 from shardy_py.kernels.dialect.gpu import ThreadIdOp
-from shardy_py.kernels.lower.strips import LANE, STRIP, strip_width, write_in_strip
-from shardy_py.kernels.lower.target import HOST
+from shardy_py.kernels.lower.host_loops import LANE, STRIP, strip_width, write_in_strip
+from shardy_py.kernels.lower.literals import HOST
 from shardy_py.kernels.lower.writer import FunctionWriter, ModuleWriter
 
 INDEX = builtin.IndexType()

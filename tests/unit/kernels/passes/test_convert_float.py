@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.passes.convert_float import ConvertFloat
+from shardy_py.kernels.passes.float_conversions import ConvertFloat
 from tests.unit.kernels.module_texts import after, run
 
 TEXT = """func.func @main(%x: tensor<32xTYPE>, %o: tensor<32xTYPE>) -> tensor<32xTYPE> attributes {xla.entry} {

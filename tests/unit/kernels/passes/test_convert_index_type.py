@@ -8,7 +8,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from shardy_py.kernels.dialect.text import parse_kernel_module
 from shardy_py.kernels.passes.base import KernelContext
-from shardy_py.kernels.passes.convert_index_type import ConvertIndexType, index_width
+from shardy_py.kernels.passes.integer_types import ConvertIndexType, index_width
 
 TEXT = """func.func @main(%x: !llvm.ptr {{llvm.dereferenceable = {size} : index}}, %i: i64) attributes {{xla.entry}} {{
   %p = llvm.getelementptr inbounds %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, {element}

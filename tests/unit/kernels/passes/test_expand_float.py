@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.passes.expand_float import ExpandFloat
+from shardy_py.kernels.passes.float_conversions import ExpandFloat
 from tests.unit.kernels.module_texts import after, run
 
 TEXT = """func.func @main(%x: tensor<4096xf32>, %o: tensor<4096xf32>) -> tensor<4096xf32> attributes {xla.entry} {

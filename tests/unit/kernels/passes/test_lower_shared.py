@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
-from shardy_py.kernels.passes.lower_shared import LowerShared
+from shardy_py.kernels.passes.shared_memory import LowerShared
 from tests.unit.kernels.module_texts import after, function
 
 TILE = function(

@@ -10,8 +10,8 @@ pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
+from shardy_py.kernels.passes.buffer_facts import MergePointers
 from shardy_py.kernels.passes.lower_tensors import LowerTensors
-from shardy_py.kernels.passes.merge_pointers import MergePointers
 from tests.unit.kernels.module_texts import after, run
 
 UPDATE = """func.func @main(%x: tensor<4xf32> {xla.slice_index = 0 : index},

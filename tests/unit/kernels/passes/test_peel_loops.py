@@ -11,7 +11,7 @@ pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
 import numpy as np
 
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.passes.peel_loops import PeelLoops
+from shardy_py.kernels.passes.loops import PeelLoops
 from tests.unit.kernels.module_texts import after, run
 
 LOOP = """func.func @main(%x: tensor<SIZExf32>, %o: tensor<SIZExf32>) -> tensor<SIZExf32> attributes {xla.entry} {

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
-from shardy_py.kernels.passes.propagate_slice_indices import PropagateSliceIndices
+from shardy_py.kernels.passes.buffer_facts import PropagateSliceIndices
 from tests.unit.kernels.module_texts import after
 
 TEXT = """func.func @main(%x: tensor<4xf32> {xla.slice_index = 0 : index, xla.invariant},

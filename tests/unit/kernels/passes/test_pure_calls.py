@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
-from shardy_py.kernels.passes.pure_calls import ConvertPureCalls
+from shardy_py.kernels.passes.inline import ConvertPureCalls
 from tests.unit.kernels.module_texts import after
 
 CALL = """func.func @main(%x: tensor<64xf32>, %i: index) -> f32 attributes {xla.entry} {

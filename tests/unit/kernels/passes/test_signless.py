@@ -8,7 +8,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 from xdsl.dialects import builtin
 
-from shardy_py.kernels.passes.signless import Signless, signless
+from shardy_py.kernels.passes.integer_types import Signless, signless
 from tests.unit.kernels.module_texts import after
 
 

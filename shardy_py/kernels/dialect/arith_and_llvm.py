@@ -1,15 +1,56 @@
-"""Ops of the dialect ``llvm`` that xDSL does not have: atomic updates of memory."""
+"""Ops of the dialects ``arith`` and ``llvm`` that xDSL does not have."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Dialect, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
+
+_INDEX_OR_INTEGER = base(IndexType) | base(IntegerType)
+
+
+@irdl_op_definition
+class IndexCastUIOp(IRDLOperation):
+    """An index as an integer without a sign, or the other way round."""
+
+    name = "arith.index_castui"
+
+    input = operand_def(_INDEX_OR_INTEGER)
+    result = result_def(_INDEX_OR_INTEGER)
+    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `to` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, input: SSAValue, type_: Attribute) -> None:
+        super().__init__(operands=[input], result_types=[type_])
+
+
+@irdl_op_definition
+class RemFOp(arith.FloatingPointLikeBinaryOperation):
+    """The remainder of floats, with the sign of the dividend."""
+
+    name = "arith.remf"
+    traits = traits_def(Pure())
+
+
+_KNOWN_ARITH = {op.name for op in arith.Arith.operations}
+_MISSING_ARITH = [op for op in (IndexCastUIOp, RemFOp) if op.name not in _KNOWN_ARITH]
+ARITH = Dialect("arith", [*arith.Arith.operations, *_MISSING_ARITH], [*arith.Arith.attributes])
+
 
 DEVICE = "device"
 """The scope of updates that all threads of a kernel see, and no other device needs to."""
@@ -169,6 +210,6 @@ def _parse_scope(parser: Parser) -> None:
     parser.parse_punctuation(")")
 
 
-_KNOWN = {op.name for op in llvm.LLVM.operations}
-_MISSING = [op for op in (LLVMAtomicRMWOp, CompareExchangeOp) if op.name not in _KNOWN]
-LLVM = Dialect("llvm", [*llvm.LLVM.operations, *_MISSING], [*llvm.LLVM.attributes])
+_KNOWN_LLVM = {op.name for op in llvm.LLVM.operations}
+_MISSING_LLVM = [op for op in (LLVMAtomicRMWOp, CompareExchangeOp) if op.name not in _KNOWN_LLVM]
+LLVM = Dialect("llvm", [*llvm.LLVM.operations, *_MISSING_LLVM], [*llvm.LLVM.attributes])

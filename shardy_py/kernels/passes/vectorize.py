@@ -1,4 +1,4 @@
-"""Loads and stores of several elements at once."""
+"""Loads, stores and atomic additions of several neighbours at once."""
 
 from __future__ import annotations
 
@@ -11,21 +11,15 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify
 from shardy_py.indexing.canonical import canonicalize, linear
 from shardy_py.indexing.expressions import Binary, rewritten, variables_of
+from shardy_py.kernels.device import DeviceSpec
+from shardy_py.kernels.dialect.constants import VectorOf, read_vector, write_vector, zero, zeros
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
-from shardy_py.kernels.dialect.ops import ApplyIndexingOp
-from shardy_py.kernels.dialect.syntax import INDEX
-from shardy_py.kernels.dialect.vectors import VectorOf, read_vector, write_vector, zero, zeros
+from shardy_py.kernels.dialect.ops import ApplyIndexingOp, YieldOp
+from shardy_py.kernels.dialect.types import INDEX
 from shardy_py.kernels.fusion.fusion import bits_of
 from shardy_py.kernels.passes.apply_indexing import place_map
 from shardy_py.kernels.passes.base import KernelContext, constant_value, insert_before, replace, walk_ops
-from shardy_py.kernels.passes.licm import is_inside
-from shardy_py.kernels.passes.vectorize_atomics import (
-    WIDTHS,
-    added_value,
-    is_carried,
-    is_vector_addition,
-    vector_update,
-)
+from shardy_py.kernels.passes.redundancy import is_inside
 from shardy_py.values import frozen
 
 MAX_BITS = 256
@@ -192,3 +186,41 @@ def _carry_vector(
     parent.insert_op_before(written, loop)
     results = [written.results[0] if place_ == number else found for place_, found in enumerate(made.results)]
     replace(loop, results)
+
+
+MIN_CAPABILITY = 90
+WIDTHS = (2, 4)
+
+
+def is_vector_addition(op: AtomicRMWOp, device: DeviceSpec) -> bool:
+    """Return whether a device has an instruction for several such updates: additions of ``f32``."""
+    body = op.body.block
+    made = body.first_op
+    if device.capability < MIN_CAPABILITY or not isinstance(made, arith.AddfOp) or made.next_op is not body.last_op:
+        return False
+    return isinstance(made.result.type, builtin.Float32Type) and body.args[0] in made.operands
+
+
+def added_value(op: AtomicRMWOp) -> SSAValue:
+    """Return what the only addition of a body adds."""
+    made, current = op.body.block.first_op, op.body.block.args[0]
+    assert isinstance(made, arith.AddfOp)
+    return made.rhs if made.lhs is current else made.lhs
+
+
+def is_carried(op: tensor.InsertOp | AtomicRMWOp, body: Block) -> bool:
+    """Return whether a loop only carries the tensor of an access from step to step."""
+    target, terminator = op.dest, body.last_op
+    if not isinstance(target, BlockArgument) or target.owner is not body or terminator is None:
+        return False
+    (result,) = op.results
+    is_alone = target.uses.get_length() == 1 and result.uses.get_length() == 1
+    return is_alone and terminator.operands[target.index - 1] is result
+
+
+def vector_update(values: SSAValue, target: SSAValue, place: SSAValue) -> AtomicRMWOp:
+    """Return an op that adds a vector to neighbours."""
+    body = Block(arg_types=[values.type])
+    made = arith.AddfOp(body.args[0], values)
+    body.add_ops([made, YieldOp(made.result)])
+    return AtomicRMWOp(target, [place], Region(body))

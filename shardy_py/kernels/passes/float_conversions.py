@@ -1,15 +1,66 @@
-"""Conversions from and to floats of 8 bits, by integers: the same bits on every processor."""
+"""Conversions of small floats by integers, functions of 16-bit floats in ``f32``, and ``f32`` by rational functions."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from xdsl.dialects import arith, builtin
+from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import FloatNanEncoding, FloatNonfiniteBehavior, FloatSemantics
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from shardy_py.kernels.dialect.types import small_float
 from shardy_py.kernels.elemental.scalars import make_constant, make_op
-from shardy_py.kernels.passes.base import insert_before, replace
+from shardy_py.kernels.passes.base import KernelContext, insert_before, replace, walk_ops
+from shardy_py.kernels.passes.scalar_terms import ScalarTerm
 from shardy_py.values import frozen
+
+_SHORT = (builtin.BFloat16Type, builtin.Float16Type)
+# What only touches the sign needs no wider type.
+_OF_BITS = ("math.absf", "math.copysign")
+APPROXIMATE = arith.FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
+
+
+@frozen
+class ConvertFloat:
+    """Compute functions of floats of 16 bits in ``f32``; powers and logarithms of base two approximate there.
+
+    Floats of 8 bits are converted by integers.
+    """
+
+    name: str = "convert-float"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in walk_ops(module.body):
+            if isinstance(op, arith.ExtFOp | arith.TruncFOp) and convert_small_float(op):
+                continue
+            is_function = op.name.startswith("math.") and op.name not in _OF_BITS
+            if (is_function or op.name == "arith.remf") and isinstance(op.results[0].type, _SHORT):
+                _widen(op)
+
+
+def _widen(op: Operation) -> None:
+    values = [ScalarTerm(insert_before(op, arith.ExtFOp(value, builtin.f32)), op) for value in op.operands]
+    first = values[0]
+    if isinstance(op, math_dialect.ExpOp):
+        found = _approximate(op, "math.exp2", (first * math.log2(math.e)).value)
+    elif isinstance(op, math_dialect.LogOp):
+        found = (ScalarTerm(_approximate(op, "math.log2", first.value), op) * math.log(2)).value
+    else:
+        wide = make_op(op.name, [value.value for value in values], builtin.f32, {})
+        found = insert_before(op, wide)
+    type_: Any = op.results[0].type
+    replace(op, [insert_before(op, arith.TruncFOp(found, type_))])
+
+
+def _approximate(op: Operation, name: str, value: SSAValue) -> SSAValue:
+    made = make_op(name, [value], builtin.f32, {})
+    made.properties["fastmath"] = APPROXIMATE
+    return insert_before(op, made)
+
 
 _WIDE = {"f32": (8, 23), "f64": (11, 52)}
 """Bits of exponent and mantissa of the types that are rounded by integers."""
@@ -127,3 +178,62 @@ class _Maker:
         if format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
             return self.select(self.compare("ugt", code, 0x7F), 0x80, code)
         return self.select(self.compare("ugt", code, 0x7E), 0x7F, code)
+
+
+# The rational functions of XLA's EmitFastTanh and of its error function, which are Eigen's: coefficients of even
+# powers, the highest one first.
+_TANH_LIMIT = 7.90531110763549805
+_TANH_OVER = (
+    *(-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08),
+    *(1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03),
+)
+_TANH_UNDER = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+_TANH_IS_LINEAR, _TANH_IS_ONE = 0.0004, 20.0
+_ERF_LIMIT = 3.832506856900711
+_ERF_OVER = (
+    *(0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145),
+    1.128379143519084,
+)
+_ERF_UNDER = (
+    *(-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667),
+    *(0.11098505178285362, 0.49746925110067538, 1.0),
+)
+
+
+@frozen
+class ExpandFloat:
+    """Compute ``tanh`` and ``erf`` of ``f32`` by sums, products and a division."""
+
+    name: str = "expand-float"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in walk_ops(module.body):
+            if not op.results or op.results[0].type != builtin.f32:
+                continue
+            if isinstance(op, math_dialect.TanhOp):
+                replace(op, [tanh(ScalarTerm(op.operand, op)).value])
+            elif isinstance(op, math_dialect.ErfOp):
+                replace(op, [erf(ScalarTerm(op.operand, op)).value])
+
+
+def _clamped(x: ScalarTerm, limit: float) -> ScalarTerm:
+    return x.most(-limit).least(limit)
+
+
+def tanh(x: ScalarTerm) -> ScalarTerm:
+    """Return the hyperbolic tangent; of small numbers themselves, of large ones 1."""
+    near = _clamped(x, _TANH_LIMIT)
+    square = near * near
+    found = near * square.polynomial(_TANH_OVER) / square.polynomial(_TANH_UNDER)
+    amount = x.math("absf")
+    found = x.where(amount.compare("olt", _TANH_IS_LINEAR), found)
+    one = ScalarTerm(x.of(-1.0), x.before).where(x.compare("olt", 0.0), 1.0)
+    return one.where(amount.compare("ogt", _TANH_IS_ONE), found)
+
+
+def erf(x: ScalarTerm) -> ScalarTerm:
+    """Return the error function."""
+    near = _clamped(x, _ERF_LIMIT)
+    square = near * near
+    return near * square.polynomial(_ERF_OVER) / square.polynomial(_ERF_UNDER)

@@ -1,13 +1,26 @@
-"""Loop-invariant code."""
+"""Values that are computed more than once: common subexpressions, and loop-invariant code."""
 
 from __future__ import annotations
 
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
+from xdsl.transforms.common_subexpression_elimination import cse
 
-from shardy_py.kernels.passes.base import KernelContext, inner_first
+from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, inner_first
 from shardy_py.values import frozen
+
+
+@frozen
+class CommonSubexpressions:
+    """Compute equal values once, by xDSL's pass."""
+
+    name: str = "cse"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        cse(module)
+        erase_dead_ops(module.body)
 
 
 @frozen
