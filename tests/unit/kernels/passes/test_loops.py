@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
-
-pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
-
 import numpy as np
+import pytest
 
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.passes.loops import PeelLoops
 from tests.unit.kernels.module_texts import after, run
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
 
 LOOP = """func.func @main(%x: tensor<SIZExf32>, %o: tensor<SIZExf32>) -> tensor<SIZExf32> attributes {xla.entry} {
   %t = gpu.thread_id x {xla.range = [0 : index, 31 : index]}

@@ -1,14 +1,36 @@
-"""Barriers that not all threads of a block reach are refused before anything runs."""
+"""Allocations of shared memory."""
 
 from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
-
 from shardy_py.errors import UnsupportedError
 from shardy_py.kernels.dialect.text import parse_kernel_module
-from shardy_py.kernels.passes.shared_memory import check_barriers
+from shardy_py.kernels.passes.shared_memory import LowerShared, check_barriers
+from tests.unit.kernels.module_texts import after, function
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+TILE = function(
+    """%r = scf.if %c -> (tensor<64xf32>) {
+      %s = xla_gpu.allocate_shared : tensor<32x33xf32>
+      %t = xla_gpu.allocate_shared : tensor<8xf32>
+      scf.yield %o : tensor<64xf32>
+    } else {
+      scf.yield %o : tensor<64xf32>
+    }"""
+)
+
+
+def test_allocations_stand_at_the_begin() -> None:
+    """Tiles are allocated once, before any branch, in the order in which they were."""
+    found = after(TILE, LowerShared())
+    places = [found.index(text) for text in ("tensor<32x33xf32>", "tensor<8xf32>", "scf.if")]
+    assert places == sorted(places)
+    assert found.count("allocate_shared") == 2
+
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 MODULE = """builtin.module {{
   func.func @main(%n: index) attributes {{xla.entry}} {{
