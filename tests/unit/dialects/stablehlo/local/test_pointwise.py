@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="programs are MLIR text")
 
-import shardy_py as sdy
 from shardy_dialects.stablehlo.chlo import BINARY, UNARY
+
+import shardy_py as sdy
 from shardy_py.frontends.mlir import import_module, parse_module, verify_module, write_back
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
