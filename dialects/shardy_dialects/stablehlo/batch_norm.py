@@ -17,6 +17,32 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
 
+def register(definitions: Definitions) -> None:
+    """Define the batch normalizations, with the work that the CPU compiler of jaxlib 0.10.2 counts."""
+    traits = (Pure, Unpartitioned)
+    definitions.define(
+        "stablehlo.batch_norm_inference",
+        batch_norm_rule,
+        traits=traits,
+        local=local_by_types,
+        cost=BatchNormCost(2.0, 4.0, {}),
+    )
+    definitions.define(
+        "stablehlo.batch_norm_training",
+        batch_norm_rule,
+        extended=True,
+        traits=traits,
+        cost=BatchNormCost(7.0, 5.0, {0: 3.0}),
+    )
+    definitions.define(
+        "stablehlo.batch_norm_grad",
+        batch_norm_rule,
+        extended=True,
+        traits=traits,
+        cost=BatchNormCost(11.0, 4.0, {0: 3.0, 4: 2.0}),
+    )
+
+
 def batch_norm_rule(op: Op) -> OpShardingRule:
     """Pass all dimensions of the large tensors through, the feature dimension also to and from the vectors.
 
@@ -58,29 +84,3 @@ class BatchNormCost(CostOpInterface):
         elements, features = prod(shapes.operands[0]), prod(shapes.operands[1])
         flops = self.per_element * elements + self.per_feature * features
         return OpWork(flops, float(features), {number: count * elements for number, count in self.reads.items()})
-
-
-def register(definitions: Definitions) -> None:
-    """Define the batch normalizations, with the work that the CPU compiler of jaxlib 0.10.2 counts."""
-    traits = (Pure, Unpartitioned)
-    definitions.define(
-        "stablehlo.batch_norm_inference",
-        batch_norm_rule,
-        traits=traits,
-        local=local_by_types,
-        cost=BatchNormCost(2.0, 4.0, {}),
-    )
-    definitions.define(
-        "stablehlo.batch_norm_training",
-        batch_norm_rule,
-        extended=True,
-        traits=traits,
-        cost=BatchNormCost(7.0, 5.0, {0: 3.0}),
-    )
-    definitions.define(
-        "stablehlo.batch_norm_grad",
-        batch_norm_rule,
-        extended=True,
-        traits=traits,
-        cost=BatchNormCost(11.0, 4.0, {0: 3.0, 4: 2.0}),
-    )

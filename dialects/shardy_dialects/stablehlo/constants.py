@@ -17,6 +17,28 @@ from shardy_py.plugins import AsSdyConstant, ConstantFoldable, ConstantLike, Pur
 if TYPE_CHECKING:
     from shardy_py.plugins import ElementBuilder, Scalar
 
+IOTA, CLIENT_CONSTANT = "stablehlo.iota", "chlo.constant"
+
+
+def register(definitions: Definitions) -> None:
+    """Define constants and counters."""
+    definitions.define(
+        "stablehlo.constant",
+        traits=(Pure, ConstantLike, AsSdyConstant, UnitedByMlir),
+        body=constant_body,
+        local=local_constant,
+    )
+    definitions.define(CLIENT_CONSTANT, traits=(Pure, ConstantLike, UnitedByMlir), body=constant_body)
+    # Without operands, it is always copied together with its users.
+    definitions.define(
+        IOTA,
+        traits=(Pure, ConstantFoldable),
+        body=iota_body,
+        local=localize_iota,
+        cost=MovingCost(),
+    )
+    definitions.define("stablehlo.dynamic_iota")
+
 
 def iota_body(b: ElementBuilder, op: Op) -> Scalar:
     """Give the index along a dimension."""
@@ -55,23 +77,3 @@ def localize_iota(op: Op, shard: Shard) -> Sequence[Value]:
     offset = shard.ops.offset(shard.emit, [position * size for position in shard.positions(sharding, dim)])
     spread = writer.spread(writer.convert(offset, element_type), counted)
     return [writer.convert(writer.binary("add", local, spread), type_.element_type)]
-
-
-def register(definitions: Definitions) -> None:
-    """Define constants and counters."""
-    definitions.define(
-        "stablehlo.constant",
-        traits=(Pure, ConstantLike, AsSdyConstant, UnitedByMlir),
-        body=constant_body,
-        local=local_constant,
-    )
-    definitions.define("chlo.constant", traits=(Pure, ConstantLike, UnitedByMlir), body=constant_body)
-    # Without operands, it is always copied together with its users.
-    definitions.define(
-        "stablehlo.iota",
-        traits=(Pure, ConstantFoldable),
-        body=iota_body,
-        local=localize_iota,
-        cost=MovingCost(),
-    )
-    definitions.define("stablehlo.dynamic_iota")

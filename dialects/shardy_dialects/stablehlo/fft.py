@@ -16,6 +16,11 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
 
+def register(definitions: Definitions) -> None:
+    """Define the transform."""
+    definitions.define("stablehlo.fft", fft_rule, traits=(Pure, Unpartitioned), local=local_by_types, cost=FftCost())
+
+
 def fft_rule(op: Op) -> OpShardingRule:
     """Replicate the transformed dimensions; nothing propagates along the last one if the result is truncated."""
     in_shape, out_shape = tensor_shape(op.operands[0]), tensor_shape(op.results[0])
@@ -38,8 +43,3 @@ class FftCost(CostOpInterface):
         lengths = integers_of(op, "fft_length")
         levels = prod(floor(log2(size)) for size in lengths if size > 1)
         return OpWork(8.0 * prod(shapes.operands[0]) * levels)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the transform."""
-    definitions.define("stablehlo.fft", fft_rule, traits=(Pure, Unpartitioned), local=local_by_types, cost=FftCost())

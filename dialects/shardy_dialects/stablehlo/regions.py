@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shardy_dialects.stablehlo.control_flow import RETURN
 from shardy_dialects.stablehlo.elementwise.ops import CHOOSING, COMBINERS, SELECT
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.graph.types import TensorType
@@ -25,7 +26,7 @@ def common_reduction(op: Op) -> str | None:
     block = op.regions[0].blocks[0]
     count = len(op.results)
     terminator = block.terminator
-    if terminator is None or terminator.name != "stablehlo.return":
+    if terminator is None or terminator.name != RETURN:
         return None
     if len(block.arguments) != 2 * count or len(terminator.operands) != count:
         return None

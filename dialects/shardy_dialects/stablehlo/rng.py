@@ -17,6 +17,20 @@ from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Pure, Unpartiti
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
+BIT_GENERATOR = "stablehlo.rng_bit_generator"
+
+
+def register(definitions: Definitions) -> None:
+    """Define the generators."""
+    definitions.define(
+        BIT_GENERATOR,
+        rng_bit_generator_rule,
+        traits=(Pure, Unpartitioned),
+        local=localize_random,
+        cost=RandomBitsCost(),
+    )
+    definitions.define("stablehlo.rng", rng_rule, extended=True, traits=(), local=localize_random, cost=RandomCost())
+
 
 def rng_bit_generator_rule(op: Op) -> OpShardingRule:
     """Replicate the state on both sides, give the numbers factors of their own."""
@@ -78,15 +92,3 @@ class RandomCost(CostOpInterface):
         elements = prod(shapes.results[0])
         is_sent = shapes.results[0] == tensor_shape(op.results[0])
         return OpWork((_PHILOX + _UNIFORM_FLOPS + is_sent) * elements)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the generators."""
-    definitions.define(
-        "stablehlo.rng_bit_generator",
-        rng_bit_generator_rule,
-        traits=(Pure, Unpartitioned),
-        local=localize_random,
-        cost=RandomBitsCost(),
-    )
-    definitions.define("stablehlo.rng", rng_rule, extended=True, traits=(), local=localize_random, cost=RandomCost())

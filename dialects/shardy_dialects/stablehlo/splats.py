@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_py.ir.graph.attributes import OpaqueElements
 from shardy_py.ir.graph.program import Value
 
@@ -17,7 +18,7 @@ _INFINITIES = {
 """MLIR writes the infinities of f16, bf16, f32 and f64 as their bits."""
 
 
-_RESHAPING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
+_RESHAPING = (BROADCAST, RESHAPE)
 
 
 def splat_of(value: Value) -> float | None:

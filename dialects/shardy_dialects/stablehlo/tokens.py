@@ -7,11 +7,6 @@ from __future__ import annotations
 
 from shardy_dialects.stablehlo.definitions import Definitions
 
-PURE = ("after_all", "create_token", "get_tuple_element", "partition_id", "replica_id", "tuple")
-
-
-WITH_SIDE_EFFECTS = ("async_done", "async_start", "composite", "infeed", "outfeed", "recv", "send")
-
 
 def register(definitions: Definitions) -> None:
     """Define the ops without a rule, and the types of tokens."""
@@ -19,3 +14,9 @@ def register(definitions: Definitions) -> None:
     definitions.define([f"stablehlo.{name}" for name in WITH_SIDE_EFFECTS], traits=())
     for name in ("token", "future"):
         definitions.stablehlo.type(f"!stablehlo.{name}")
+
+
+PURE = ("after_all", "create_token", "get_tuple_element", "partition_id", "replica_id", "tuple")
+
+
+WITH_SIDE_EFFECTS = ("async_done", "async_start", "composite", "infeed", "outfeed", "recv", "send")

@@ -13,6 +13,26 @@ from shardy_py.plugins import CrossDeviceReduction, Trait
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the collectives; but for the oldest, they count as having side effects."""
+    mesh = ReplicaGroupMesh()
+
+    def define(kind: str, rule: RuleFunction, *traits: Trait, mesh_reference: ReplicaGroupMesh | None = mesh) -> None:
+        cost = FACETS.cost("CollectiveCost", kind)
+        definitions.define(f"stablehlo.{kind}", rule, traits=traits, mesh_reference=mesh_reference, cost=cost)
+
+    define("collective_broadcast", pointwise_rule)
+    define("collective_permute", pointwise_rule, mesh_reference=None)
+    define("all_reduce", pointwise_rule, CrossDeviceReduction)
+    define("all_gather", all_gather_rule)
+    define("all_to_all", all_to_all_rule)
+    define("reduce_scatter", reduce_scatter_rule, CrossDeviceReduction)
+    definitions.define("stablehlo.cross-replica-sum", pointwise_rule)
+
+
 POINTWISE = ("collective_broadcast", "collective_permute")
 
 
@@ -40,23 +60,3 @@ def _with_separate_dims(op: Op, separate: tuple[int, ...]) -> OpShardingRule:
         builder.add_factor_all_operands(dim, in_shape[dim], kind=FactorKind.NEED_REPLICATION)
         builder.add_factor_all_results(dim, out_shape[dim], kind=FactorKind.NEED_REPLICATION)
     return builder.build()
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the collectives; but for the oldest, they count as having side effects."""
-    mesh = ReplicaGroupMesh()
-
-    def define(kind: str, rule: RuleFunction, *traits: Trait, mesh_reference: ReplicaGroupMesh | None = mesh) -> None:
-        cost = FACETS.cost("CollectiveCost", kind)
-        definitions.define(f"stablehlo.{kind}", rule, traits=traits, mesh_reference=mesh_reference, cost=cost)
-
-    define("collective_broadcast", pointwise_rule)
-    define("collective_permute", pointwise_rule, mesh_reference=None)
-    define("all_reduce", pointwise_rule, CrossDeviceReduction)
-    define("all_gather", all_gather_rule)
-    define("all_to_all", all_to_all_rule)
-    define("reduce_scatter", reduce_scatter_rule, CrossDeviceReduction)
-    definitions.define("stablehlo.cross-replica-sum", pointwise_rule)

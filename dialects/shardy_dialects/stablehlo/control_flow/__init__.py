@@ -23,6 +23,24 @@ from shardy_py.plugins import (
 )
 from shardy_py.values import NoFields
 
+FACETS = LazyFacets(__name__)
+BARRIER, RETURN = "stablehlo.optimization_barrier", "stablehlo.return"
+
+
+def register(definitions: Definitions) -> None:
+    """Define loops, branches, barriers and the terminator of regions."""
+    definitions.define(
+        "stablehlo.while",
+        traits=(RecursiveMemoryEffects, UpstreamDataFlow),
+        data_flow=WhileDataFlow(),
+        cost=FACETS.cost("WhileCost"),
+    )
+    definitions.define("stablehlo.case", traits=(RecursiveMemoryEffects,), data_flow=CaseDataFlow(), cost=BranchCost())
+    definitions.define("stablehlo.if", traits=(RecursiveMemoryEffects,), cost=BranchCost())
+    definitions.define(BARRIER, data_flow=BarrierDataFlow(), local=local_by_types)
+    definitions.define(RETURN, traits=(Pure, IsTerminator))
+    definitions.define("chlo.scan", traits=(IsolatedFromAbove, RecursiveMemoryEffects))
+
 
 class _ResultOwners(ShardableDataFlowOpInterface):
     """The edges of ops whose results own them and whose sources have the number of their result."""
@@ -73,21 +91,3 @@ def _terminator(op: Op, region: int) -> Op:
     if terminator is None:
         raise ValueError(f"region {region} of {op!r} has no terminator")
     return terminator
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define loops, branches, barriers and the terminator of regions."""
-    definitions.define(
-        "stablehlo.while",
-        traits=(RecursiveMemoryEffects, UpstreamDataFlow),
-        data_flow=WhileDataFlow(),
-        cost=FACETS.cost("WhileCost"),
-    )
-    definitions.define("stablehlo.case", traits=(RecursiveMemoryEffects,), data_flow=CaseDataFlow(), cost=BranchCost())
-    definitions.define("stablehlo.if", traits=(RecursiveMemoryEffects,), cost=BranchCost())
-    definitions.define("stablehlo.optimization_barrier", data_flow=BarrierDataFlow(), local=local_by_types)
-    definitions.define("stablehlo.return", traits=(Pure, IsTerminator))
-    definitions.define("chlo.scan", traits=(IsolatedFromAbove, RecursiveMemoryEffects))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shardy_dialects.stablehlo.attributes import case_of
+from shardy_dialects.stablehlo.elementwise.ops import ADD, COMPARE, SUBTRACT
 from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import CostOpInterface
@@ -24,7 +25,7 @@ def trip_count(op: Op) -> int | None:
     condition, body = (region.blocks[0] for region in op.regions)
     end, next_ = condition.terminator, body.terminator
     compare = end.operands[0].defining_op if end is not None and end.operands else None
-    if compare is None or next_ is None or compare.name != "stablehlo.compare":
+    if compare is None or next_ is None or compare.name != COMPARE:
         return None
     left, right = compare.operands
     direction = case_of(compare, "comparison_direction")
@@ -63,10 +64,10 @@ _SWAPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 def _step(op: Op, argument: Value, yielded: Value) -> int | None:
     """Return the step by which each run of the body changes a carried value."""
     made = yielded.defining_op
-    if made is None or made.name not in ("stablehlo.add", "stablehlo.subtract"):
+    if made is None or made.name not in (ADD, SUBTRACT):
         return None
     left, right = made.operands
-    if made.name == "stablehlo.subtract":
+    if made.name == SUBTRACT:
         amount = _constant_in(op, right) if left is argument else None
         return None if amount is None else -amount
     other = right if left is argument else left

@@ -12,6 +12,21 @@ from shardy_py.plugins import RuleOptions
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the convolutions."""
+    # The reference cuts windows short where their sizes do not divide the input's.
+    definitions.define(
+        "stablehlo.convolution",
+        of_options=convolution_rule,
+        any_sizes=True,
+        local=FACETS.local("localize_convolution"),
+        cost=FACETS.cost("ConvolutionCost"),
+    )
+    definitions.define("stablehlo.dynamic_conv", of_options=convolution_rule, extended=True, any_sizes=True)
+
 
 def convolution_rule(op: Op, options: RuleOptions) -> OpShardingRule:
     """Give the factors in the order batch groups, batch, space, feature groups, input and output features.
@@ -60,19 +75,3 @@ def _add_spatial_factors(
             if factor > 1:
                 builder.add_factor([lhs_dim, kernel, *others], [result], factor, kind=kind)
                 rest //= factor
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the convolutions."""
-    # The reference cuts windows short where their sizes do not divide the input's.
-    definitions.define(
-        "stablehlo.convolution",
-        of_options=convolution_rule,
-        any_sizes=True,
-        local=FACETS.local("localize_convolution"),
-        cost=FACETS.cost("ConvolutionCost"),
-    )
-    definitions.define("stablehlo.dynamic_conv", of_options=convolution_rule, extended=True, any_sizes=True)

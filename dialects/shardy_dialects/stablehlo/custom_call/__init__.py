@@ -14,6 +14,7 @@ from attrs import evolve
 
 from shardy_dialects.stablehlo.attributes import flag_of, text_of
 from shardy_dialects.stablehlo.definitions import Definitions, Lazy, LazyFacets
+from shardy_dialects.stablehlo.rng import BIT_GENERATOR
 from shardy_dialects.stablehlo.sort import _has_arity, top_k_rule
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import PassThrough, Pure, Sort, Trait, Unpartitioned
@@ -23,6 +24,22 @@ from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rul
 if TYPE_CHECKING:
     from shardy_py.ir.graph.program import Value
     from shardy_py.ir.interfaces.local import Shard
+
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the custom call; the rule of one target looks at users."""
+    definitions.define(
+        "stablehlo.custom_call",
+        custom_call_rule,
+        traits=(),
+        traits_of=custom_call_traits,
+        contextual=_makes_random_state,
+        told_apart_by="call_target_name",
+        local=KnownCalls(),
+        cost=FACETS.cost("CustomCallCost"),
+    )
 
 
 APPROXIMATE_TOP_K = "ApproxTopK"
@@ -187,10 +204,7 @@ def _makes_random_state(op: Op) -> bool:
     """Return whether a call combines halves to the state of a random number generator."""
     if text_of(op, "call_target_name") != COMBINE or not op.results:
         return False
-    return any(user.name == "stablehlo.rng_bit_generator" for user in op.results[0].users)
-
-
-FACETS = LazyFacets(__name__)
+    return any(user.name == BIT_GENERATOR for user in op.results[0].users)
 
 
 class KnownCalls:
@@ -204,17 +218,3 @@ class KnownCalls:
         """Return whether it is known what a call computes."""
         is_known: Lazy[[Op], bool] = Lazy(f"{__name__}.local", "is_known")
         return is_known(op)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the custom call; the rule of one target looks at users."""
-    definitions.define(
-        "stablehlo.custom_call",
-        custom_call_rule,
-        traits=(),
-        traits_of=custom_call_traits,
-        contextual=_makes_random_state,
-        told_apart_by="call_target_name",
-        local=KnownCalls(),
-        cost=FACETS.cost("CustomCallCost"),
-    )

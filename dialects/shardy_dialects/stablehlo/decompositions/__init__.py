@@ -12,6 +12,19 @@ from shardy_py.ir.interfaces.local import local_by_types
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the decompositions."""
+    definitions.define("stablehlo.cholesky", cholesky_rule, local=local_by_types, cost=FACETS.cost("CholeskyCost"))
+    definitions.define(
+        "stablehlo.triangular_solve",
+        triangular_solve_rule,
+        local=local_by_types,
+        cost=FACETS.cost("TriangularSolveCost"),
+    )
+
 
 def cholesky_rule(op: Op) -> OpShardingRule:
     """Replicate the matrices, pass the batch through."""
@@ -44,17 +57,3 @@ def triangular_solve_rule(op: Op) -> OpShardingRule:
         add()
     builder.add_factor([contracting, None], [shared], a_shape[contracting], kind=FactorKind.NEED_REPLICATION)
     return builder.build()
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the decompositions."""
-    definitions.define("stablehlo.cholesky", cholesky_rule, local=local_by_types, cost=FACETS.cost("CholeskyCost"))
-    definitions.define(
-        "stablehlo.triangular_solve",
-        triangular_solve_rule,
-        local=local_by_types,
-        cost=FACETS.cost("TriangularSolveCost"),
-    )

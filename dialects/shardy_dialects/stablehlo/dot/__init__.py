@@ -20,6 +20,33 @@ from shardy_py.sharding.rules.contraction import contraction_rule
 if TYPE_CHECKING:
     from shardy_dialects.stablehlo.definitions import Maps
 
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the contractions."""
+    einsum, product = FACETS.cost("EinsumCost"), FACETS.cost("DotCost")
+    definitions.define(
+        "stablehlo.dot_general",
+        dot_general_rule,
+        traits=(Contraction, Pure),
+        maps=dot_general_maps,
+        body=FACETS.body("dot_general"),
+        local=local_by_types,
+        cost=product,
+    )
+    definitions.define(
+        "stablehlo.dot",
+        dot_rule,
+        traits=(Contraction, Pure),
+        maps=dot_maps,
+        body=FACETS.body("dot"),
+        local=local_by_types,
+        cost=product,
+    )
+    definitions.define(("stablehlo.einsum", "stablehlo.unary_einsum"), einsum_rule, extended=True, cost=einsum)
+    definitions.define("chlo.ragged_dot", ragged_dot_rule, extended=True, local=local_by_types)
+
 
 def dot_general_rule(op: Op) -> OpShardingRule:
     """Give factors to the batching, the free left, the free right and the contracting dimensions, in this order."""
@@ -119,31 +146,3 @@ def dot_maps(op: Op) -> Maps:
         lhs_batch=(), rhs_batch=(), lhs_contracting=(len(lhs) - 1,), rhs_contracting=(0,)
     )
     return op_maps.dot(shape_of(op.results[0]), lhs, rhs, dimensions)
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the contractions."""
-    einsum, product = FACETS.cost("EinsumCost"), FACETS.cost("DotCost")
-    definitions.define(
-        "stablehlo.dot_general",
-        dot_general_rule,
-        traits=(Contraction, Pure),
-        maps=dot_general_maps,
-        body=FACETS.body("dot_general"),
-        local=local_by_types,
-        cost=product,
-    )
-    definitions.define(
-        "stablehlo.dot",
-        dot_rule,
-        traits=(Contraction, Pure),
-        maps=dot_maps,
-        body=FACETS.body("dot"),
-        local=local_by_types,
-        cost=product,
-    )
-    definitions.define(("stablehlo.einsum", "stablehlo.unary_einsum"), einsum_rule, extended=True, cost=einsum)
-    definitions.define("chlo.ragged_dot", ragged_dot_rule, extended=True, local=local_by_types)

@@ -10,6 +10,7 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import integers_of
 from shardy_dialects.stablehlo.bodies import call_region, move
+from shardy_dialects.stablehlo.constants import CLIENT_CONSTANT
 from shardy_dialects.stablehlo.definitions import Definitions, RuleFunction, shape_of
 from shardy_dialects.stablehlo.elementwise.ops import (
     BROADCASTING,
@@ -18,7 +19,7 @@ from shardy_dialects.stablehlo.elementwise.ops import (
     FACETS,
     OPS,
     TRANSCENDENTAL_BROADCASTING,
-    Entry,
+    ElementwiseOp,
 )
 from shardy_py.indexing import OpIndexing, op_maps
 from shardy_py.ir.graph.program import Op, Value
@@ -37,6 +38,84 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 from shardy_py.sharding.rules.pointwise import aligned_rule
 from shardy_py.support.element_types import mlir_element_bits
+
+
+def register(definitions: Definitions) -> None:
+    """Define the elementwise ops."""
+    for entry in OPS:
+        definitions.define(
+            entry.name,
+            pointwise_rule,
+            traits=(*ELEMENTWISE_TRAITS, *entry.traits),
+            maps=elementwise_maps,
+            body=entry.body,
+            local=local_by_types,
+            cost=FACETS.cost("ElementCost") if entry.in_library and entry.cost is None else entry.cost,
+        )
+    definitions.define(
+        ("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize"),
+        pointwise_rule,
+        extended=True,
+        traits=ELEMENTWISE_TRAITS,
+        maps=elementwise_maps,
+    )
+    definitions.define(
+        "stablehlo.bitcast_convert",
+        bitcast_convert_rule,
+        traits_of=bitcast_convert_traits,
+        maps=bitcast_convert_maps,
+        body=FACETS.body("bitcast_convert", module="conversion"),
+        local=local_by_types,
+        cost=FACETS.cost("BitcastCost"),
+    )
+    definitions.define(
+        "stablehlo.map",
+        pointwise_rule,
+        extended=True,
+        traits=(RecursiveMemoryEffects, Unpartitioned),
+        maps=elementwise_maps,
+        body=call_region,
+        cost=FACETS.cost("MapCost"),
+    )
+    _define_client_ops(definitions)
+    _define_hlo_ops(definitions)
+
+
+def _define_client_ops(definitions: Definitions) -> None:
+    """Define the ops of CHLO. The reference has no rule for any of them; here they have one as an extended rule."""
+
+    def define(entry: ElementwiseOp, rule: RuleFunction, *traits: Trait) -> None:
+        maps = elementwise_maps if Elementwise in traits else None
+        definitions.define(entry.name, rule, extended=True, traits=traits, maps=maps, body=entry.body, cost=entry.cost)
+
+    for entry in CLIENT_OPS:
+        define(entry, pointwise_rule, *ELEMENTWISE_TRAITS)
+    for entry in CLIENT_OPS_OF_TWO:
+        define(entry, pointwise_rule, Pure)
+    costs = {entry.name.removeprefix("chlo."): entry.cost for entry in CLIENT_OPS_OF_TWO}
+    costs |= dict.fromkeys(TRANSCENDENTAL_BROADCASTING, FACETS.cost("TranscendentalCost"))
+    for name in BROADCASTING:
+        define(ElementwiseOp(f"chlo.broadcast_{name}", cost=costs.get(name)), broadcasting_rule, *ELEMENTWISE_TRAITS)
+    folds = FoldsIntoConstant("FoldsIntoConstant", CLIENT_CONSTANT, "value")
+    define(ElementwiseOp("chlo.constant_like"), pointwise_rule, *ELEMENTWISE_TRAITS, folds)
+
+
+def _define_hlo_ops(definitions: Definitions) -> None:
+    """Define ops that remain of MHLO in modules made from HLO.
+
+    XLA brings rules for some of them of its own (``sdy/…/extensions/mhlo_extensions.cc``); `mhlo.erf` has none.
+    """
+    definitions.define(
+        "mhlo.erf",
+        pointwise_rule,
+        extended=True,
+        never_like_jit=True,
+        traits=ELEMENTWISE_TRAITS,
+        maps=elementwise_maps,
+        body=FACETS.body("function", "math.erf", module="functions"),
+        cost=FACETS.cost("TranscendentalCost"),
+    )
+    definitions.define("mhlo.copy", pointwise_rule, traits=(Pure, Elementwise), maps=elementwise_maps, body=move)
 
 
 def bitcast_convert_rule(op: Op) -> OpShardingRule:
@@ -111,81 +190,3 @@ def whole_bytes(value: Value) -> int:
         0 if element_type in ("i1", "index") or element_type.startswith("complex") else mlir_element_bits(element_type)
     )
     return 0 if not bits or bits % 8 else bits // 8
-
-
-def register(definitions: Definitions) -> None:
-    """Define the elementwise ops."""
-    for entry in OPS:
-        definitions.define(
-            entry.name,
-            pointwise_rule,
-            traits=(*ELEMENTWISE_TRAITS, *entry.traits),
-            maps=elementwise_maps,
-            body=entry.body,
-            local=local_by_types,
-            cost=FACETS.cost("ElementCost") if entry.in_library and entry.cost is None else entry.cost,
-        )
-    definitions.define(
-        ("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize"),
-        pointwise_rule,
-        extended=True,
-        traits=ELEMENTWISE_TRAITS,
-        maps=elementwise_maps,
-    )
-    definitions.define(
-        "stablehlo.bitcast_convert",
-        bitcast_convert_rule,
-        traits_of=bitcast_convert_traits,
-        maps=bitcast_convert_maps,
-        body=FACETS.body("bitcast_convert", module="conversion"),
-        local=local_by_types,
-        cost=FACETS.cost("BitcastCost"),
-    )
-    definitions.define(
-        "stablehlo.map",
-        pointwise_rule,
-        extended=True,
-        traits=(RecursiveMemoryEffects, Unpartitioned),
-        maps=elementwise_maps,
-        body=call_region,
-        cost=FACETS.cost("MapCost"),
-    )
-    _define_client_ops(definitions)
-    _define_hlo_ops(definitions)
-
-
-def _define_client_ops(definitions: Definitions) -> None:
-    """Define the ops of CHLO. The reference has no rule for any of them; here they have one as an extended rule."""
-
-    def define(entry: Entry, rule: RuleFunction, *traits: Trait) -> None:
-        maps = elementwise_maps if Elementwise in traits else None
-        definitions.define(entry.name, rule, extended=True, traits=traits, maps=maps, body=entry.body, cost=entry.cost)
-
-    for entry in CLIENT_OPS:
-        define(entry, pointwise_rule, *ELEMENTWISE_TRAITS)
-    for entry in CLIENT_OPS_OF_TWO:
-        define(entry, pointwise_rule, Pure)
-    costs = {entry.name.removeprefix("chlo."): entry.cost for entry in CLIENT_OPS_OF_TWO}
-    costs |= dict.fromkeys(TRANSCENDENTAL_BROADCASTING, FACETS.cost("TranscendentalCost"))
-    for name in BROADCASTING:
-        define(Entry(f"chlo.broadcast_{name}", cost=costs.get(name)), broadcasting_rule, *ELEMENTWISE_TRAITS)
-    folds = FoldsIntoConstant("FoldsIntoConstant", "chlo.constant", "value")
-    define(Entry("chlo.constant_like"), pointwise_rule, *ELEMENTWISE_TRAITS, folds)
-
-
-def _define_hlo_ops(definitions: Definitions) -> None:
-    """Define ops that remain of MHLO in modules made from HLO.
-
-    XLA brings rules for some of them of its own (``sdy/…/extensions/mhlo_extensions.cc``); `mhlo.erf` has none.
-    """
-    definitions.define(
-        "mhlo.erf",
-        pointwise_rule,
-        extended=True,
-        never_like_jit=True,
-        traits=ELEMENTWISE_TRAITS,
-        maps=elementwise_maps,
-        body=FACETS.body("function", "math.erf", module="functions"),
-        cost=FACETS.cost("TranscendentalCost"),
-    )
-    definitions.define("mhlo.copy", pointwise_rule, traits=(Pure, Elementwise), maps=elementwise_maps, body=move)

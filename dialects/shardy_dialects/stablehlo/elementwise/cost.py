@@ -9,7 +9,7 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import case_of
 from shardy_dialects.stablehlo.costs import LibraryCost, MovingCost, element_types, has_many_elements
-from shardy_dialects.stablehlo.elementwise.ops import OPS
+from shardy_dialects.stablehlo.elementwise.ops import COMPARE, OPS, OR
 from shardy_dialects.stablehlo.shape import BROADCAST
 from shardy_dialects.stablehlo.splats import number_of
 from shardy_py.ir.graph.program import Block, Op
@@ -143,13 +143,13 @@ def _is_simplified(op: Op) -> bool:
 
     As in XLA's algebraic_simplifier.cc::HandleCompare; JAX's places of largest numbers ask so for integers, too.
     """
-    if op.name == "stablehlo.or":
+    if op.name == OR:
         return any(value.defining_op is not None and _is_never(value.defining_op) for value in op.operands)
     return _is_never(op)
 
 
 def _is_never(op: Op) -> bool:
-    if op.name != "stablehlo.compare" or op.operands[0] is not op.operands[1]:
+    if op.name != COMPARE or op.operands[0] is not op.operands[1]:
         return False
     type_ = op.operands[0].type
     is_integer = isinstance(type_, TensorType) and type_.element_type.startswith(("i", "ui"))

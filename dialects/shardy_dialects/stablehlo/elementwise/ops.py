@@ -22,7 +22,7 @@ Cost = Callable[[], CostOpInterface]
 
 
 @frozen
-class Entry:
+class ElementwiseOp:
     """One elementwise op.
 
     Args:
@@ -77,8 +77,8 @@ def _expanded(real: tuple[int, int], imaginary: tuple[int, int] | None = None) -
 _TRANSCENDENTAL, _WAVE = FACETS.cost("TranscendentalCost"), FACETS.cost("WaveCost")
 
 OPS = (
-    Entry("stablehlo.abs", _arithmetic("absolute"), in_library=True),
-    Entry(
+    ElementwiseOp("stablehlo.abs", _arithmetic("absolute"), in_library=True),
+    ElementwiseOp(
         "stablehlo.add",
         _by_type("arith.addf", "arith.addi", boolean="arith.ori", complex_="complex.add"),
         _neutral(0),
@@ -87,52 +87,52 @@ OPS = (
         combiner=Combiner.ADD,
         on_integers=operator.add,
     ),
-    Entry("stablehlo.and", _by_type("", "arith.andi"), combiner=Combiner.AND, on_integers=operator.and_),
-    Entry("stablehlo.atan2", _function("math.atan2", complex_="complex.atan2"), _TRANSCENDENTAL),
-    Entry("stablehlo.cbrt", _function("math.cbrt"), _TRANSCENDENTAL),
-    Entry("stablehlo.ceil", _function("math.ceil"), in_library=True),
-    Entry("stablehlo.clamp", _arithmetic("clamp")),
-    Entry("stablehlo.compare", _arithmetic("compare")),
-    Entry("stablehlo.complex", _own("complex_", module="conversion")),
-    Entry("stablehlo.convert", _own("convert", module="conversion"), in_library=True),
-    Entry("stablehlo.cosine", _function("math.cos", complex_="complex.cos"), _WAVE, in_library=True),
-    Entry("stablehlo.count_leading_zeros", _own("count", "math.ctlz")),
-    Entry(
+    ElementwiseOp("stablehlo.and", _by_type("", "arith.andi"), combiner=Combiner.AND, on_integers=operator.and_),
+    ElementwiseOp("stablehlo.atan2", _function("math.atan2", complex_="complex.atan2"), _TRANSCENDENTAL),
+    ElementwiseOp("stablehlo.cbrt", _function("math.cbrt"), _TRANSCENDENTAL),
+    ElementwiseOp("stablehlo.ceil", _function("math.ceil"), in_library=True),
+    ElementwiseOp("stablehlo.clamp", _arithmetic("clamp")),
+    ElementwiseOp("stablehlo.compare", _arithmetic("compare")),
+    ElementwiseOp("stablehlo.complex", _own("complex_", module="conversion")),
+    ElementwiseOp("stablehlo.convert", _own("convert", module="conversion"), in_library=True),
+    ElementwiseOp("stablehlo.cosine", _function("math.cos", complex_="complex.cos"), _WAVE, in_library=True),
+    ElementwiseOp("stablehlo.count_leading_zeros", _own("count", "math.ctlz")),
+    ElementwiseOp(
         "stablehlo.divide",
         _arithmetic("divide"),
         FACETS.cost("DivideCost", 1, False),
         in_library=True,
     ),
-    Entry(
+    ElementwiseOp(
         "stablehlo.exponential",
         _function("math.exp", complex_="complex.exp", keeps_halves=True),
         _expanded((0, 1), (15, 4)),
         in_library=True,
     ),
-    Entry(
+    ElementwiseOp(
         "stablehlo.exponential_minus_one",
         _function("math.expm1", complex_="complex.expm1"),
         _TRANSCENDENTAL,
         in_library=True,
     ),
-    Entry("stablehlo.floor", _function("math.floor"), in_library=True),
-    Entry("stablehlo.imag", _own("part", "im", module="conversion")),
-    Entry("stablehlo.is_finite", _own("is_finite")),
-    Entry(
+    ElementwiseOp("stablehlo.floor", _function("math.floor"), in_library=True),
+    ElementwiseOp("stablehlo.imag", _own("part", "im", module="conversion")),
+    ElementwiseOp("stablehlo.is_finite", _own("is_finite")),
+    ElementwiseOp(
         "stablehlo.log",
         _function("math.log", complex_="complex.log", keeps_halves=True),
         _expanded((0, 1), (61, 4)),
         in_library=True,
     ),
-    Entry(
+    ElementwiseOp(
         "stablehlo.log_plus_one",
         _function("math.log1p", complex_="complex.log1p"),
         _expanded((0, 1), (79, 5)),
         in_library=True,
     ),
     # XLA expands it to 1 / (1 + exp(-x)).
-    Entry("stablehlo.logistic", _own("logistic"), FACETS.cost("TranscendentalCost", 3.0), in_library=True),
-    Entry(
+    ElementwiseOp("stablehlo.logistic", _own("logistic"), FACETS.cost("TranscendentalCost", 3.0), in_library=True),
+    ElementwiseOp(
         "stablehlo.maximum",
         _by_type("arith.maximumf", "arith.maxsi", unsigned="arith.maxui", boolean="arith.ori"),
         _neutral(-inf),
@@ -141,7 +141,7 @@ OPS = (
         combiner=Combiner.MAX,
         on_integers=max,
     ),
-    Entry(
+    ElementwiseOp(
         "stablehlo.minimum",
         _by_type("arith.minimumf", "arith.minsi", unsigned="arith.minui", boolean="arith.andi"),
         _neutral(inf),
@@ -150,7 +150,7 @@ OPS = (
         combiner=Combiner.MIN,
         on_integers=min,
     ),
-    Entry(
+    ElementwiseOp(
         "stablehlo.multiply",
         _by_type("arith.mulf", "arith.muli", boolean="arith.andi", complex_="complex.mul"),
         _neutral(1),
@@ -158,39 +158,43 @@ OPS = (
         combiner=Combiner.MUL,
         on_integers=operator.mul,
     ),
-    Entry("stablehlo.negate", _arithmetic("negate"), in_library=True),
-    Entry("stablehlo.not", _arithmetic("invert")),
-    Entry("stablehlo.or", _by_type("", "arith.ori"), _neutral(0), combiner=Combiner.OR, on_integers=operator.or_),
-    Entry("stablehlo.popcnt", _own("count", "math.ctpop")),
-    Entry("stablehlo.power", _own("power"), _TRANSCENDENTAL, in_library=True),
-    Entry("stablehlo.real", _own("part", "re", module="conversion")),
-    Entry("stablehlo.reduce_precision", _own("reduce_precision", module="conversion")),
-    Entry("stablehlo.remainder", _arithmetic("remainder")),
-    Entry("stablehlo.round_nearest_afz", _function("math.round")),
-    Entry("stablehlo.round_nearest_even", _function("math.roundeven"), in_library=True),
-    Entry("stablehlo.rsqrt", _function("math.rsqrt", complex_="complex.rsqrt"), _TRANSCENDENTAL, in_library=True),
-    Entry("stablehlo.select", _arithmetic("select"), FACETS.cost("SelectCost")),
-    Entry("stablehlo.shift_left", _arithmetic("shift", "arith.shli")),
-    Entry("stablehlo.shift_right_arithmetic", _arithmetic("shift", "arith.shrsi")),
-    Entry("stablehlo.shift_right_logical", _arithmetic("shift", "arith.shrui")),
-    Entry("stablehlo.sign", _arithmetic("sign"), in_library=True),
-    Entry("stablehlo.sine", _function("math.sin", complex_="complex.sin"), _WAVE, in_library=True),
-    Entry(
+    ElementwiseOp("stablehlo.negate", _arithmetic("negate"), in_library=True),
+    ElementwiseOp("stablehlo.not", _arithmetic("invert")),
+    ElementwiseOp(
+        "stablehlo.or", _by_type("", "arith.ori"), _neutral(0), combiner=Combiner.OR, on_integers=operator.or_
+    ),
+    ElementwiseOp("stablehlo.popcnt", _own("count", "math.ctpop")),
+    ElementwiseOp("stablehlo.power", _own("power"), _TRANSCENDENTAL, in_library=True),
+    ElementwiseOp("stablehlo.real", _own("part", "re", module="conversion")),
+    ElementwiseOp("stablehlo.reduce_precision", _own("reduce_precision", module="conversion")),
+    ElementwiseOp("stablehlo.remainder", _arithmetic("remainder")),
+    ElementwiseOp("stablehlo.round_nearest_afz", _function("math.round")),
+    ElementwiseOp("stablehlo.round_nearest_even", _function("math.roundeven"), in_library=True),
+    ElementwiseOp(
+        "stablehlo.rsqrt", _function("math.rsqrt", complex_="complex.rsqrt"), _TRANSCENDENTAL, in_library=True
+    ),
+    ElementwiseOp("stablehlo.select", _arithmetic("select"), FACETS.cost("SelectCost")),
+    ElementwiseOp("stablehlo.shift_left", _arithmetic("shift", "arith.shli")),
+    ElementwiseOp("stablehlo.shift_right_arithmetic", _arithmetic("shift", "arith.shrsi")),
+    ElementwiseOp("stablehlo.shift_right_logical", _arithmetic("shift", "arith.shrui")),
+    ElementwiseOp("stablehlo.sign", _arithmetic("sign"), in_library=True),
+    ElementwiseOp("stablehlo.sine", _function("math.sin", complex_="complex.sin"), _WAVE, in_library=True),
+    ElementwiseOp(
         "stablehlo.sqrt",
         _function("math.sqrt", complex_="complex.sqrt"),
         _expanded((0, 1), (98, 7)),
         in_library=True,
     ),
-    Entry(
+    ElementwiseOp(
         "stablehlo.subtract",
         _by_type("arith.subf", "arith.subi", complex_="complex.sub"),
         _neutral(0, is_commutative=False),
         in_library=True,
         on_integers=operator.sub,
     ),
-    Entry("stablehlo.tan", _function("math.tan", complex_="complex.tan"), _WAVE, in_library=True),
-    Entry("stablehlo.tanh", _function("math.tanh", complex_="complex.tanh"), _TRANSCENDENTAL, in_library=True),
-    Entry("stablehlo.xor", _by_type("", "arith.xori"), _neutral(0)),
+    ElementwiseOp("stablehlo.tan", _function("math.tan", complex_="complex.tan"), _WAVE, in_library=True),
+    ElementwiseOp("stablehlo.tanh", _function("math.tanh", complex_="complex.tanh"), _TRANSCENDENTAL, in_library=True),
+    ElementwiseOp("stablehlo.xor", _by_type("", "arith.xori"), _neutral(0)),
 )
 """The ops of StableHLO whose tensors have one shape; predicates and bounds may be scalars.
 
@@ -199,36 +203,36 @@ one op.
 """
 
 CLIENT_OPS = (
-    Entry("chlo._asin_acos_kernel"),
-    Entry("chlo.acos", _function("math.acos"), _expanded((3, 2), (197, 9))),
-    Entry("chlo.acosh", _function("math.acosh"), _expanded((7, 4), (233, 9))),
-    Entry("chlo.asin", _function("math.asin"), _expanded((5, 2), (197, 9))),
-    Entry("chlo.asinh", _function("math.asinh"), _expanded((11, 3), (205, 9))),
-    Entry("chlo.atan", _function("math.atan"), _expanded((0, 1), (47, 2))),
-    Entry("chlo.atanh", _function("math.atanh"), _expanded((6, 2), (45, 2))),
-    Entry("chlo.bessel_i1e", None, _expanded((83, 1))),
-    Entry("chlo.conj"),
-    Entry("chlo.cosh", _function("math.cosh"), _expanded((3, 2), (33, 8))),
-    Entry("chlo.digamma", None, _expanded((73, 3))),
+    ElementwiseOp("chlo._asin_acos_kernel"),
+    ElementwiseOp("chlo.acos", _function("math.acos"), _expanded((3, 2), (197, 9))),
+    ElementwiseOp("chlo.acosh", _function("math.acosh"), _expanded((7, 4), (233, 9))),
+    ElementwiseOp("chlo.asin", _function("math.asin"), _expanded((5, 2), (197, 9))),
+    ElementwiseOp("chlo.asinh", _function("math.asinh"), _expanded((11, 3), (205, 9))),
+    ElementwiseOp("chlo.atan", _function("math.atan"), _expanded((0, 1), (47, 2))),
+    ElementwiseOp("chlo.atanh", _function("math.atanh"), _expanded((6, 2), (45, 2))),
+    ElementwiseOp("chlo.bessel_i1e", None, _expanded((83, 1))),
+    ElementwiseOp("chlo.conj"),
+    ElementwiseOp("chlo.cosh", _function("math.cosh"), _expanded((3, 2), (33, 8))),
+    ElementwiseOp("chlo.digamma", None, _expanded((73, 3))),
     # One op of HLO, unlike the other ops of CHLO.
-    Entry("chlo.erf", _function("math.erf"), _TRANSCENDENTAL),
-    Entry("chlo.erf_inv", None, _expanded((37, 2))),
-    Entry("chlo.erfc", None, _expanded((60, 1))),
-    Entry("chlo.is_inf", _own("is_infinite", inf, of_magnitude=True), _expanded((2, 0))),
-    Entry("chlo.is_neg_inf", _own("is_infinite", -inf)),
-    Entry("chlo.is_pos_inf", _own("is_infinite", inf)),
-    Entry("chlo.lgamma", None, _expanded((52, 4))),
-    Entry("chlo.sinh", _function("math.sinh"), _expanded((10, 3), (33, 8))),
-    Entry("chlo.square", _own("square"), _expanded((1, 0), (14, 0))),
-    Entry("chlo.tan", _function("math.tan", complex_="complex.tan"), _expanded((0, 1), (0, 1))),
+    ElementwiseOp("chlo.erf", _function("math.erf"), _TRANSCENDENTAL),
+    ElementwiseOp("chlo.erf_inv", None, _expanded((37, 2))),
+    ElementwiseOp("chlo.erfc", None, _expanded((60, 1))),
+    ElementwiseOp("chlo.is_inf", _own("is_infinite", inf, of_magnitude=True), _expanded((2, 0))),
+    ElementwiseOp("chlo.is_neg_inf", _own("is_infinite", -inf)),
+    ElementwiseOp("chlo.is_pos_inf", _own("is_infinite", inf)),
+    ElementwiseOp("chlo.lgamma", None, _expanded((52, 4))),
+    ElementwiseOp("chlo.sinh", _function("math.sinh"), _expanded((10, 3), (33, 8))),
+    ElementwiseOp("chlo.square", _own("square"), _expanded((1, 0), (14, 0))),
+    ElementwiseOp("chlo.tan", _function("math.tan", complex_="complex.tan"), _expanded((0, 1), (0, 1))),
 )
 """The ops of CHLO of one operand."""
 
 CLIENT_OPS_OF_TWO = (
-    Entry("chlo.mulhi"),
-    Entry("chlo.next_after", None, _expanded((23, 0))),
-    Entry("chlo.polygamma", None, _expanded((254, 19))),
-    Entry("chlo.zeta", None, _expanded((122, 11))),
+    ElementwiseOp("chlo.mulhi"),
+    ElementwiseOp("chlo.next_after", None, _expanded((23, 0))),
+    ElementwiseOp("chlo.polygamma", None, _expanded((254, 19))),
+    ElementwiseOp("chlo.zeta", None, _expanded((122, 11))),
 )
 """Those of two operands, which the dialect does not mark as elementwise, so that the schedule does not prefer them."""
 
@@ -246,6 +250,8 @@ COMBINING = {combiner: name for name, combiner in COMBINERS.items()}
 """The op of each combiner."""
 ON_INTEGERS = {entry.name: entry.on_integers for entry in OPS if entry.on_integers is not None}
 """The values of ops of two integers, by the names of the ops."""
-COMPARE, SELECT, XOR = "stablehlo.compare", "stablehlo.select", "stablehlo.xor"
+ADD, OR, SUBTRACT, XOR = "stablehlo.add", "stablehlo.or", "stablehlo.subtract", "stablehlo.xor"
+CLAMP, COMPARE, CONVERT, SELECT = "stablehlo.clamp", "stablehlo.compare", "stablehlo.convert", "stablehlo.select"
+"""Ops that other families write or look for."""
 CHOOSING = frozenset((SELECT, *(name for name, combiner in COMBINERS.items() if combiner.is_idempotent)))
 """Ops that make of a value and itself that value; a select of its second and third operand."""

@@ -27,6 +27,39 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from shardy_dialects.stablehlo.definitions import Maps
 
+FACETS = LazyFacets(__name__)
+GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
+
+
+def register(definitions: Definitions) -> None:
+    """Define gather, scatter and their kin."""
+    definitions.define(
+        GATHER,
+        gather_rule,
+        maps=gather_maps,
+        body=FACETS.body("gather_body", module="gather"),
+        local=FACETS.local("localize_gather", "gather"),
+        cost=FACETS.cost("GatherCost"),
+    )
+    definitions.define("stablehlo.dynamic_gather", gather_rule, extended=True, local=refuse_bounds)
+    definitions.define(
+        "stablehlo.torch_index_select",
+        torch_index_select_rule,
+        extended=True,
+        local=FACETS.local("localize_torch_index_select", "gather"),
+    )
+    # The rule depends on the computation of the region.
+    definitions.define(
+        SCATTER,
+        scatter_rule,
+        traits=(RecursiveMemoryEffects, Scatter),
+        contextual=common_reduction,
+        combiner=region_combiner,
+        initial_of=first_operands,
+        local=FACETS.local("localize_scatter", "scatter"),
+        cost=FACETS.cost("ScatterCost"),
+    )
+
 
 @frozen
 class _Factor:
@@ -236,36 +269,3 @@ def gather_maps(op: Op) -> Maps | None:
     if not is_canonical:
         return None
     return op_maps.gather(output, shape, integers_of(op, "slice_sizes"), numbers.dims("start_index_map"))
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define gather, scatter and their kin."""
-    definitions.define(
-        "stablehlo.gather",
-        gather_rule,
-        maps=gather_maps,
-        body=FACETS.body("gather_body", module="gather"),
-        local=FACETS.local("localize_gather", "gather"),
-        cost=FACETS.cost("GatherCost"),
-    )
-    definitions.define("stablehlo.dynamic_gather", gather_rule, extended=True, local=refuse_bounds)
-    definitions.define(
-        "stablehlo.torch_index_select",
-        torch_index_select_rule,
-        extended=True,
-        local=FACETS.local("localize_torch_index_select", "gather"),
-    )
-    # The rule depends on the computation of the region.
-    definitions.define(
-        "stablehlo.scatter",
-        scatter_rule,
-        traits=(RecursiveMemoryEffects, Scatter),
-        contextual=common_reduction,
-        combiner=region_combiner,
-        initial_of=first_operands,
-        local=FACETS.local("localize_scatter", "scatter"),
-        cost=FACETS.cost("ScatterCost"),
-    )

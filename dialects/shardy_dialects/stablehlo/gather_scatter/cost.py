@@ -9,6 +9,7 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import dimension_numbers_of
 from shardy_dialects.stablehlo.elementwise.cost import region_work
+from shardy_dialects.stablehlo.shape import BROADCAST
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
 from shardy_py.sharding.rule_builder import tensor_shape
@@ -115,6 +116,6 @@ def _has_part_of_target(op: Op, shapes: OpShapes) -> bool:
 def _is_filled(value: Value) -> bool:
     """Return whether a value is a constant, or one number in all places."""
     made = value.defining_op
-    while made is not None and made.name == "stablehlo.broadcast_in_dim":
+    while made is not None and made.name == BROADCAST:
         made = made.operands[0].defining_op
     return made is not None and not made.operands and made.attributes.get("value") is not None

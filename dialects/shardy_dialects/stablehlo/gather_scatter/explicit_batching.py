@@ -18,6 +18,11 @@ from shardy_dialects.stablehlo.attributes import (
     dimension_numbers_of,
     integer_of,
 )
+from shardy_dialects.stablehlo.constants import IOTA
+from shardy_dialects.stablehlo.elementwise.ops import CLAMP, SELECT
+from shardy_dialects.stablehlo.gather_scatter import GATHER, SCATTER
+from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
+from shardy_dialects.stablehlo.slicing import CONCATENATE, SLICE
 from shardy_py.ir.graph.attributes import RawAttribute, freeze
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Block, Op, Program, Value
@@ -56,7 +61,7 @@ class _Kind:
 
 
 KINDS = {
-    "stablehlo.gather": _Kind(
+    GATHER: _Kind(
         "dimension_numbers",
         ("indices_are_sorted",),
         "gather",
@@ -66,7 +71,7 @@ KINDS = {
         "start_indices_batching_dims",
         "start_index_map",
     ),
-    "stablehlo.scatter": _Kind(
+    SCATTER: _Kind(
         "scatter_dimension_numbers",
         ("indices_are_sorted", "unique_indices"),
         "scatter",
@@ -96,7 +101,7 @@ class ExplicitGatherScatterBatchingPass(NoFields):
 def _make_batching_explicit(op: Op, kind: _Kind) -> None:
     numbers = dimension_numbers_of(op, kind.attribute)
     number = (len(op.operands) - 1) // 2
-    indices = op.operands[number if op.name == "stablehlo.scatter" else 1]
+    indices = op.operands[number if op.name == SCATTER else 1]
     index_map, collapsed = numbers.dims(kind.index_map), numbers.dims(kind.collapsed)
     vector_dim = numbers.number("index_vector_dim")
     if numbers.dims(kind.input_batching) or BATCH not in index_map or BATCH not in collapsed:
@@ -123,25 +128,25 @@ def _is_iota(indices: Value, vector_dim: int, component: int) -> bool:
     """Return whether one component of the index vectors counts along the batch."""
     value = indices
     producer = value.defining_op
-    if producer is not None and producer.name == "stablehlo.concatenate":
+    if producer is not None and producer.name == CONCATENATE:
         if integer_of(producer, "dimension") != vector_dim or component >= len(producer.operands):
             return False
         value = producer.operands[component]
     iota = _source(value).defining_op
-    return iota is not None and iota.name == "stablehlo.iota" and integer_of(iota, "iota_dimension") == 0
+    return iota is not None and iota.name == IOTA and integer_of(iota, "iota_dimension") == 0
 
 
 def _source(value: Value) -> Value:
     """Return the source of a value, before ops that only reshape it or keep it in bounds."""
     while (op := value.defining_op) is not None:
-        if op.name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
+        if op.name in (RESHAPE, BROADCAST):
             value = op.operands[0]
-        elif op.name == "stablehlo.clamp":
+        elif op.name == CLAMP:
             value = op.operands[1]
-        elif op.name == "stablehlo.select":
+        elif op.name == SELECT:
             on_true, on_false = op.operands[1:]
             producer = on_false.defining_op
-            value = on_false if producer is not None and producer.name == "stablehlo.iota" else on_true
+            value = on_false if producer is not None and producer.name == IOTA else on_true
         else:
             break
     return value
@@ -151,14 +156,14 @@ def _drop_component(op: Op, indices: Value, dim: int, component: int) -> Value:
     """Return the index vectors without one component, by new ops before ``op``."""
     total = indices.shape[dim]
     producer = indices.defining_op
-    if producer is not None and producer.name == "stablehlo.concatenate" and len(producer.operands) == total:
+    if producer is not None and producer.name == CONCATENATE and len(producer.operands) == total:
         parts = [part for number, part in enumerate(producer.operands) if number != component]
     else:
         ranges = [(0, component), (component + 1, total)]
         parts = [_slice(op, indices, dim, start, limit) for start, limit in ranges if start < limit]
     if len(parts) == 1:
         return parts[0]
-    return _create(op, "stablehlo.concatenate", parts, _resized(indices, dim, total - 1), {"dimension": dim})
+    return _create(op, CONCATENATE, parts, _resized(indices, dim, total - 1), {"dimension": dim})
 
 
 def _slice(op: Op, value: Value, dim: int, start: int, limit: int) -> Value:
@@ -169,7 +174,7 @@ def _slice(op: Op, value: Value, dim: int, start: int, limit: int) -> Value:
         "limit_indices": tuple(limits),
         "strides": (1,) * rank,
     }
-    return _create(op, "stablehlo.slice", [value], _resized(value, dim, limit - start), attributes)
+    return _create(op, SLICE, [value], _resized(value, dim, limit - start), attributes)
 
 
 def _resized(value: Value, dim: int, size: int) -> TensorType:

@@ -14,6 +14,7 @@ from shardy_dialects.stablehlo.attributes import (
     integers_of,
 )
 from shardy_dialects.stablehlo.definitions import shape_of
+from shardy_dialects.stablehlo.elementwise.ops import SELECT
 from shardy_dialects.stablehlo.local.indices import (
     IndexVectors,
     clamped,
@@ -118,7 +119,7 @@ def _masked_gather(op: Op, shard: Shard, numbers: DimensionNumbers, cuts: Sequen
     batch = [dim for dim in range(len(found.shape)) if dim not in numbers.dims("offset_dims")]
     mask = writer.spread(inside, tensor(*found.shape, dtype="i1"), batch)
     rest = writer.spread(writer.zero_like(found), resized(found, {}))
-    return shard.emit.op("stablehlo.select", [mask, found, rest], [found.type]).result
+    return shard.emit.op(SELECT, [mask, found, rest], [found.type]).result
 
 
 def localize_torch_index_select(op: Op, shard: Shard) -> Sequence[Value]:
@@ -135,7 +136,7 @@ def localize_torch_index_select(op: Op, shard: Shard) -> Sequence[Value]:
     dims = [number if number < batch else dim + number - batch for number in range(len(place.shape))]
     mask = writer.spread(is_inside(writer, place, part), tensor(*found.shape, dtype="i1"), dims)
     rest = writer.spread(writer.zero_like(found), resized(found, {}))
-    return [shard.emit.op("stablehlo.select", [mask, found, rest], [found.type]).result]
+    return [shard.emit.op(SELECT, [mask, found, rest], [found.type]).result]
 
 
 def gather_body(b: ElementBuilder, op: Op) -> Scalar:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.attributes import DimensionNumbers, dimension_numbers_of
+from shardy_dialects.stablehlo.control_flow import BARRIER
+from shardy_dialects.stablehlo.elementwise.ops import SELECT
 from shardy_dialects.stablehlo.local.indices import IndexVectors, on_device
 from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.windows import Cut
@@ -68,7 +70,7 @@ def _apart(writer: Writer, value: Value) -> Value:
     XLA updates a slice at one index by reading what it replaces. Where the operand is a slice, too, it adds up where
     both begin, and forgets that an index outside of the operand is clamped.
     """
-    return writer.emit.op("stablehlo.optimization_barrier", [value], [value.type]).result
+    return writer.emit.op(BARRIER, [value], [value.type]).result
 
 
 def _indexed_cuts(op: Op, shard: Shard, numbers: DimensionNumbers) -> list[Cut]:
@@ -148,4 +150,4 @@ def _once(op: Op, shard: Shard, writer: Writer, number: int, is_first: Sequence[
     rest = writer.spread(writer.scalar(text, element_type_of(value)), resized(value, {}))
     flag = writer.convert(shard.ops.offset(shard.emit, is_first), "i1")
     mask = writer.spread(flag, tensor(*value.shape, dtype="i1"))
-    return shard.emit.op("stablehlo.select", [mask, value, rest], [value.type]).result
+    return shard.emit.op(SELECT, [mask, value, rest], [value.type]).result

@@ -1,3 +1,3 @@
-"""What the local forms of all families are made of: communication, windows of sharded dimensions, indices, literals."""
+"""Parts of the local forms of all families: communication, windows of sharded dimensions, indices, literals."""
 
 from __future__ import annotations

@@ -21,6 +21,23 @@ if TYPE_CHECKING:
     from shardy_dialects.stablehlo.definitions import Maps
     from shardy_py.plugins import ElementBuilder, Scalar
 
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the reduction."""
+    definitions.define(
+        "stablehlo.reduce",
+        reduce_rule,
+        traits=(RecursiveMemoryEffects, Reduction),
+        combiner=region_combiner,
+        initial_of=second_operands,
+        maps=reduce_maps,
+        body=reduce_body,
+        local=FACETS.local("localize_reduce"),
+        cost=FACETS.cost("ReduceCost"),
+    )
+
 
 def reduce_rule(op: Op) -> OpShardingRule | None:
     """Reduce along the given dimensions of all inputs, pass the others through to all results."""
@@ -52,21 +69,3 @@ def combined(b: ElementBuilder, op: Op, maps: Maps) -> Sequence[Scalar]:
         return b.call(op, [*carried, *(b.operand(number, index) for number in range(count))])
 
     return b.reduce(maps[0], initial, step)
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the reduction."""
-    definitions.define(
-        "stablehlo.reduce",
-        reduce_rule,
-        traits=(RecursiveMemoryEffects, Reduction),
-        combiner=region_combiner,
-        initial_of=second_operands,
-        maps=reduce_maps,
-        body=reduce_body,
-        local=FACETS.local("localize_reduce"),
-        cost=FACETS.cost("ReduceCost"),
-    )

@@ -11,7 +11,7 @@ from math import prod
 from shardy_dialects.stablehlo.attributes import case_of, integers_of
 from shardy_dialects.stablehlo.costs import LibraryCost, element_types, has_many_elements
 from shardy_dialects.stablehlo.elementwise.cost import region_work
-from shardy_dialects.stablehlo.elementwise.ops import COMBINING, COMPARE, SELECT
+from shardy_dialects.stablehlo.elementwise.ops import COMBINING, COMPARE, OR, SELECT
 from shardy_py.ir.graph.program import Block, Op
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.costs import Part
@@ -60,7 +60,7 @@ def _extreme(block: Block, count: int) -> str | None:
     if made.name != SELECT or tuple(made.operands[1:]) != pair:
         return None
     choice = made.operands[0].defining_op
-    if choice is None or choice.name != COMBINING[Combiner.OR]:
+    if choice is None or choice.name != OR:
         return None
     tests = {_comparison(value.defining_op): value for value in choice.operands}
     unequal = ("NE", pair[0], pair[0])

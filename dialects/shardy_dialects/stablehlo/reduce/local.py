@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from shardy_dialects.stablehlo.elementwise.ops import COMBINING, XOR
+from shardy_dialects.stablehlo.elementwise.ops import COMBINING, CONVERT, SELECT, XOR
 from shardy_dialects.stablehlo.local.literals import array, neutral_literal
 from shardy_dialects.stablehlo.regions import COMBINERS, is_choice, region_combiner, region_ops
+from shardy_dialects.stablehlo.shape import BROADCAST
 from shardy_dialects.stablehlo.splats import splat_of, splat_text
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import tensor
@@ -121,7 +122,7 @@ def _neutral(shard: Shard, value: Value, combiner: Combiner) -> Value | None:
 def _combined(shard: Shard, value: Value, initial: Value, combiner: Combiner) -> Value:
     """Return a result combined with its initial value."""
     dims = {"broadcast_dimensions": array(())}
-    spread = shard.emit.op("stablehlo.broadcast_in_dim", [initial], [value.type], dims).result
+    spread = shard.emit.op(BROADCAST, [initial], [value.type], dims).result
     return shard.emit.op(COMBINING[combiner], [value, spread], [value.type]).result
 
 
@@ -138,5 +139,5 @@ def _first_positions(op: Op, shard: Shard) -> list[int]:
 def _only_on_first(shard: Shard, value: Value, neutral: Value, is_first: Sequence[int]) -> Value:
     """Return a scalar on the first device, and the neutral value on the others."""
     flag = shard.ops.offset(shard.emit, is_first)
-    chosen = shard.emit.op("stablehlo.convert", [flag], [tensor(dtype="i1")]).result
-    return shard.emit.op("stablehlo.select", [chosen, value, neutral], [value.type]).result
+    chosen = shard.emit.op(CONVERT, [flag], [tensor(dtype="i1")]).result
+    return shard.emit.op(SELECT, [chosen, value, neutral], [value.type]).result

@@ -18,7 +18,79 @@ from shardy_py.sharding.rules.pointwise import expanded_rule
 from shardy_py.sharding.rules.reshape import reshape_rule
 from shardy_py.sharding.rules.reshape import transpose_rule as transposition
 
-BROADCAST = "stablehlo.broadcast_in_dim"
+BROADCAST, RESHAPE = "stablehlo.broadcast_in_dim", "stablehlo.reshape"
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the ops that change the shape or the order of elements."""
+    _define_broadcasts(definitions)
+    reshaping, moving = FACETS.cost("ReshapingCost"), FACETS.cost("MovingCost")
+    definitions.define(
+        RESHAPE,
+        reshape_rule,
+        traits=(Pure, PassThrough, ConstantFoldable, Reshape),
+        maps=reshape_maps,
+        body=move,
+        local=FACETS.local("localize_reshape"),
+        cost=reshaping,
+    )
+    definitions.define(
+        "stablehlo.dynamic_reshape", reshape_rule, extended=True, local=FACETS.local("localize_dynamic_reshape")
+    )
+    definitions.define(
+        "stablehlo.transpose",
+        transpose_rule,
+        traits=(Pure, PassThrough),
+        maps=transpose_maps,
+        body=move,
+        local=local_by_types,
+        cost=moving,
+    )
+    definitions.define(
+        "stablehlo.reverse",
+        reverse_rule,
+        maps=reverse_maps,
+        body=move,
+        local=FACETS.local("localize_reverse"),
+        cost=FACETS.cost("ReverseCost"),
+    )
+    definitions.define("stablehlo.set_dimension_size", set_dimension_size_rule, extended=True)
+    definitions.define(
+        "stablehlo.get_dimension_size",
+        get_dimension_size_rule,
+        extended=True,
+        local=FACETS.local("localize_get_dimension_size"),
+    )
+    bits = LazyFacets("shardy_dialects.stablehlo.elementwise").body("bitcast_convert", module="conversion")
+    definitions.define(
+        "mhlo.bitcast", bitcast_rule, extended=True, traits=(Pure, Bitcast), maps=bitcast_maps, body=bits
+    )
+
+
+def _define_broadcasts(definitions: Definitions) -> None:
+    definitions.define(
+        BROADCAST,
+        broadcast_in_dim_rule,
+        traits=(Pure, Broadcast, ConstantFoldable),
+        maps=broadcast_in_dim_maps,
+        body=move,
+        local=local_by_types,
+        cost=FACETS.cost("ReshapingCost"),
+    )
+    definitions.define(
+        "stablehlo.broadcast",
+        broadcast_rule,
+        extended=True,
+        local=FACETS.local("localize_broadcast"),
+        cost=FACETS.cost("MovingCost"),
+    )
+    definitions.define(
+        "stablehlo.dynamic_broadcast_in_dim",
+        broadcast_in_dim_rule,
+        extended=True,
+        local=FACETS.local("localize_dynamic_broadcast"),
+    )
 
 
 def broadcast_in_dim_rule(op: Op) -> OpShardingRule:
@@ -114,77 +186,3 @@ def reverse_maps(op: Op) -> OpIndexing:
     """Read some dimensions from their end."""
     both = op_maps.reverse(shape_of(op.results[0]), integers_of(op, "dimensions"))
     return OpIndexing([both], [both])
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the ops that change the shape or the order of elements."""
-    _define_broadcasts(definitions)
-    reshaping, moving = FACETS.cost("ReshapingCost"), FACETS.cost("MovingCost")
-    definitions.define(
-        "stablehlo.reshape",
-        reshape_rule,
-        traits=(Pure, PassThrough, ConstantFoldable, Reshape),
-        maps=reshape_maps,
-        body=move,
-        local=FACETS.local("localize_reshape"),
-        cost=reshaping,
-    )
-    definitions.define(
-        "stablehlo.dynamic_reshape", reshape_rule, extended=True, local=FACETS.local("localize_dynamic_reshape")
-    )
-    definitions.define(
-        "stablehlo.transpose",
-        transpose_rule,
-        traits=(Pure, PassThrough),
-        maps=transpose_maps,
-        body=move,
-        local=local_by_types,
-        cost=moving,
-    )
-    definitions.define(
-        "stablehlo.reverse",
-        reverse_rule,
-        maps=reverse_maps,
-        body=move,
-        local=FACETS.local("localize_reverse"),
-        cost=FACETS.cost("ReverseCost"),
-    )
-    definitions.define("stablehlo.set_dimension_size", set_dimension_size_rule, extended=True)
-    definitions.define(
-        "stablehlo.get_dimension_size",
-        get_dimension_size_rule,
-        extended=True,
-        local=FACETS.local("localize_get_dimension_size"),
-    )
-    bits = LazyFacets("shardy_dialects.stablehlo.elementwise").body("bitcast_convert", module="conversion")
-    definitions.define(
-        "mhlo.bitcast", bitcast_rule, extended=True, traits=(Pure, Bitcast), maps=bitcast_maps, body=bits
-    )
-
-
-def _define_broadcasts(definitions: Definitions) -> None:
-    definitions.define(
-        BROADCAST,
-        broadcast_in_dim_rule,
-        traits=(Pure, Broadcast, ConstantFoldable),
-        maps=broadcast_in_dim_maps,
-        body=move,
-        local=local_by_types,
-        cost=FACETS.cost("ReshapingCost"),
-    )
-    definitions.define(
-        "stablehlo.broadcast",
-        broadcast_rule,
-        extended=True,
-        local=FACETS.local("localize_broadcast"),
-        cost=FACETS.cost("MovingCost"),
-    )
-    definitions.define(
-        "stablehlo.dynamic_broadcast_in_dim",
-        broadcast_in_dim_rule,
-        extended=True,
-        local=FACETS.local("localize_dynamic_broadcast"),
-    )

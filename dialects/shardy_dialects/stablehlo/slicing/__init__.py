@@ -29,8 +29,61 @@ from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 if TYPE_CHECKING:
     from shardy_dialects.stablehlo.definitions import Maps
 
-
 CONCATENATE, SLICE = "stablehlo.concatenate", "stablehlo.slice"
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the slices, updates, padding and concatenation."""
+    parts = FACETS.cost("SliceCost")
+    definitions.define(
+        SLICE,
+        of_options=static_window_rule,
+        traits=(Pure, ConstantFoldable),
+        maps=slice_maps,
+        body=move,
+        local=FACETS.local("localize_slice"),
+        cost=parts,
+    )
+    definitions.define(
+        "stablehlo.pad",
+        of_options=static_window_rule,
+        maps=pad_maps,
+        body=FACETS.body("pad"),
+        local=FACETS.local("localize_pad", "pad_local"),
+        cost=FACETS.cost("PadCost"),
+    )
+    definitions.define("stablehlo.dynamic_pad", of_options=static_window_rule, extended=True, local=refuse_bounds)
+    definitions.define(
+        "stablehlo.dynamic_slice",
+        dynamic_slice_rule,
+        traits=(Pure, ForwardPassThrough, DynamicSlice),
+        maps=dynamic_slice_maps,
+        body=FACETS.body("dynamic_slice"),
+        local=FACETS.local("localize_dynamic_slice", "dynamic_local"),
+        cost=parts,
+    )
+    definitions.define("stablehlo.real_dynamic_slice", dynamic_slice_rule, extended=True, local=refuse_bounds)
+    definitions.define(
+        "stablehlo.dynamic_update_slice",
+        dynamic_update_slice_rule,
+        traits=(Pure, ForwardPassThrough, DynamicUpdate),
+        contextual=_has_constant_indices,
+        maps=dynamic_update_slice_maps,
+        body=FACETS.body("dynamic_update_slice"),
+        local=FACETS.local("localize_dynamic_update_slice", "dynamic_local"),
+        cost=FACETS.cost("UpdateCost"),
+    )
+    definitions.define(
+        CONCATENATE,
+        of_options=concatenate_rule,
+        traits=(Concatenation, Pure),
+        contextual=_joins_slices,
+        maps=concatenate_maps,
+        body=FACETS.body("concatenate"),
+        local=FACETS.local("localize_concatenate"),
+        cost=FACETS.cost("ConcatenateCost"),
+    )
 
 
 def static_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:
@@ -170,59 +223,3 @@ def pad_slice(op: Op, operands: Sequence[Sequence[int]], result: Sequence[int]) 
         if limits[dim] > operands[0][dim]:
             raise no_local_form(f"the padding of dimension {dim} is larger than what the slice leaves")
     return {"limit_indices": tuple(limits)}
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the slices, updates, padding and concatenation."""
-    parts = FACETS.cost("SliceCost")
-    definitions.define(
-        SLICE,
-        of_options=static_window_rule,
-        traits=(Pure, ConstantFoldable),
-        maps=slice_maps,
-        body=move,
-        local=FACETS.local("localize_slice"),
-        cost=parts,
-    )
-    definitions.define(
-        "stablehlo.pad",
-        of_options=static_window_rule,
-        maps=pad_maps,
-        body=FACETS.body("pad"),
-        local=FACETS.local("localize_pad", "pad_local"),
-        cost=FACETS.cost("PadCost"),
-    )
-    definitions.define("stablehlo.dynamic_pad", of_options=static_window_rule, extended=True, local=refuse_bounds)
-    definitions.define(
-        "stablehlo.dynamic_slice",
-        dynamic_slice_rule,
-        traits=(Pure, ForwardPassThrough, DynamicSlice),
-        maps=dynamic_slice_maps,
-        body=FACETS.body("dynamic_slice"),
-        local=FACETS.local("localize_dynamic_slice", "dynamic_local"),
-        cost=parts,
-    )
-    definitions.define("stablehlo.real_dynamic_slice", dynamic_slice_rule, extended=True, local=refuse_bounds)
-    definitions.define(
-        "stablehlo.dynamic_update_slice",
-        dynamic_update_slice_rule,
-        traits=(Pure, ForwardPassThrough, DynamicUpdate),
-        contextual=_has_constant_indices,
-        maps=dynamic_update_slice_maps,
-        body=FACETS.body("dynamic_update_slice"),
-        local=FACETS.local("localize_dynamic_update_slice", "dynamic_local"),
-        cost=FACETS.cost("UpdateCost"),
-    )
-    definitions.define(
-        CONCATENATE,
-        of_options=concatenate_rule,
-        traits=(Concatenation, Pure),
-        contextual=_joins_slices,
-        maps=concatenate_maps,
-        body=FACETS.body("concatenate"),
-        local=FACETS.local("localize_concatenate"),
-        cost=FACETS.cost("ConcatenateCost"),
-    )

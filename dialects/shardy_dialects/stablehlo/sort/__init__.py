@@ -14,6 +14,24 @@ from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Pure, Recursive
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define sorts and the largest elements."""
+    definitions.define(
+        "stablehlo.sort",
+        sort_rule,
+        traits=(RecursiveMemoryEffects, Sort),
+        local=FACETS.local("localize_sort"),
+        cost=SortCost(),
+    )
+    largest = FACETS.local("localize_top_k")
+    definitions.define(
+        "chlo.top_k", top_k_rule, extended=True, traits=(Pure, Unpartitioned), local=largest, cost=KernelCost()
+    )
+    definitions.define("mhlo.topk", whole_top_k_rule, local=largest, cost=KernelCost())
+
 
 def sort_rule(op: Op) -> OpShardingRule:
     """Replicate the sorted dimension; nothing propagates along it if no other dimension could be sharded."""
@@ -73,22 +91,3 @@ class KernelCost(CostOpInterface):
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
         """Return nothing."""
         return OpWork()
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define sorts and the largest elements."""
-    definitions.define(
-        "stablehlo.sort",
-        sort_rule,
-        traits=(RecursiveMemoryEffects, Sort),
-        local=FACETS.local("localize_sort"),
-        cost=SortCost(),
-    )
-    largest = FACETS.local("localize_top_k")
-    definitions.define(
-        "chlo.top_k", top_k_rule, extended=True, traits=(Pure, Unpartitioned), local=largest, cost=KernelCost()
-    )
-    definitions.define("mhlo.topk", whole_top_k_rule, local=largest, cost=KernelCost())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from shardy_dialects.stablehlo.attributes import integer_of
+from shardy_dialects.stablehlo.gather_scatter import GATHER
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
 from shardy_py.ir.graph.attributes import RawAttribute
@@ -69,4 +70,4 @@ def _taken(writer: Writer, values: Value, places: Value) -> Value:
         f" start_indices_batching_dims = {rows}, start_index_map = [{dim}], index_vector_dim = {dim + 1}>"
     )
     attributes = {"dimension_numbers": RawAttribute(text), "slice_sizes": (1,) * (dim + 1)}
-    return writer.emit.op("stablehlo.gather", [values, places], [places.type], attributes).result
+    return writer.emit.op(GATHER, [values, places], [places.type], attributes).result

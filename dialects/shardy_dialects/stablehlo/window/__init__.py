@@ -21,6 +21,28 @@ if TYPE_CHECKING:
     from shardy_dialects.stablehlo.definitions import Maps
     from shardy_py.plugins import ElementBuilder, Scalar
 
+FACETS = LazyFacets(__name__)
+
+
+def register(definitions: Definitions) -> None:
+    """Define the ops over windows."""
+    definitions.define(
+        "stablehlo.reduce_window",
+        of_options=reduce_window_rule,
+        traits=(RecursiveMemoryEffects,),
+        maps=reduce_window_maps,
+        body=reduce_window_body,
+        local=FACETS.local("localize_reduce_window"),
+        cost=FACETS.cost("ReduceWindowCost"),
+    )
+    definitions.define(
+        "stablehlo.select_and_scatter",
+        of_options=select_and_scatter_rule,
+        traits=(RecursiveMemoryEffects,),
+        local=FACETS.local("localize_select_and_scatter"),
+        cost=FACETS.cost("SelectAndScatterCost"),
+    )
+
 
 def reduce_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:
     """Shard along the number of windows, which needs a halo exchange unless windows and elements are the same."""
@@ -100,26 +122,3 @@ def reduce_window_maps(op: Op) -> Maps:
 def reduce_window_body(b: ElementBuilder, op: Op) -> Sequence[Scalar]:
     """Combine the elements in the window with the initial values."""
     return combined(b, op, reduce_window_maps(op))
-
-
-FACETS = LazyFacets(__name__)
-
-
-def register(definitions: Definitions) -> None:
-    """Define the ops over windows."""
-    definitions.define(
-        "stablehlo.reduce_window",
-        of_options=reduce_window_rule,
-        traits=(RecursiveMemoryEffects,),
-        maps=reduce_window_maps,
-        body=reduce_window_body,
-        local=FACETS.local("localize_reduce_window"),
-        cost=FACETS.cost("ReduceWindowCost"),
-    )
-    definitions.define(
-        "stablehlo.select_and_scatter",
-        of_options=select_and_scatter_rule,
-        traits=(RecursiveMemoryEffects,),
-        local=FACETS.local("localize_select_and_scatter"),
-        cost=FACETS.cost("SelectAndScatterCost"),
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.attributes import case_of, integers_of
+from shardy_dialects.stablehlo.elementwise.ops import COMPARE, CONVERT
 from shardy_dialects.stablehlo.local.footprints import (
     DilatedReads,
     DimensionWindows,
@@ -164,9 +165,9 @@ def _selection(op: Op) -> Combiner:
     block = op.regions[0].blocks[0]
     end = block.terminator
     made = end.operands[0].defining_op if end is not None and end.operands else None
-    while made is not None and made.name == "stablehlo.convert" and made.operands[0].type == made.result.type:
+    while made is not None and made.name == CONVERT and made.operands[0].type == made.result.type:
         made = made.operands[0].defining_op
-    if made is not None and made.name == "stablehlo.compare" and all(item.owner is block for item in made.operands):
+    if made is not None and made.name == COMPARE and all(item.owner is block for item in made.operands):
         found = _SELECTIONS.get(case_of(made, "comparison_direction"))
         order = tuple(item.index for item in made.operands)
         if found is not None and order in ((0, 1), (1, 0)):
