@@ -14,7 +14,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.trace.chains import find_chains
 from shardy_py.trace.reasons import Reason, StepRefusal
 from shardy_py.trace.rivals import find_rivals
-from shardy_py.trace.slot_dims import SlotDim, axes_of, overlapping, slot_dim_of, slot_dims_with
+from shardy_py.trace.slot_dims import SlotDim, axes_of, overlapping
 from shardy_py.trace.slot_refusals import SlotRefusal
 from shardy_py.trace.trace import Trace
 from shardy_py.trace.unreachable_sources import UnreachableSources
@@ -73,11 +73,10 @@ class RefusalSearch:
                 yield SlotRefusal(reason, axis, slot_dim, by=overlapping(axis, axes))
         if sharding.of_dimension(dimension).is_closed:
             yield SlotRefusal(Reason.CLOSED, axis, slot_dim)
-        for other, dim in enumerate(sharding.dim_shardings):
-            if other != dimension and any_overlap((axis,), dim.axes):
-                yield SlotRefusal(
-                    Reason.OVERLAP, axis, slot_dim, obstacle=(slot, other), by=overlapping(axis, dim.axes)
-                )
+        for other in self.trace.dimensions_with(slot, axis):
+            if other != dimension:
+                by = overlapping(axis, axes_of(sharding, other))
+                yield SlotRefusal(Reason.OVERLAP, axis, slot_dim, obstacle=(slot, other), by=by)
 
     def _nearest(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals at the closest corresponding dimensions that have not got the axis."""
@@ -117,11 +116,13 @@ class RefusalSearch:
 
     def refusals_from(self, source: SlotDim, step: int) -> Iterator[SlotRefusal]:
         """Yield the refusals of the axes of a dimension by a step at the end."""
-        slots, mappings = self.trace.slots_and_mappings(step)
+        slots, index = self.trace.slots_and_index(step)
+        if index is None:
+            return
         for number, refusal in self.trace.final_refusals(step):
-            if slot_dim_of(slots, mappings, refusal.source, refusal.factor) != source:
+            if index.slot_dim(slots, refusal.source, refusal.factor) != source:
                 continue
-            target = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+            target = index.slot_dim(slots, refusal.target, refusal.factor)
             if target is not None:
                 yield self._decisive(target, step, refusal.target, number, refusal)
 
@@ -129,10 +130,10 @@ class RefusalSearch:
         self, step: int, position: int, dimension: int, axis: AxisRef
     ) -> Iterator[tuple[int | None, StepRefusal]]:
         """Yield the refusals of an axis at a dimension of a step at the end, with the visit that decided."""
-        _, mappings = self.trace.slots_and_mappings(step)
-        if not mappings:
+        _, index = self.trace.slots_and_index(step)
+        if index is None:
             return
-        for number, refusal in self.trace.final_refusals(step, position, mappings[position][dimension]):
+        for number, refusal in self.trace.final_refusals(step, position, index.mappings[position][dimension]):
             if refusal.axis.overlaps(axis):
                 yield number, refusal
 
@@ -143,7 +144,7 @@ class RefusalSearch:
             by_source = self._by_source[key] = {}
             visit = self.trace.log.visits[number]
             explanation = self.trace.visits.explain(visit)
-            factors = () if explanation is None else explanation.rule.mappings[position][dimension]
+            factors = () if explanation is None else explanation.index.mappings[position][dimension]
             for refusal in self.trace.visits.refusals(visit, position, factors):
                 by_source.setdefault(refusal.source, []).append(refusal)
         return self._by_source[key].get(source, ())
@@ -218,12 +219,14 @@ class RefusalSearch:
         """
         slot, dimension = slot_dim
         for step, position in self.trace.steps_at.get(slot, ()):
-            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
-            for factor in mappings[position][dimension] if mappings else ():
+            slots, index = ((), None) if step in self.trace.erased else self.trace.slots_and_index(step)
+            if index is None:
+                continue
+            for factor in index.mappings[position][dimension]:
                 if (step, factor) in passed:
                     continue
                 passed.add((step, factor))
-                yield from slot_dims_with(slots, mappings, factor)
+                yield from index.slot_dims(slots, factor)
         for member, _ in self.problem.tied.get(slot, NO_TIES).others():
             yield member, dimension
 

@@ -161,11 +161,13 @@ def idle_axes(problem: Problem, solution: Solution, slots: Iterable[int]) -> Ite
         mesh = problem.table.mesh_of(found)
         shape = problem.slot_values[slot].shape
         used = tuple(found.axes())
+        if any(axis.sub_axis for axis in used):
+            continue
         free = [AxisRef(axis.name) for axis in mesh.axes if not any_overlap((AxisRef(axis.name),), used)]
+        closed = tuple(evolve(one, is_closed=True, priority=None) for one in found.dim_shardings)
         for axis in free:
             for number, dim in enumerate(found.dim_shardings):
                 axes = (*dim.axes, axis)
-                if not any(one.sub_axis for one in used) and shape[number] % axes_size(axes, mesh) == 0:
-                    dims = [evolve(one, is_closed=True, priority=None) for one in found.dim_shardings]
-                    dims[number] = DimensionSharding(axes, is_closed=True)
-                    yield slot, TensorSharding(found.mesh, tuple(dims))
+                if shape[number] % axes_size(axes, mesh) == 0:
+                    wished = DimensionSharding(axes, is_closed=True)
+                    yield slot, TensorSharding(found.mesh, (*closed[:number], wished, *closed[number + 1 :]))
