@@ -5,9 +5,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.guards.plugin_places import shorten_place
-from shardy_py.ir.graph.op_index import names_with_trait, ops_among
+from shardy_py.guards.error_texts import shorten_place
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, Trait
 from shardy_py.plugins import OpDefinition, Registry
 

@@ -9,8 +9,16 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.guards.error_texts import describe_error, diagnostics_of, key_hint, name_hint, shown
-from shardy_py.guards.plugin_places import place_in_trace, place_of, shorten_place
+from shardy_py.guards.error_texts import (
+    describe_error,
+    diagnostics_of,
+    key_hint,
+    name_hint,
+    place_in_trace,
+    place_of,
+    shorten_place,
+    shown,
+)
 from shardy_py.ir.graph.program import Op
 from shardy_py.values import frozen
 

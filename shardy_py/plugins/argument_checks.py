@@ -10,7 +10,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.guards.error_texts import describe_error, shown
-from shardy_py.support.signatures import signature_of
+from shardy_py.support.arguments import signature_of
 
 _NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _WORDS = ("get_", "set_", "should_", "transform_")

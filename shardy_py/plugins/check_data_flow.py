@@ -7,10 +7,9 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.guards.guard import Guard
-from shardy_py.ir.graph.op_index import data_flow_ops
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.graph.walk import data_flow_ops, region_arguments
 from shardy_py.ir.interfaces.ops import OpOperand, OpSemantics, ShardableDataFlowOpInterface
 
 _OWNER = "the semantics"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from shardy_py.errors import did_you_mean
-from shardy_py.guards.error_texts import shown
-from shardy_py.guards.plugin_places import calling_place, shorten_place
+from shardy_py.guards.error_texts import calling_place, shorten_place, shown
 from shardy_py.ir.interfaces.ops import (
     MeshReferenceOpInterface,
     ShardableDataFlowOpInterface,

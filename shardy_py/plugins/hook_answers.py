@@ -12,9 +12,8 @@ import pluggy
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
-from shardy_py.guards.error_texts import shown
+from shardy_py.guards.error_texts import place_of, shorten_place, shown
 from shardy_py.guards.guard import Guard, as_boolean
-from shardy_py.guards.plugin_places import place_of, shorten_place
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins import hookspecs
 from shardy_py.plugins.dialect import Dialect

@@ -12,8 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
-from shardy_py.guards.error_texts import describe_error, diagnostics_of, name_hint
-from shardy_py.guards.plugin_places import place_in_trace
+from shardy_py.guards.error_texts import describe_error, diagnostics_of, name_hint, place_in_trace
 from shardy_py.values import frozen
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))

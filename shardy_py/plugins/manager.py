@@ -11,7 +11,7 @@ import pluggy
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.guards.plugin_places import place_of
+from shardy_py.guards.error_texts import place_of
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import hookspecs
@@ -41,7 +41,7 @@ from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.kernels import KernelEmitter
+    from shardy_py.ir.interfaces.emission import KernelEmitter
 
 BUNDLED = "shardy_py"
 

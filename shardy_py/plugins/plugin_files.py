@@ -14,11 +14,9 @@ from types import ModuleType
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.guards.error_texts import describe_error
-from shardy_py.guards.plugin_places import place_in_trace
-from shardy_py.plugins.imported_modules import digest_file, find_imported_modules, loaded_modules
+from shardy_py.guards.error_texts import describe_error, place_in_trace
 from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
-from shardy_py.plugins.read_files import record_read_files
+from shardy_py.plugins.plugin_dependencies import digest_file, find_imported_modules, loaded_modules, record_read_files
 from shardy_py.values import frozen
 
 _INIT = "__init__.py"

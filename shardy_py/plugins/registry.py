@@ -22,7 +22,11 @@ from shardy_py.ir.interfaces.ops import (
     Trait,
 )
 from shardy_py.ir.interfaces.passes import Pass
-from shardy_py.plugins.clashes import (
+from shardy_py.plugins.dialect import Dialect, check_dialects
+from shardy_py.plugins.op_definition import OpDefinition
+from shardy_py.plugins.op_facts import make_facts_of
+from shardy_py.plugins.plugin_info import (
+    PluginInfo,
     clash,
     first_of_each,
     frontend_clash,
@@ -31,13 +35,9 @@ from shardy_py.plugins.clashes import (
     type_clash,
     with_problems,
 )
-from shardy_py.plugins.dialect import Dialect, check_dialects
-from shardy_py.plugins.op_definition import OpDefinition
-from shardy_py.plugins.op_facts import make_facts_of
-from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.plugins.resolved_definitions import ResolvedDefinitions
-from shardy_py.plugins.rule_memory import RuleMemory
-from shardy_py.plugins.rule_notices import find_notices, warn_of
+from shardy_py.plugins.rule_checks import find_notices, warn_of
+from shardy_py.plugins.rule_view import RuleMemory
 from shardy_py.plugins.type_definition import TypeDefinition, give_shape
 from shardy_py.schedule.model import OpPriority
 from shardy_py.sharding.rule import OpShardingRule
@@ -46,12 +46,11 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
     from shardy_py.ir.interfaces.costs import CostOpInterface
-    from shardy_py.ir.interfaces.kernels import KernelEmitter, KernelModulePass
+    from shardy_py.ir.interfaces.emission import KernelEmitter, KernelModulePass
     from shardy_py.ir.interfaces.local import Localize, LocalOps
-    from shardy_py.plugins.guarded_emitter import GuardedEmitter
-    from shardy_py.plugins.guarded_frontend import GuardedFrontend
+    from shardy_py.plugins.guarded_frontend import GuardedEmitter, GuardedFrontend
     from shardy_py.plugins.resolved_definitions import EmissionOf
-    from shardy_py.sharding.reductions import Reductions
+    from shardy_py.sharding.rule import Reductions
 
 DEFAULT_OPTIONS = RuleOptions()
 
@@ -371,7 +370,7 @@ class Registry:
             return indexing(op)
         if not self.has_trait(op, Elementwise):
             return None
-        from shardy_py.plugins.bodies.elementwise import elementwise_indexing
+        from shardy_py.plugins.bodies.map_texts import elementwise_indexing
 
         return elementwise_indexing(op)
 
@@ -402,7 +401,7 @@ class Registry:
         Raises:
             RuleError: the plugin's function fails or returns something else.
         """
-        from shardy_py.plugins.op_reductions import reductions_of
+        from shardy_py.plugins.op_facts import reductions_of
 
         return reductions_of(op, self.get_sharding_rule(op), self._resolved.of(op))
 
@@ -445,6 +444,6 @@ def _guard_frontend(frontend: Frontend, owner: str) -> GuardedFrontend:
 
 
 def _guard_emitter(emitter: KernelEmitter, owner: str) -> GuardedEmitter:
-    from shardy_py.plugins.guarded_emitter import GuardedEmitter
+    from shardy_py.plugins.guarded_frontend import GuardedEmitter
 
     return GuardedEmitter(emitter, owner)

@@ -36,7 +36,7 @@ from shardy_py.plugins.guarded_interfaces import (
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.support.signatures import signature_of
+from shardy_py.support.arguments import signature_of
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.costs import CostOpInterface
     from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
     from shardy_py.ir.interfaces.local import Localize
-    from shardy_py.plugins.bodies.shares import SharedBody
+    from shardy_py.plugins.bodies.shards import SharedBody
 
     IndexingOf = Callable[[Op], OpIndexing | None]
     EmissionOf = Callable[[ElementBuilder, Op], tuple[Scalar, ...]]
@@ -274,7 +274,7 @@ def _derived_rule(
         derived = rule_from_op_maps(maps, known[:count], known[count:], sums=Contraction in traits or is_combined)
         if own.emission is None:
             return derived
-        from shardy_py.plugins.bodies.places import whole_dims
+        from shardy_py.plugins.bodies.replicated_dims import whole_dims
 
         return with_whole_dims(derived, whole_dims(own.emission, op, maps))
 
@@ -283,7 +283,7 @@ def _derived_rule(
 
 def _elementwise_rule(body: SharedBody) -> Callable[[Op], OpShardingRule | None]:
     """Return the rule function of elementwise ops; dimensions whose index the body names stay whole."""
-    from shardy_py.plugins.bodies.places import named_dims
+    from shardy_py.plugins.bodies.replicated_dims import named_dims
     from shardy_py.sharding.derivation import with_whole_dims
     from shardy_py.sharding.rules import elementwise
 
@@ -295,7 +295,7 @@ def _shared_body(emission: Any, indexing: IndexingOf | None) -> SharedBody | Non
     """Return the scalar body on shards of an op that gives it as a text."""
     if not isinstance(emission, BodyText):
         return None
-    from shardy_py.plugins.bodies.shares import SharedBody
+    from shardy_py.plugins.bodies.shards import SharedBody
 
     return SharedBody(emission, indexing)
 

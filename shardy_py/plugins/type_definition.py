@@ -8,13 +8,12 @@ from typing import Any
 
 from attrs import evolve, field
 
-from shardy_py.guards.error_texts import shown
+from shardy_py.guards.error_texts import calling_place, shown
 from shardy_py.guards.guard import Guard, InvalidAnswer, bounded_list
-from shardy_py.guards.plugin_places import calling_place
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.plugins.argument_checks import refuse
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer
 from shardy_py.values import frozen
 
 ShapeOf = Callable[[OpaqueType], TensorType | Sequence[int | None] | None]

@@ -8,13 +8,12 @@ from functools import cached_property
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.graph.callgraph import main_function
 from shardy_py.ir.graph.dead_ops import find_dead_ops
-from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.enum_attributes import direction_code
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee
 from shardy_py.ir.graph.types import is_scalar, static_shape
-from shardy_py.ir.interfaces.directions import direction_code
+from shardy_py.ir.graph.walk import all_ops, entry_block
 from shardy_py.ir.interfaces.ops import (
     Elementwise,
     IsTerminator,
@@ -26,15 +25,12 @@ from shardy_py.ir.interfaces.ops import (
 )
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
 from shardy_py.propagation.dependents import Dependents
-from shardy_py.propagation.id_map import IdMap
-from shardy_py.propagation.initial_shardings import initial_shardings, sibling_results
+from shardy_py.propagation.initial_shardings import initial_shardings, members_by_group, sibling_results
 from shardy_py.propagation.problem import NO_RULE, GroupTies, Problem, StepGroup, edge_transform
-from shardy_py.propagation.sharding_groups import members_by_group
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, id_numbers, slots_of
+from shardy_py.propagation.slots import NO_SLOT, IdMap, Slots, assign_slots, check_types, id_numbers, slots_of
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
-from shardy_py.propagation.type_check import check_types
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import identity_rule
 

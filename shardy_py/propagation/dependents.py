@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from shardy_py.ir.graph.data_flow import edge_user
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNCTION, RETURN
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.ir.interfaces.ops import IsTerminator, OpOperand, OpSemantics
-from shardy_py.propagation.id_map import ABSENT, IdMap
-from shardy_py.propagation.slots import Slots
+from shardy_py.propagation.slots import ABSENT, IdMap, Slots
 
 
 class Dependents:

@@ -15,13 +15,13 @@ from shardy_py.ir.graph.rule_attributes import drop_rules
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.dead_ops import erase_ops
-from shardy_py.propagation.outcome_memory import SHARED
+from shardy_py.propagation.initial_shardings import sync_sharding_groups
 from shardy_py.propagation.problem import Problem
-from shardy_py.propagation.sharding_groups import sync_sharding_groups
 from shardy_py.propagation.solve import Solution, Strategies, solve
-from shardy_py.propagation.step_outcomes import StepOutcomes
+from shardy_py.propagation.step_outcomes import SHARED, StepOutcomes
 from shardy_py.propagation.steps.factors import Strategy
-from shardy_py.schedule.default import DEFAULT, Schedule
+from shardy_py.schedule.builtin import DEFAULT
+from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
 

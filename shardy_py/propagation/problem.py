@@ -10,8 +10,8 @@ from attrs import field
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
 from shardy_py.propagation.dependents import Dependents
-from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.sharding_table import ShardingTable
+from shardy_py.propagation.slots import IdMap
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.rule import OpShardingRule

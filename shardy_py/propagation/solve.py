@@ -15,7 +15,8 @@ from shardy_py.propagation.step_classes import StepClasses
 from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
-from shardy_py.schedule.default import Schedule, Vector
+from shardy_py.schedule.builtin import Vector
+from shardy_py.schedule.model import Schedule
 from shardy_py.support.identity import identity
 from shardy_py.values import define
 

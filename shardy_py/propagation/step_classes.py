@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
 from shardy_py.propagation.step_outcomes import Directions
 from shardy_py.propagation.steps.factors import Direction
-from shardy_py.schedule.default import FACTOR_KINDS, Schedule, Vector, matching_entries, vectors_of_levels
+from shardy_py.schedule.builtin import FACTOR_KINDS, Vector, matching_entries, vectors_of_levels
+from shardy_py.schedule.model import Schedule
 
 _BOTH: Vector = (int(Direction.BOTH),) * len(FACTOR_KINDS) + (0,)
 

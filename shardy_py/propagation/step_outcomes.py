@@ -1,4 +1,4 @@
-"""Outcomes of steps, each computed once.
+"""Outcomes of steps, each computed once, and shared by the runs of a process.
 
 The outcome of a visit depends on the rule, directions, strategy and shardings of the step only. A program repeats the
 same few hundred combinations over and over, so outcomes are kept under that key.
@@ -6,7 +6,8 @@ same few hundred combinations over and over, so outcomes are kept under that key
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import prod
 from threading import Lock
@@ -16,7 +17,7 @@ from shardy_py.propagation.steps.aggressive import propagate_aggressive
 from shardy_py.propagation.steps.basic import propagate_basic
 from shardy_py.propagation.steps.factors import NO_LISTENER, Projection, StepContext, StepListener, Strategy, Updates
 from shardy_py.propagation.steps.whole_axis import WholeAxisRule, WholeAxisTensor, propagate_whole_axes, whole_axis_rule
-from shardy_py.schedule.default import FACTOR_KINDS
+from shardy_py.schedule.builtin import FACTOR_KINDS
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
@@ -336,3 +337,39 @@ def propagate_step(
     """Propagate along the factors of a step, in place; return which tensors changed."""
     propagate = propagate_basic if strategy is Strategy.BASIC else propagate_aggressive
     return propagate(projection, context, listener)
+
+
+MANY_MESHES = 8
+"""The limit on the meshes, or sets of meshes, with outcomes that are kept."""
+MANY_OUTCOMES = 20_000
+"""The limit on the rules, shardings and outcomes kept for the same meshes; the next run after that starts anew."""
+
+_Meshes = tuple[tuple[str, Mesh], ...]
+
+
+class OutcomeMemory:
+    """Outcomes by meshes, the ones asked for last; threads may share it.
+
+    An outcome depends on rule, directions, strategy, shardings and meshes only, so that those of one program hold in
+    all others. Nothing of a program is kept but its rules and shardings.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_Meshes, StepOutcomes] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, meshes: Mapping[str, Mesh]) -> StepOutcomes:
+        """Return the outcomes for programs with some meshes, new ones where too many are kept."""
+        key = tuple(meshes.items())
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is None or found.size > MANY_OUTCOMES:
+                found = StepOutcomes(ShardingTable(dict(meshes)))
+            self._kept[key] = found
+            if len(self._kept) > MANY_MESHES:
+                self._kept.popitem(last=False)
+        return found
+
+
+SHARED = OutcomeMemory()
+"""The memory of this process."""

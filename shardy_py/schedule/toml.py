@@ -22,8 +22,7 @@ from typing import Any, get_args
 
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean, read_text_file
 from shardy_py.ir.interfaces.ops import TRAITS, Trait
-from shardy_py.schedule.builtin import NAMED
-from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.builtin import DEFAULT, NAMED
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.support.texts import parse_toml

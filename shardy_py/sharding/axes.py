@@ -1,14 +1,29 @@
-"""Axis references and sub-axes, with their algebra."""
+"""Axis references and sub-axes with their algebra, and the base class of all attribute values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from attrs import field
 
 from shardy_py.values import frozen
+
+
+class SdyAttribute:
+    """A value that can be an attribute of an op, such as ``#sdy.sharding<...>``.
+
+    Attributes:
+        mnemonic: The name of the attribute.
+        is_array: Whether it is a mere array, which MLIR writes inside the brackets: ``#sdy<manual_axes{"x"}>``.
+    """
+
+    __slots__ = ()
+
+    mnemonic: ClassVar[str]
+    is_array: ClassVar[bool] = False
+
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*").fullmatch
 

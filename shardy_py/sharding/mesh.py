@@ -10,8 +10,7 @@ from typing import ClassVar
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.sharding.axes import AxisRef, quote
-from shardy_py.sharding.sdy_attribute import SdyAttribute
+from shardy_py.sharding.axes import AxisRef, SdyAttribute, quote
 from shardy_py.support.arguments import shown
 from shardy_py.values import define, frozen
 

@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.sharding import grammar
-from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axes import AxisRef, SdyAttribute
 from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import DimensionSharding, ManualAxes, TensorSharding, TensorShardingPerValue
 from shardy_py.support.texts import refuse_bad_text, require_text
 

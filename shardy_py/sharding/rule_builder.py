@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 
 Shape = tuple[int, ...]
 """The sizes of a tensor; () for a scalar and for anything that is not a tensor."""

@@ -9,9 +9,8 @@ from typing import ClassVar, Literal
 
 from attrs import evolve
 
-from shardy_py.sharding.axes import AxisRef, axes_size, quote
+from shardy_py.sharding.axes import AxisRef, SdyAttribute, axes_size, quote
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 

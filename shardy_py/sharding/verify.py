@@ -1,4 +1,4 @@
-"""The invariants of meshes and tensor shardings, each broken one as a diagnostic.
+"""Verify meshes and tensor shardings: each broken invariant is a diagnostic.
 
 Codes are stable. All problems are collected, except those that only follow from one already found.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
+from typing import Any
 
 from shardy_py.errors import Diagnostic
-from shardy_py.sharding.axes import AxisRef, quote
-from shardy_py.sharding.field_types import field_problem
+from shardy_py.sharding.axes import AxisRef, SubAxis, quote
 from shardy_py.sharding.manual_axes import resolve_mesh
-from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, TensorShardingPerValue, symbol
+from shardy_py.support.arguments import as_integer, shown
 
 
 class NoShape(Enum):
@@ -290,3 +291,52 @@ def verify_tensor_shardings(
 
 def _placed(place: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return [Diagnostic(item.code, place + item.message, item.location, item.op, item.hint) for item in diagnostics]
+
+
+_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
+    MeshAxis: {"name": (str,), "size": (int,)},
+    Mesh: {"axes": (MeshAxis,), "device_ids": (int,)},
+    SubAxis: {"pre_size": (int,), "size": (int,)},
+    AxisRef: {"name": (str,), "sub_axis": (SubAxis, type(None))},
+    DimensionSharding: {"axes": (AxisRef,), "is_closed": (bool,), "priority": (int, type(None))},
+    TensorSharding: {
+        "mesh": (str, Mesh),
+        "dim_shardings": (DimensionSharding,),
+        "replicated_axes": (AxisRef,),
+        "unreduced_axes": (AxisRef,),
+        "reduction_op": (str,),
+    },
+}
+_EXAMPLE = 'TensorSharding("mesh", (DimensionSharding((AxisRef("x"),)), DimensionSharding())), on Mesh.of(x=2)'
+_WORDS = {str: "a text", int: "an integer", bool: "True or False", type(None): "None"}
+_TUPLES = {"axes", "device_ids", "dim_shardings", "replicated_axes", "unreduced_axes"}
+
+
+def field_problem(value: Any) -> Diagnostic | None:
+    """Return the first part of a sharding or a mesh that is of another type than its class says.
+
+    >>> print(field_problem(DimensionSharding(("x",))).message)
+    axes of DimensionSharding is ('x',), not a tuple of AxisRef
+    """
+    for name, classes in _FIELDS.get(type(value), {}).items():
+        given = getattr(value, name)
+        items = given if name in _TUPLES and isinstance(given, tuple) else (given,)
+        if not all(_fits(item, classes) for item in items):
+            known = " or ".join(_WORDS.get(item, item.__name__) for item in classes)
+            wanted = f"a tuple of {known}" if name in _TUPLES else known
+            message = f"{name} of {type(value).__name__} is {shown(given)}, not {wanted}"
+            return Diagnostic("invalid-field", message, hint=_EXAMPLE)
+        for item in items:
+            problem = field_problem(item)
+            if problem is not None:
+                return problem
+    return None
+
+
+def _fits(item: object, classes: tuple[type, ...]) -> bool:
+    if isinstance(item, str):
+        # Half a pair of surrogates is no Unicode, and MLIR has no text for it.
+        return str in classes and item == item.encode(errors="ignore").decode()
+    if type(item).__name__ in ("bool", "bool_"):
+        return bool in classes
+    return isinstance(item, classes) or (int in classes and as_integer(item) is not None)

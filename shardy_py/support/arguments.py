@@ -1,19 +1,21 @@
-"""Arguments of public functions, checked where they are given: a wrong one is an error that names it."""
+"""Check the arguments of public functions: a wrong one is an error that names it."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import unwrap
 from itertools import chain
 from math import isnan
 from numbers import Real
+from operator import index
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.support.integers import INT64_MAX, as_integer
 from shardy_py.values import without_addresses
 
 _P = ParamSpec("_P")
@@ -211,3 +213,49 @@ def _part(text: str, known: Mapping[str, Any]) -> Check | None:
     if is_union or (isinstance(found, type) and not getattr(found, "_is_protocol", False)):
         return lambda value: isinstance(value, found), f"a {text}"
     return None
+
+
+INT64_MAX = 2**63 - 1
+_MOST_DIGITS = 1000
+
+
+def as_integer(value: Any) -> int | None:
+    """Return an integer of Python or numpy; None for anything else, be it a Boolean.
+
+    >>> as_integer(3), as_integer(True), as_integer("3")
+    (3, None, None)
+    """
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return None
+    try:
+        return index(value)
+    except TypeError:
+        return None
+
+
+def parse_integer(text: str) -> int | None:
+    """Return the value of a decimal number without a sign; None for any other text, and beyond 64 bits.
+
+    >>> parse_integer("12"), parse_integer("-1"), parse_integer("9" * 5000)
+    (12, None, None)
+    """
+    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        return None
+    value = int(text)
+    return value if value <= INT64_MAX else None
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function, whose annotations may name what only a type checker knows.
+
+    From Python 3.14 on annotations are evaluated when they are asked for, which `inspect.signature` does by itself.
+
+    Raises:
+        TypeError: it cannot be called.
+        ValueError: it has no signature, as some functions of C.
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.STRING)
+    return inspect.signature(function)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import parse_integer
+from shardy_py.support.arguments import parse_integer, shown
 
 _BITS = {
     "pred": 1,

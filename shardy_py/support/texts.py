@@ -1,4 +1,8 @@
-"""One door for texts from outside: what Python raises of a bad one becomes an error of this package with its place."""
+"""Check texts from outside, and write amounts as short texts.
+
+An error of Python about a text, or about an input that asks for too much, becomes an error of this package with the
+location in the text.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError, UnsupportedError
 
 if TYPE_CHECKING:
     import tomllib
+
 
 _PLACE = r" \(at line (\d+), column (\d+)\)$"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -98,3 +103,65 @@ def _many_digits(text: str, source: str) -> str:
     """Return where a number is too long; the name of the file where none is."""
     found = re.search(_MANY_DIGITS, text)
     return f"{source}:{text.count(chr(10), 0, found.start()) + 1}" if found else source
+
+
+def as_error(error: MemoryError | RecursionError | OverflowError, location: str = "") -> UnsupportedError:
+    """Return the error of this package that says what there was too much of, and what to do.
+
+    Args:
+        error: The error of Python.
+        location: The input, or "" where it is not known.
+    """
+    if isinstance(error, MemoryError):
+        message = "the input needs more memory than there is"
+        hint = "give the process more memory, or a smaller program or mesh"
+        return UnsupportedError(Diagnostic("out-of-memory", message, location, hint=hint))
+    if isinstance(error, RecursionError):
+        message = "the input is nested too deeply"
+        hint = "nest brackets, regions and calls less deeply; Python's limit is that of sys.setrecursionlimit"
+        return UnsupportedError(Diagnostic("nested-too-deeply", message, location, hint=hint))
+    message = f"a number of the input or of an option is too large: {error}"
+    hint = "sizes, counts and times have to fit into 64 bits"
+    return UnsupportedError(Diagnostic("number-too-large", message, location, hint=hint))
+
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_TIMES = ((1e9, "ns"), (1e6, "us"), (1e3, "ms"), (1.0, "s"))
+
+
+def format_bytes(count: int) -> str:
+    """Return a number of bytes with a unit.
+
+    >>> format_bytes(512), format_bytes(1536), format_bytes(3 << 20)
+    ('512 B', '1.5 KiB', '3.0 MiB')
+    """
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{count} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def format_count(count: float) -> str:
+    """Return a large number with a prefix.
+
+    >>> format_count(12), format_count(60.5e3), format_count(3.2e12)
+    ('12', '60.5 k', '3.20 T')
+    """
+    size, prefix = count, 0
+    while size >= 1000 and prefix < len(_PREFIXES) - 1:
+        size, prefix = size / 1000, prefix + 1
+    return f"{size:g}" if prefix == 0 else f"{size:.{2 if size < 10 else 1}f} {_PREFIXES[prefix]}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time with a unit.
+
+    >>> format_seconds(0), format_seconds(2.5e-6), format_seconds(0.0421), format_seconds(3)
+    ('0 s', '2.50 us', '42.1 ms', '3.00 s')
+    """
+    if not seconds:
+        return "0 s"
+    factor, unit = next(((f, u) for f, u in _TIMES if seconds * f < 1000), _TIMES[-1])
+    amount = seconds * factor
+    return f"{amount:.{2 if amount < 10 else 1 if amount < 100 else 0}f} {unit}"

@@ -8,8 +8,8 @@ from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.run_input import give_shardings, read_input
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.sharding.tensor import TensorSharding
 
 

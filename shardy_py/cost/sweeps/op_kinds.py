@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from shardy_py.ir.interfaces.ops import Trait
 from shardy_py.propagation.problem import NO_RULE, Problem
-from shardy_py.schedule.builtin import BUILTIN
-from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.builtin import BUILTIN, DEFAULT
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.values import frozen
 

@@ -11,11 +11,10 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
-from shardy_py.sharding.field_types import field_problem
+from shardy_py.sharding.axes import SdyAttribute
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import TensorSharding, symbol
-from shardy_py.sharding.verify import NoShape, verify_mesh, verify_tensor_sharding
+from shardy_py.sharding.verify import NoShape, field_problem, verify_mesh, verify_tensor_sharding
 from shardy_py.support.arguments import shown
 
 _PLAIN = (bool, int, float, str)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from shardy_py.ir.graph.op_names import DATA_FLOW_EDGE, FUNCTION
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.ops import IsTerminator, OpOperand, OpSemantics, ShardableDataFlowOpInterface
 
 

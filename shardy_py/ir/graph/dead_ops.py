@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
 
 

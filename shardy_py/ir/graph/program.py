@@ -12,8 +12,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.op_names import FUNCTION, MESH
-from shardy_py.ir.graph.ops_by_name import OpIndex
+from shardy_py.ir.graph.op_names import FUNCTION, MESH, OpIndex
 from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
@@ -439,9 +438,9 @@ class Program:
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
         attribute_names: The names of the attributes that a frontend read with the ops, until somebody may change them;
             None where that is not known.
-        index: The ops by name; ask it by the functions of `shardy_py.ir.graph.op_index`.
+        index: The ops by name; ask it by the functions of `shardy_py.ir.graph.walk`.
         next_id: Returns a new id. An op and its first result have the same one, as each number is an object.
-        stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.parked_ops`.
+        stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.rewriting`.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
             None where that is not known.
         frontend: The `Frontend` that writes the program back; None for one that was built in Python.

@@ -8,8 +8,8 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.ir.graph.attributes import DenseElements, shared_key
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 

@@ -12,12 +12,11 @@ from typing import Any
 from shardy_py.errors import Diagnostic, PluginError, VerificationError
 from shardy_py.ir.graph.attributes import shared_key
 from shardy_py.ir.graph.foreign_types import rename_to_foreign, rename_to_shardy
-from shardy_py.ir.graph.op_index import all_ops, ops_among
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.rule_attributes import store_rules
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, entry_arguments, ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.support.arguments import shown
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.support.element_types import ARRAY_ELEMENT_TYPES
-from shardy_py.support.integers import as_integer
 from shardy_py.values import frozen
 
 

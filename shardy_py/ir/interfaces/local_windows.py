@@ -8,7 +8,7 @@ from attrs import evolve
 
 from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer
 
 
 def with_window(

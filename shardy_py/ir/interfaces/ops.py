@@ -20,7 +20,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.sharding.reductions import Reductions
+    from shardy_py.sharding.rule import Reductions
 
 
 @frozen(cache_hash=True)

@@ -19,8 +19,7 @@ from shardy_py.jax.local.port import Port
 from shardy_py.jax.local.replicas import as_replicas
 from shardy_py.jax.unsupported_programs import refuse_what_cannot_run, refuse_what_xla_partitions
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.values import frozen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from shardy_py.ir.graph.program import Op
-from shardy_py.ir.interfaces.kernels import KernelEmitter
+from shardy_py.ir.interfaces.emission import KernelEmitter
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.fusion.heroes import hero_of

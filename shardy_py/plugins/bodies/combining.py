@@ -9,8 +9,7 @@ from math import inf, prod
 from shardy_py.indexing import Bound, IndexingMap
 from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary
-from shardy_py.plugins.bodies.calls import extremum
-from shardy_py.plugins.bodies.casts import cast
+from shardy_py.plugins.bodies.functions import cast, extremum
 from shardy_py.plugins.bodies.terms import BOOLEAN, Term, mistake, with_type
 from shardy_py.values import frozen
 

@@ -1,4 +1,4 @@
-"""Indexing maps that a dialect gives as texts: ``(i, j)[k] -> (i, k)``."""
+"""Indexing maps of the ops of dialects: those given as texts, ``(i, j)[k] -> (i, k)``, and those of elementwise ops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, ParseError, PluginError
-from shardy_py.indexing import AffineMap, Binary, Constant, IndexingMap, VariableKind
+from shardy_py.indexing import AffineMap, Binary, Constant, IndexingMap, OpIndexing, VariableKind, op_maps
 from shardy_py.indexing.expressions import Variable, walk
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
@@ -111,3 +111,16 @@ def _parse(text: str, name: str) -> IndexingMap | AffineMap:
         if isinstance(part, Binary) and part.op in ("/", "mod", "ceildiv") and part.right == Constant(0):
             raise refuse("invalid-indexing", f"{text!r} divides by zero", name, hint="give another divisor")
     return found
+
+
+def elementwise_indexing(op: Op) -> OpIndexing | None:
+    """Return the maps of an op that reads the element at its own place, of scalars the only one.
+
+    None for other shapes, and for those that are not known.
+    """
+    output = static_shape(op.results[0].type) if op.results else None
+    shapes = [static_shape(value.type) for value in op.operands]
+    if output is None or any(shape not in (output, ()) for shape in shapes):
+        return None
+    identity = op_maps.identity(output)
+    return OpIndexing([identity if shape == output else op_maps.scalar(output) for shape in shapes])

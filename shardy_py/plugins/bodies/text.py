@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.plugins.bodies.body_text import INDEX_NAME, BodyText
-from shardy_py.plugins.bodies.calls import FUNCTIONS
+from shardy_py.plugins.bodies.functions import FUNCTIONS
 from shardy_py.sharding.einsum.text import excerpt
 
 MAX_DEPTH = 200

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import parse_integer
+from shardy_py.support.arguments import parse_integer, shown
 from shardy_py.values import frozen
 
 Place = tuple[str, int]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from shardy_py.sharding.axes import SdyAttribute
 from shardy_py.sharding.grammar.rules import op_sharding_rule
 from shardy_py.sharding.grammar.shardings import manual_axes, mesh, tensor_sharding, tensor_sharding_per_value
 from shardy_py.sharding.lexer import Cursor
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 
 Production = Callable[[Cursor], SdyAttribute]
 
 
-def _later(home: str, name: str) -> Production:
-    """Return a production of a module that is imported when a text needs it."""
+def _on_demand(name: str) -> Production:
+    """Return a production of the module that is imported when a text needs it."""
 
     def parse(cursor: Cursor) -> SdyAttribute:
-        found: SdyAttribute = getattr(import_module(f"shardy_py.sharding.grammar.{home}"), name)(cursor)
-        return found
+        production: Production = getattr(import_module("shardy_py.sharding.grammar.op_attributes"), name)
+        return production(cursor)
 
     return parse
 
@@ -29,10 +29,10 @@ _PRODUCTIONS: dict[str, Production] = {
     "mesh": mesh,
     "op_sharding_rule": op_sharding_rule,
     "manual_axes": manual_axes,
-    "axis_ref_list": _later("collectives", "axis_ref_list"),
-    "list_of_axis_ref_lists": _later("collectives", "list_of_axis_ref_lists"),
-    "all_to_all_param_list": _later("collectives", "all_to_all_param_list"),
-    "propagation_edges": _later("edges", "propagation_edges"),
+    "axis_ref_list": _on_demand("axis_ref_list"),
+    "list_of_axis_ref_lists": _on_demand("list_of_axis_ref_lists"),
+    "all_to_all_param_list": _on_demand("all_to_all_param_list"),
+    "propagation_edges": _on_demand("propagation_edges"),
 }
 _ARRAYS = frozenset(("manual_axes", "axis_ref_list", "list_of_axis_ref_lists", "all_to_all_param_list"))
 """The attributes that MLIR writes inside the brackets, see `SdyAttribute.is_array`."""

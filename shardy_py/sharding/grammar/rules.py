@@ -6,8 +6,7 @@ import re
 from functools import lru_cache
 
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.grammar.lists import comma_list
-from shardy_py.sharding.lexer import Cursor
+from shardy_py.sharding.lexer import Cursor, comma_list
 from shardy_py.sharding.rule import DimMapping, OpShardingRule, TensorMapping, factor_symbol
 
 _FACTORS = re.compile(r"(?:z_[1-9][0-9]*|[i-z](?!_))+").fullmatch

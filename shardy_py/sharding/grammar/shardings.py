@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.sharding.axes import AxisRef, SubAxis
-from shardy_py.sharding.grammar.lists import comma_list
-from shardy_py.sharding.lexer import Cursor
+from shardy_py.sharding.lexer import Cursor, comma_list
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.tensor import (
     DimensionSharding,

@@ -7,8 +7,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape, values_of
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 
 
 def is_tensor(value: Any) -> bool:

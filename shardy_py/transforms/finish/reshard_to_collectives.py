@@ -11,11 +11,11 @@ from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.data_flow import shardable_value
-from shardy_py.ir.graph.op_index import ops_named, place_of
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import ops_named, place_of
 from shardy_py.ir.interfaces.ops import PropagationBarrier
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh

@@ -12,9 +12,9 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_index import place_of
 from shardy_py.ir.graph.op_names import ALL_REDUCE, CONSTRAINT, FUNCTION, REDUCE_SCATTER, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import place_of
 from shardy_py.ir.interfaces.ops import (
     CrossDeviceReduction,
     DataFlowShardingTransformType,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import shardy_py as sdy
-from shardy_py.ir.interfaces.collective_combiner import combiner_of_collective
+from shardy_py.ir.graph.enum_attributes import combiner_of_collective
 
 MESH = {"a": 2, "b": 2}
 
