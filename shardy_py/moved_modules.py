@@ -109,7 +109,7 @@ MOVED = {
     "ir.guard": "guards.guard",
     "ir.kernels": "ir.interfaces.emission",
     "ir.local": "ir.interfaces.local",
-    "ir.local_collective": "ir.interfaces.local_collective",
+    "ir.local_collective": "ir.interfaces.local_ops",
     "ir.local_windows": "ir.interfaces.local_windows",
     "ir.move_region": "ir.graph.rewriting",
     "ir.nesting": "ir.graph.verify",

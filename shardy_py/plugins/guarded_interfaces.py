@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import PluginError, RuleError
@@ -25,7 +24,6 @@ from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
-    from shardy_py.ir.interfaces.costs import CostOpInterface, OpWork, OwnCollective, Part, Window
     from shardy_py.ir.interfaces.emission import ElementBuilder, Emission, Scalar
     from shardy_py.ir.interfaces.local import Localize, Shard
 
@@ -49,16 +47,9 @@ def guard_context(given: Any, *, owner: str, place: str = "") -> Callable[[Op], 
 
 def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataFlowOpInterface:
     """Return a data flow behind the guard; methods that it does not have get their defaults."""
-    return _guarded(
+    return guard_object(
         flow, ShardableDataFlowOpInterface, _DATA_FLOW, Guard(flow, "", owner, code="data-flow", place=place)
     )
-
-
-def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
-    """Return a cost behind the guard."""
-    from shardy_py.ir.interfaces.costs import CostOpInterface
-
-    return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
 
 
 def guard_indexing(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], OpIndexing | None]:
@@ -107,10 +98,10 @@ def guard_applies(local: Any, *, owner: str, place: str = "") -> Callable[[Op], 
 def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
     """Return a mesh reference behind the guard."""
     guard = Guard(reference, "", owner, code="mesh-reference", place=place)
-    return _guarded(reference, MeshReferenceOpInterface, _MESH_REFERENCE, guard)
+    return guard_object(reference, MeshReferenceOpInterface, _MESH_REFERENCE, guard)
 
 
-def _guarded(thing: Any, protocol: type, checks: Mapping[str, Check | None], guard: Guard) -> Any:
+def guard_object(thing: Any, protocol: type, checks: Mapping[str, Check | None], guard: Guard) -> Any:
     """Return an object with guarded methods in the place of those that are written, and the defaults of the protocol.
 
     Its class is one of its own, named as that of the object: who asks a class what it overrides gets the same answer.
@@ -176,7 +167,7 @@ def _condition(answer: Any, op: Op) -> bool:
 
 
 def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
-    results: tuple[Value, ...] = _items(answer, Value, "value")
+    results: tuple[Value, ...] = checked_items(answer, Value, "value")
     if len(results) != len(op.results):
         raise InvalidAnswer(
             f"returned {len(results)} values for {len(op.results)} results", "return one value per result"
@@ -186,7 +177,8 @@ def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:
     return Combined(results) if isinstance(answer, Combined) else results
 
 
-def _items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
+def checked_items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
+    """Return an answer as a tuple of values of a class; `wanted` names them in the error."""
     # Most answers are such; the question about protocols takes longer than all others.
     is_list = answer.__class__ is tuple or answer.__class__ is list
     items = tuple(answer) if is_list else _iterated(answer, wanted)
@@ -207,15 +199,15 @@ def _iterated(answer: Any, wanted: str) -> tuple[Any, ...]:
 
 
 def _values(answer: Any, op: Op) -> tuple[Value, ...]:
-    return _items(answer, Value, "Value")
+    return checked_items(answer, Value, "Value")
 
 
 def _sources(answer: Any, op: Op) -> tuple[OpOperand, ...]:
-    return _items(answer, OpOperand, "OpOperand")
+    return checked_items(answer, OpOperand, "OpOperand")
 
 
 def _shardings(answer: Any, op: Op) -> tuple[TensorSharding, ...]:
-    return _items(answer, TensorSharding, "TensorSharding")
+    return checked_items(answer, TensorSharding, "TensorSharding")
 
 
 def _value(answer: Any, op: Op) -> Value | None:
@@ -232,126 +224,14 @@ def _sharding(answer: Any, op: Op) -> TensorSharding:
     return answer
 
 
-def _flops(answer: Any, op: Op) -> float | None:
-    if answer is None:
-        return None
-    if not _is_amount(answer):
-        hint = "return a number of operations, or None to derive it from the rule"
-        raise InvalidAnswer(f"returned {shown(answer)}, not a number that is finite and at least 0", hint)
-    return answer
-
-
-def _runs(answer: Any, op: Op) -> tuple[float | None, ...]:
-    hint = "return one number for each region, None where it is not known"
-    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-        raise InvalidAnswer(f"returned {shown(answer)}, not a list of numbers", hint)
-    runs = tuple(bounded_list(answer))
-    if len(runs) != len(op.regions):
-        raise InvalidAnswer(f"returned {len(runs)} numbers for {len(op.regions)} regions", hint)
-    for number in runs:
-        if number is not None and not _is_amount(number):
-            raise InvalidAnswer(f"gives {shown(number)}, not a number that is finite and at least 0", hint)
-    return runs
-
-
-def _work(answer: Any, op: Op) -> OpWork | None:
-    if answer is None:
-        return None
-    from shardy_py.ir.interfaces.costs import OpWork
-
-    if not isinstance(answer, OpWork):
-        raise InvalidAnswer(f"returned {shown(answer)}, not an OpWork or None")
-    read, written = answer.reads.values(), answer.writes.values()
-    amounts = (answer.flops, answer.transcendentals, answer.temporary_bytes, *read, *written)
-    wrong = next((number for number in amounts if not _is_amount(number)), None)
-    if wrong is not None:
-        raise InvalidAnswer(f"gives {shown(wrong)}, not a number that is finite and at least 0")
-    return answer
-
-
-def _windows(answer: Any, op: Op) -> tuple[Window, ...]:
-    from shardy_py.ir.interfaces.costs import Window
-
-    return tuple(_items(answer, Window, "Window"))
-
-
-def _dims(answer: Any, op: Op) -> tuple[int, ...]:
-    found = tuple(answer) if isinstance(answer, Iterable) else (answer,)
-    rank = len((static_shape(op.results[0].type) or ()) if op.results else ())
-    if not all(isinstance(dim, int) and not isinstance(dim, bool) and 0 <= dim < rank for dim in found):
-        raise InvalidAnswer(f"returned {shown(answer)}, not dimensions of the result, which has {rank}")
-    return found
-
-
-def _equal_operand(answer: Any, op: Op) -> int | None:
-    if answer is None:
-        return None
-    if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(op.operands):
-        raise InvalidAnswer(f"returned {shown(answer)}, not the number of an operand or None")
-    return answer
-
-
-def _library_operands(answer: Any, op: Op) -> tuple[int, ...] | None:
-    if answer is None:
-        return None
-    found = tuple(answer)
-    if not all(isinstance(number, int) and 0 <= number < len(op.operands) for number in found):
-        raise InvalidAnswer(f"returned {shown(answer)}, not numbers of operands or None")
-    return found
-
-
-def _parts(answer: Any, op: Op) -> tuple[Part | None, ...]:
-    hint = "return a name and the numbers of operands for each result, or None for it"
-    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-        raise InvalidAnswer(f"returned {shown(answer)}, not a list of computations", hint)
-    parts = tuple(bounded_list(answer))
-    if parts and len(parts) != len(op.results):
-        raise InvalidAnswer(f"returned {len(parts)} computations for {len(op.results)} results", hint)
-    for part in parts:
-        if part is not None and not _is_part(part, op):
-            raise InvalidAnswer(f"gives {shown(part)}, not a name and the numbers of operands", hint)
-    return parts
-
-
-def _is_part(part: Any, op: Op) -> bool:
-    if not isinstance(part, tuple) or len(part) != 2 or not isinstance(part[1], tuple):
-        return False
-    name, numbers = part
-    return isinstance(name, str) and all(isinstance(item, int) and 0 <= item < len(op.operands) for item in numbers)
-
-
-def _is_amount(number: Any) -> bool:
-    from numbers import Real
-
-    if not isinstance(number, Real) or isinstance(number, bool):
-        return False
-    try:
-        return isfinite(number) and float(number) >= 0
-    except OverflowError:
-        return False
-
-
-def _collective(answer: Any, op: Op) -> OwnCollective | None:
-    if answer is None:
-        return None
-    from shardy_py.ir.interfaces.costs import COLLECTIVES, OwnCollective
-
-    if not isinstance(answer, OwnCollective):
-        raise InvalidAnswer(f"returned {shown(answer)}, not an OwnCollective or None")
-    if answer.kind not in COLLECTIVES:
-        raise InvalidAnswer(f"gives the collective {shown(answer.kind)}", f"the kinds are {', '.join(COLLECTIVES)}")
-    group = answer.group
-    if not isinstance(group, (list, tuple)) or not all(isinstance(item, int) and item >= 0 for item in group):
-        raise InvalidAnswer(f"gives the group {shown(group)}, not numbers of devices")
-    return answer
-
-
 def _indexing(answer: Any, op: Op) -> OpIndexing | None:
     if answer is None:
         return None
     from shardy_py.indexing import IndexingMap, OpIndexing
 
-    indexing = answer if isinstance(answer, OpIndexing) else OpIndexing(_items(answer, IndexingMap, "IndexingMap"))
+    indexing = (
+        answer if isinstance(answer, OpIndexing) else OpIndexing(checked_items(answer, IndexingMap, "IndexingMap"))
+    )
     for maps in (indexing.output_to_input, indexing.input_to_output):
         if len(maps) != len(op.operands):
             message = f"returned {len(maps)} indexing maps for {len(op.operands)} operands"
@@ -418,22 +298,5 @@ _DATA_FLOW: dict[str, Check | None] = {
     "set_op_result_edge_owner_shardings": None,
     "transform_target_sharding": _sharding,
     "should_keep_edge_owner_shardings_divisible": as_boolean,
-}
-_COST: dict[str, Check | None] = {
-    "get_flops": _flops,
-    "get_work": _work,
-    "get_equal_operand": _equal_operand,
-    "get_updated_operand": _equal_operand,
-    "get_choices": _library_operands,
-    "get_library_operands": _library_operands,
-    "get_parts": _parts,
-    "get_windows": _windows,
-    "get_mirrored_dims": _dims,
-    "is_fusible": as_boolean,
-    "is_expensive": as_boolean,
-    "is_branching": as_boolean,
-    "is_repeated": as_boolean,
-    "get_region_runs": _runs,
-    "get_collective": _collective,
 }
 _MESH_REFERENCE: dict[str, Check | None] = {"get_mesh": _mesh, "set_mesh": None}

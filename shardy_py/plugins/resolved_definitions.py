@@ -22,10 +22,10 @@ from shardy_py.ir.interfaces.ops import (
     Trait,
 )
 from shardy_py.plugins.bodies.body_text import BodyText
+from shardy_py.plugins.guarded_cost import guard_cost
 from shardy_py.plugins.guarded_interfaces import (
     guard_applies,
     guard_context,
-    guard_cost,
     guard_data_flow,
     guard_emission,
     guard_indexing,

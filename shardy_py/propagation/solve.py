@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
-
-from attrs import field
 
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
@@ -15,6 +13,7 @@ from shardy_py.propagation.step_classes import StepClasses
 from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
+from shardy_py.propagation.worklist import Worklist
 from shardy_py.schedule.builtin import Vector
 from shardy_py.schedule.model import Schedule
 from shardy_py.support.identity import identity
@@ -174,7 +173,7 @@ class _Solver:
             self._fixpoint(self._begin(level, strategy))
             self._sync_function_results(strategy)
 
-    def _begin(self, level: int, strategy: Strategy) -> _Worklist:
+    def _begin(self, level: int, strategy: Strategy) -> Worklist:
         """Take up the directions of a level; return the worklist with all steps that may have something to do."""
         classes, num_steps = self.classes, self.problem.num_steps
         is_first = level == 0 or len(self.strategies) > 1
@@ -196,7 +195,7 @@ class _Solver:
         if self.removal is not None or (self.recorder is not None and self.recorder.keeps_all):
             # An op may be erased although its step has nothing to do, and a log has every visit.
             self._active, waiting = bytearray(self._alive), bytearray(self._alive)
-        return _Worklist(waiting, level, strategy)
+        return Worklist(waiting, level, strategy)
 
     def _direct(self, step_class: int, vector: Vector, strategy: Strategy) -> Sequence[int]:
         """Give a class of steps its directions; return its steps, or none where nothing changes or may go anywhere."""
@@ -263,7 +262,7 @@ class _Solver:
                 seen_by.extend(self.problem.dependents.all_of(other))
         return seen_by
 
-    def _fixpoint(self, work: _Worklist) -> None:
+    def _fixpoint(self, work: Worklist) -> None:
         """Visit steps, last put back first, until nothing changes.
 
         Mirrors basic_propagation.cc::propagate.
@@ -335,7 +334,7 @@ class _Solver:
             self.removal = None
             self.classes.regroup(self._alive)
 
-    def _change_several(self, slot: int, new: int, tied_new: int, step: int, work: _Worklist) -> None:
+    def _change_several(self, slot: int, new: int, tied_new: int, step: int, work: Worklist) -> None:
         """Set a slot with other results of its op, with members of a sharding group, or with steps not put back.
 
         Mirrors basic_propagation.cc::updateTensorSharding.
@@ -356,7 +355,7 @@ class _Solver:
             work.put_back(steps, step, self._active)
             work.touch(problem.dependents.all_of(member), self._active, self._again)
 
-    def _erase(self, step: int, work: _Worklist) -> None:
+    def _erase(self, step: int, work: Worklist) -> None:
         """Erase the op of a step, as the reference's driver does when it meets an op without uses."""
         removal = self.removal
         assert removal is not None, "only called while ops are being erased"
@@ -367,7 +366,7 @@ class _Solver:
         for other in erasure.touched:
             self._set_multi_use(other, removal, work)
 
-    def _set_multi_use(self, step: int, removal: Removal, work: _Worklist) -> None:
+    def _set_multi_use(self, step: int, removal: Removal, work: Worklist) -> None:
         classes, problem = self.classes, self.problem
         group = problem.groups[classes.groups[classes.of_step[step]]]
         multi_use = has_multi_use(problem.step_ops[step], removal.use_count)
@@ -406,40 +405,3 @@ class _Solver:
             is_target = position == last and sharding is not None
             result.append((position, table.intern(after(sharding)) if is_target and sharding else new))
         return tuple(result)
-
-
-@define
-class _Worklist:
-    """The steps that wait for a visit.
-
-    All steps from ``cursor`` on have not had their first turn. They are not put on the stack, but wait for that turn;
-    those that have nothing to do are passed over.
-
-    Attributes:
-        waiting: Whether a step is to be visited.
-        level: The level.
-        strategy: The strategy.
-        stack: The steps that were put back after their first turn, the next one last.
-        cursor: The step after the last one that had its first turn.
-    """
-
-    waiting: bytearray
-    level: int
-    strategy: Strategy
-    stack: list[int] = field(factory=list)
-    cursor: int = 0
-
-    def put_back(self, steps: Iterable[int], visited: int, active: bytearray) -> None:
-        """Put active steps back that do not wait already; the one just visited has nothing to add."""
-        for step in steps:
-            if active[step] and not self.waiting[step] and step != visited:
-                self.waiting[step] = 1
-                if step < self.cursor:
-                    self.stack.append(step)
-
-    def touch(self, steps: Iterable[int], active: bytearray, again: list[int]) -> None:
-        """Mark steps that see a change and are not put back: they wait for their first turn, or for the next level."""
-        for step in steps:
-            again.append(step)
-            if step >= self.cursor:
-                self.waiting[step] = active[step]

@@ -12,7 +12,7 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.interfaces.local import LocalOps
-from shardy_py.ir.interfaces.local_collective import LocalCollective
+from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.jax.arguments import refuse_index
 from shardy_py.jax.local.child import run_in_child
 from shardy_py.jax.local.port import Port
