@@ -23,7 +23,7 @@ from shardy_py.ir.graph.verify import refuse_deep_nesting
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry
-from shardy_py.plugins.type_shapes import require_shapes
+from shardy_py.plugins.type_definition import require_shapes
 from shardy_py.propagation import PropagationOptions
 from shardy_py.propagation.solve import Solution
 from shardy_py.support.gc_pause import no_garbage_collection

@@ -21,7 +21,7 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.type_shapes import give_shapes
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.report.words import fold
 from shardy_py.support.texts import as_error, escape_controls
 from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from attrs import field
 
-from shardy_py.ir.graph.callgraph import callee_of
 from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.rewriting import clone_op

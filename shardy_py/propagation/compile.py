@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
-from shardy_py.ir.graph.callgraph import main_function
 from shardy_py.ir.graph.dead_ops import find_dead_ops
 from shardy_py.ir.graph.enum_attributes import direction_code
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.rule_attributes import drop_rules
 from shardy_py.ir.interfaces.ops import OpSemantics

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import static_shape

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.attributes import SymbolRef
-from shardy_py.ir.graph.callgraph import call_graph, callee_of, check_no_recursion
+from shardy_py.ir.graph.graphs import call_graph, callee_of, check_no_recursion
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import ops_named, outermost

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.walk import region_arguments

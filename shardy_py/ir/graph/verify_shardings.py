@@ -12,8 +12,8 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.callgraph import callee_of, main_function
 from shardy_py.ir.graph.enum_attributes import DIRECTION, DIRECTIONS, direction_code
+from shardy_py.ir.graph.graphs import callee_of, main_function
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
     ALL_REDUCE,

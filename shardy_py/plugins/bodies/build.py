@@ -17,9 +17,8 @@ from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary, compare, invert, negate, select, symbol
 from shardy_py.plugins.bodies.combining import combine, combined_map
-from shardy_py.plugins.bodies.dry import DryBuilder
 from shardy_py.plugins.bodies.functions import ELEMENTARY, REDUCERS
-from shardy_py.plugins.bodies.terms import BOOLEAN, CASTS, INDEX, Term, mistake, scalar_dtype, with_type
+from shardy_py.plugins.bodies.terms import BOOLEAN, CASTS, INDEX, DryBuilder, Term, mistake, scalar_dtype, with_type
 
 _ALONE = ("max", "min")
 """The reducers that are functions of values where they have several arguments."""

@@ -11,7 +11,7 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
 from shardy_py.ir.graph.attributes import DenseElements, OpaqueElements, RawAttribute
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.walk import all_values, entry_arguments, region_arguments
 from shardy_py.testing.numeric.bench import tolerance_of

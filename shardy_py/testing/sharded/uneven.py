@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from attrs import field
 
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.sharding.tensor import TensorSharding

@@ -11,7 +11,7 @@ from typing import ClassVar
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import ALL_REDUCE, CONSTRAINT, FUNCTION, REDUCE_SCATTER, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.walk import place_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.op_names import CALL, FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.symbols import has_body

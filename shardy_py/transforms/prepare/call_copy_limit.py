@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import e, exp
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, calls_by_callee, calls_by_function, functions_callees_first

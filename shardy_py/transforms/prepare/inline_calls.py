@@ -8,7 +8,7 @@ from typing import ClassVar
 from attrs import field
 
 from shardy_py.ir.graph.attributes import symbols_in
-from shardy_py.ir.graph.callgraph import callee_of, callers_first
+from shardy_py.ir.graph.graphs import callee_of, callers_first
 from shardy_py.ir.graph.op_names import CALL, CONSTRAINT, NAMED_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.rewriting import clone_op

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import shared_key
-from shardy_py.ir.graph.callgraph import callee_of, main_function
+from shardy_py.ir.graph.graphs import callee_of, main_function
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import distinct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.rewriting import clone_op

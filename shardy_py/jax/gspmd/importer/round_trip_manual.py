@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.symbols import functions_callees_first

@@ -1,4 +1,4 @@
-"""The call graph of a program, and orders of its functions."""
+"""The call graph with its orders of functions, and the def-use graph, as graphs of networkx."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
 from shardy_py.ir.graph.attributes import SymbolRef
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
-from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.tensor import symbol
 
 if TYPE_CHECKING:
@@ -134,4 +135,49 @@ def _unknown(call: Op, callee: str) -> Diagnostic:
         f"there is no function {symbol(callee)}",
         location=call.location,
         op=call.name,
+    )
+
+
+def to_networkx(program: Program) -> nx.MultiDiGraph:
+    """Return the def-use graph of a program.
+
+    Nodes are ``("op", id)`` and ``("value", id)``. Every node has ``kind``; an op node also ``name``, ``location`` and
+    ``parent`` (the node of the op around it, or None), a value node ``type``, ``shape`` (None unless it is static),
+    ``sharding`` (a `TensorSharding` or None) and ``index``. Edges go from an op to its results, from a value to the
+    ops that use it with the operand ``number``, and from an op to the arguments of its regions, in program order; each
+    has a ``role``: ``result``, ``operand`` or ``argument``.
+    """
+    import networkx as nx
+
+    graph = nx.MultiDiGraph()
+    for op in program.walk():
+        _add_op(graph, program, op)
+    for op in program.walk():
+        for number, value in enumerate(op.operands):
+            graph.add_edge(("value", value.id), ("op", op.id), role="operand", number=number)
+    return graph
+
+
+def _add_op(graph: nx.MultiDiGraph, program: Program, op: Op) -> None:
+    node = ("op", op.id)
+    parent = op.parent_op
+    graph.add_node(node, kind="op", name=op.name, location=op.location, parent=("op", parent.id) if parent else None)
+    for value in op.results:
+        _add_value(graph, program, value)
+        graph.add_edge(node, ("value", value.id), role="result", number=value.index)
+    for region in op.regions:
+        for block in region.blocks:
+            for value in block.arguments:
+                _add_value(graph, program, value)
+                graph.add_edge(node, ("value", value.id), role="argument", number=value.index)
+
+
+def _add_value(graph: nx.MultiDiGraph, program: Program, value: Value) -> None:
+    graph.add_node(
+        ("value", value.id),
+        kind="value",
+        type=str(value.type),
+        shape=static_shape(value.type),
+        sharding=program.shardings.get(value.id),
+        index=value.index,
     )
