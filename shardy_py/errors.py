@@ -39,11 +39,11 @@ class Diagnostic:
 
     def show(self, severity: str) -> str:
         """Return the text with another word than ``error``."""
-        place = f"{self.location}: " if self.location else ""
+        location = f"{self.location}: " if self.location else ""
         subject = f"'{self.op}' op: " if self.op else ""
         advice = f"\n  hint: {self.hint}" if self.hint else ""
         shown = "".join(f"\n    {line}" for line in self.excerpt.splitlines())
-        return f"{place}{severity}: {subject}{self.message} [{self.code}]{shown}{advice}"
+        return f"{location}{severity}: {subject}{self.message} [{self.code}]{shown}{advice}"
 
 
 def as_warnings(items: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -144,9 +144,9 @@ def require_library(name: str, *, purpose: str, extra: str, at_least: tuple[int,
     if at_least:
         from importlib.metadata import version
 
-        found = version(name)
-        if tuple(map(int, findall(r"\d+", found)[: len(at_least)])) < at_least:
-            message = f"{purpose} {name} {'.'.join(map(str, at_least))} or later, and {found} is installed"
+        installed = version(name)
+        if tuple(map(int, findall(r"\d+", installed)[: len(at_least)])) < at_least:
+            message = f"{purpose} {name} {'.'.join(map(str, at_least))} or later, and {installed} is installed"
             raise OptionError(Diagnostic(f"old-{name}", message, hint=hint))
 
 

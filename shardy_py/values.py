@@ -72,8 +72,8 @@ def _compare_fields(cls: Any, *, is_hashable: bool) -> Any:
 
 def _getter(names: Iterable[str]) -> Callable[[Any], Any]:
     """Return the function that gives some fields of a value."""
-    found = tuple(names)
-    return attrgetter(*found) if found else type
+    fields = tuple(names)
+    return attrgetter(*fields) if fields else type
 
 
 def show_fields(value: Any) -> str:

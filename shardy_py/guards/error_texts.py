@@ -23,8 +23,10 @@ _LONG = 200
 
 def diagnostics_of(error: ShardyError) -> list[Diagnostic]:
     """Return the diagnostics of one of our errors; code of plugins may have raised it with a text, or with nothing."""
-    given = error.diagnostics or (type(error).__name__,)
-    return [item if isinstance(item, Diagnostic) else Diagnostic("plugin-failed", shown_text(item)) for item in given]
+    diagnostics = error.diagnostics or (type(error).__name__,)
+    return [
+        item if isinstance(item, Diagnostic) else Diagnostic("plugin-failed", shown_text(item)) for item in diagnostics
+    ]
 
 
 def shown_text(thing: Any) -> str:
@@ -139,8 +141,8 @@ def place_in_trace(error: BaseException, thing: Any = None) -> str:
         return ""
     code = _code_of(thing)
     home = os.path.dirname(code.co_filename if code else lines[0][0])
-    own = [item for item in lines if _is_under(home, item[0], (code.co_filename if code else lines[0][0]))]
-    return show_place(*(own or lines[:1])[-1])
+    plugin_lines = [item for item in lines if _is_under(home, item[0], (code.co_filename if code else lines[0][0]))]
+    return show_place(*(plugin_lines or lines[:1])[-1])
 
 
 def calling_place() -> str:
@@ -152,13 +154,13 @@ def calling_place() -> str:
 
 
 def _foreign_lines(trace: TracebackType | None) -> list[tuple[str, int]]:
-    found = []
+    lines = []
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
         if not _is_ours(name) and not _is_of_python(name):
-            found.append((name, trace.tb_lineno))
+            lines.append((name, trace.tb_lineno))
         trace = trace.tb_next
-    return found
+    return lines
 
 
 def _is_ours(file: str) -> bool:
@@ -186,5 +188,5 @@ def _code_of(thing: Any) -> CodeType | None:
     if isinstance(code, CodeType):
         return code
     class_ = thing if isinstance(thing, type) else type(thing)
-    found = [item.__code__ for item in vars(class_).values() if isinstance(getattr(item, "__code__", None), CodeType)]
-    return min(found, key=lambda item: item.co_firstlineno) if found and class_.__module__ != "builtins" else None
+    codes = [item.__code__ for item in vars(class_).values() if isinstance(getattr(item, "__code__", None), CodeType)]
+    return min(codes, key=lambda item: item.co_firstlineno) if codes and class_.__module__ != "builtins" else None

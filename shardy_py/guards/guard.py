@@ -130,8 +130,8 @@ class Guard:
 
     def refusal(self, message: str, op: Op | None = None, *, hint: str = "") -> ShardyError:
         """Return the error for an invalid answer: ``returned 3, not a rule``."""
-        made = Diagnostic(self.code, f"{self.role} {message}", hint=hint)
-        return self.error(self._placed(made, op, ""))
+        diagnostic = Diagnostic(self.code, f"{self.role} {message}", hint=hint)
+        return self.error(self._placed(diagnostic, op, ""))
 
     @property
     def provenance(self) -> str:
@@ -160,10 +160,10 @@ def bounded_list(items: Iterable[Any]) -> list[Any]:
     Raises:
         Unfit: it does not end.
     """
-    found = list(islice(items, _MANY + 1))
-    if len(found) > _MANY:
+    limited = list(islice(items, _MANY + 1))
+    if len(limited) > _MANY:
         raise InvalidAnswer(f"gives more than {_MANY} items", "return a list")
-    return found
+    return limited
 
 
 def _depth(error: BaseException) -> int:

@@ -78,7 +78,7 @@ def without_variables(
     """
     leaving = set(gone)
     numbers: dict[Variable, Expression] = dict(values)
-    kept: list[tuple[Bound, ...]] = []
+    bounds_by_kind: list[tuple[Bound, ...]] = []
     for kind in VariableKind:
         bounds: list[Bound] = []
         for number, bound in enumerate(map_.bounds(kind)):
@@ -87,10 +87,10 @@ def without_variables(
                 continue
             numbers[variable] = Variable(kind, len(bounds))
             bounds.append(bound)
-        kept.append(tuple(bounds))
+        bounds_by_kind.append(tuple(bounds))
     results = tuple(rewritten(result, numbers) for result in map_.results)
     constraints = [(rewritten(expression, numbers), interval) for expression, interval in map_.constraints]
-    dims, ranges, runtimes = kept
+    dims, ranges, runtimes = bounds_by_kind
     return IndexingMap(results, dims, ranges, runtimes).with_constraints(constraints)
 
 
@@ -104,15 +104,15 @@ def without_unused_symbols(map_: IndexingMap) -> IndexingMap:
         return map_
     used = set().union(*(variables_of(result) for result in map_.results))
     used |= {variable for variable in map_.variables if variable.kind is VariableKind.DIM}
-    kept = []
+    used_bounds = []
     for expression, interval in map_.constraints:
         if variables_of(expression) & used:
-            kept.append((expression, interval))
-    needed = used.union(*(variables_of(expression) for expression, _ in kept))
+            used_bounds.append((expression, interval))
+    needed = used.union(*(variables_of(expression) for expression, _ in used_bounds))
     gone = [variable for variable in map_.variables if variable not in needed]
-    if not gone and len(kept) == len(map_.constraints):
+    if not gone and len(used_bounds) == len(map_.constraints):
         return map_
-    return without_variables(evolve(map_, constraints=tuple(kept)), gone, {})
+    return without_variables(evolve(map_, constraints=tuple(used_bounds)), gone, {})
 
 
 def without_unused_dims(map_: IndexingMap) -> IndexingMap:
@@ -217,7 +217,7 @@ class _Domain:
     def _tightened(self) -> dict[Expression, Interval]:
         ranges = Ranges(dict(self.bounds))
         simplifier = Simplifier(ranges)
-        kept: dict[Expression, Interval] = {}
+        constraints: dict[Expression, Interval] = {}
         for expression, interval in self.constraints.items():
             expression, interval = unscaled(simplifier.simplify(expression), interval, ranges)
             if isinstance(expression, Variable):
@@ -228,8 +228,8 @@ class _Domain:
                 interval = Interval(0, -1)
             elif interval.contains(possible):
                 continue
-            self._constrain(kept, expression, interval)
-        return kept
+            self._constrain(constraints, expression, interval)
+        return constraints
 
     def merge_remainders(self) -> None:
         """Merge constraints on remainders of one variable, and cut its bounds to the first and last hit."""
@@ -275,9 +275,9 @@ class _Domain:
         constraints[expression] = interval if known is None else interval.meet(known)
 
 
-def _both_remainders(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
+def _both_remainders(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int] | None:
     """Return the modulus and the remainder of numbers that have both remainders, or None where there are none."""
-    (modulus, remainder), (modulus2, remainder2) = one, other
+    (modulus, remainder), (modulus2, remainder2) = first, second
     if not 0 <= remainder2 < modulus2:
         return None
     common = gcd(modulus, modulus2)

@@ -204,7 +204,7 @@ class IndexingMap:
         return inside
 
     def _values(self, *groups: Sequence[Any]) -> dict[Variable, Any]:
-        found: dict[Variable, Any] = {}
+        value_of: dict[Variable, Any] = {}
         if self.is_undefined:
             raise VerificationError(Diagnostic("undefined-indexing-map", "an undefined map has no values"))
         for kind, values in zip(VariableKind, groups, strict=True):
@@ -213,8 +213,8 @@ class IndexingMap:
                     f"the map has {len(self.bounds(kind))} variables {kind.prefix}, {len(values)} values are given"
                 )
                 raise VerificationError(Diagnostic("indexing-map-values", message))
-            found.update({Variable(kind, number): value for number, value in enumerate(values)})
-        return found
+            value_of.update({Variable(kind, number): value for number, value in enumerate(values)})
+        return value_of
 
     def print(self, *, spelling: Spelling = "/") -> str:
         """Return the text; `parse` gives the map back.

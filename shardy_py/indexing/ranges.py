@@ -33,14 +33,14 @@ class Ranges:
 
     def of(self, expression: Expression) -> Interval:
         """Return the interval of an expression."""
-        found = self._known.get(expression)
-        if found is None:
-            found = self._computed(expression)
+        interval = self._known.get(expression)
+        if interval is None:
+            interval = self._computed(expression)
             constraint = self._constraints.get(expression)
             if constraint is not None:
-                found = found.meet(constraint)
-            self._known[expression] = found
-        return found
+                interval = interval.meet(constraint)
+            self._known[expression] = interval
+        return interval
 
     def _computed(self, expression: Expression) -> Interval:
         if isinstance(expression, Constant):
@@ -52,7 +52,7 @@ class Ranges:
         left, right = self.of(expression.left), self.of(expression.right)
         match expression.op:
             case "*":
-                return _hull(one * other for one in _ends(left) for other in _ends(right))
+                return _hull(left_end * right_end for left_end in _ends(left) for right_end in _ends(right))
             case "mod":
                 return _remainder(left, right)
             case "/":
@@ -74,8 +74,8 @@ def _ends(interval: Interval) -> tuple[int, int]:
 
 
 def _hull(values: object) -> Interval:
-    found = list(values)  # type: ignore[call-overload]
-    return Interval(min(found), max(found))
+    ends = list(values)  # type: ignore[call-overload]
+    return Interval(min(ends), max(ends))
 
 
 def _remainder(left: Interval, right: Interval) -> Interval:
@@ -153,9 +153,9 @@ def first_outside(map_: IndexingMap, shape: tuple[int, ...]) -> Outside | None:
         if not map_.constraints and all(isinstance(term, Variable) for term in terms):
             return _corner(map_, dim, result, variables)
         if prod(interval.size for interval in variables.values()) <= _MOST_POINTS:
-            found = next(_outside(map_, dim, size, variables), None)
-            if found is not None:
-                return found
+            outside = next(_outside(map_, dim, size, variables), None)
+            if outside is not None:
+                return outside
     return None
 
 

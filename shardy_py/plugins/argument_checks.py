@@ -145,14 +145,14 @@ def misspelt_methods(thing: Any, protocol: type, required: tuple[str, ...] = ())
     """
     missing = [name for name in methods_of(protocol) if not _is_own(thing, name, protocol)]
     needed = [name for name in missing if name in required]
-    found = []
+    misspelt = []
     for name in dir(type(thing)):
         if name.startswith("_") or hasattr(protocol, name) or not callable(getattr(type(thing), name)):
             continue
         meant = did_you_mean(name, needed) or did_you_mean(name, missing, likeness=_NEARLY)
         if meant:
-            found.append((name, meant))
-    return found
+            misspelt.append((name, meant))
+    return misspelt
 
 
 def _is_own(thing: Any, name: str, protocol: type) -> bool:
@@ -169,8 +169,8 @@ def is_written(thing: Any, name: str, protocol: type) -> bool:
     """Return whether an object has a method of a protocol, other than the default that it may inherit."""
     if name in getattr(thing, "__dict__", ()):
         return True
-    own = getattr(type(thing), name, None)
-    return own is not None and own is not getattr(protocol, name)
+    method = getattr(type(thing), name, None)
+    return method is not None and method is not getattr(protocol, name)
 
 
 def _signature(protocol: type, name: str) -> str:

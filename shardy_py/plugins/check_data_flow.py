@@ -156,8 +156,8 @@ def _difference(type_: Type, other: Type, *, by_size: bool) -> str:
 
 def _is_written(data_flow: ShardableDataFlowOpInterface, method: str) -> bool:
     """Return whether a data flow has a method of its own in the place of the default."""
-    own = getattr(data_flow, method, None)
-    return getattr(own, "__func__", own) is not getattr(ShardableDataFlowOpInterface, method)
+    written_method = getattr(data_flow, method, None)
+    return getattr(written_method, "__func__", written_method) is not getattr(ShardableDataFlowOpInterface, method)
 
 
 def _rank(type_: Type) -> int | None:

@@ -251,19 +251,19 @@ def _other_place(first: str, second: str) -> str:
     return f"it is defined at {shorten_place(first)}, too" if first else ""
 
 
-def check_dialects(given: Any) -> tuple[Dialect, ...]:
+def check_dialects(dialects: Any) -> tuple[Dialect, ...]:
     """Return dialects that a caller gives.
 
     Raises:
         PluginError: they are no list of dialects.
     """
-    if isinstance(given, Dialect):
-        raise refuse("invalid-dialect", f"the dialects are {shown(given.name)} alone", hint="give a list: [toy]")
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise refuse("invalid-dialect", f"{shown(given)} is no list of dialects", hint="give a list: [toy]")
-    found = tuple(given)
-    for item in found:
+    if isinstance(dialects, Dialect):
+        raise refuse("invalid-dialect", f"the dialects are {shown(dialects.name)} alone", hint="give a list: [toy]")
+    if isinstance(dialects, str) or not isinstance(dialects, Iterable):
+        raise refuse("invalid-dialect", f"{shown(dialects)} is no list of dialects", hint="give a list: [toy]")
+    checked = tuple(dialects)
+    for item in checked:
         if not isinstance(item, Dialect):
             hint = "a module with hooks goes to plugins=[...]" if inspect.ismodule(item) else 'sdy.Dialect("toy")'
             raise refuse("invalid-dialect", f"{shown(item)} is no dialect", hint=hint)
-    return found
+    return checked

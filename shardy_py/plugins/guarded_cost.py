@@ -67,11 +67,11 @@ def _windows(answer: Any, op: Op) -> tuple[Window, ...]:
 
 
 def _dims(answer: Any, op: Op) -> tuple[int, ...]:
-    found = tuple(answer) if isinstance(answer, Iterable) else (answer,)
+    dims = tuple(answer) if isinstance(answer, Iterable) else (answer,)
     rank = len((static_shape(op.results[0].type) or ()) if op.results else ())
-    if not all(isinstance(dim, int) and not isinstance(dim, bool) and 0 <= dim < rank for dim in found):
+    if not all(isinstance(dim, int) and not isinstance(dim, bool) and 0 <= dim < rank for dim in dims):
         raise InvalidAnswer(f"returned {shown(answer)}, not dimensions of the result, which has {rank}")
-    return found
+    return dims
 
 
 def _equal_operand(answer: Any, op: Op) -> int | None:
@@ -85,10 +85,10 @@ def _equal_operand(answer: Any, op: Op) -> int | None:
 def _library_operands(answer: Any, op: Op) -> tuple[int, ...] | None:
     if answer is None:
         return None
-    found = tuple(answer)
-    if not all(isinstance(number, int) and 0 <= number < len(op.operands) for number in found):
+    operands = tuple(answer)
+    if not all(isinstance(number, int) and 0 <= number < len(op.operands) for number in operands):
         raise InvalidAnswer(f"returned {shown(answer)}, not numbers of operands or None")
-    return found
+    return operands
 
 
 def _parts(answer: Any, op: Op) -> tuple[Part | None, ...]:

@@ -33,23 +33,23 @@ class GuardedFrontend(Frontend):
 
     def accepts(self, source: object) -> bool:
         """Return whether the frontend accepts a source."""
-        found: bool = self._ask("accepts", source, check=as_boolean)
-        return found
+        answer: bool = self._ask("accepts", source, check=as_boolean)
+        return answer
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph of a program."""
-        found: Program = self._ask("import_program", source, check=_as(Program, "a Program"))
-        return found
+        program: Program = self._ask("import_program", source, check=_as(Program, "a Program"))
+        return program
 
     def import_verified(self, source: Any) -> Program:
         """Return the op graph of a program that the caller knows to be valid."""
-        found: Program = self._ask("import_verified", source, check=_as(Program, "a Program"))
-        return found
+        program: Program = self._ask("import_verified", source, check=_as(Program, "a Program"))
+        return program
 
     def source_name(self, source: Any) -> str:
         """Return the name of the file of a source, or ""."""
-        found: str = self._ask("source_name", source, check=_as(str, "a str"))
-        return found
+        name: str = self._ask("source_name", source, check=_as(str, "a str"))
+        return name
 
     def isolate(self, source: Any, *, name: str = "-") -> Any:
         """Return a source in a form that is safe to read here."""
@@ -61,8 +61,8 @@ class GuardedFrontend(Frontend):
 
     def print_text(self, source: Any) -> str:
         """Return the text of a native program."""
-        found: str = self._ask("print_text", source, check=_as(str, "a str"))
-        return found
+        text: str = self._ask("print_text", source, check=_as(str, "a str"))
+        return text
 
     def parse_text(self, text: str, *, name: str = "-") -> Any:
         """Return a source from its text."""
@@ -70,18 +70,18 @@ class GuardedFrontend(Frontend):
 
     def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
         """Return the names of values by value id."""
-        found = self._ask("printed_names", program, check=_names)
-        return {number: PrintedName(*item) for number, item in found.items()}
+        names = self._ask("printed_names", program, check=_names)
+        return {number: PrintedName(*item) for number, item in names.items()}
 
     def argument_names(self, program: Program, function: Op) -> Sequence[str]:
         """Return the names of the arguments of a function in the native program."""
-        found: Sequence[str] = self._ask("argument_names", program, function, check=_texts)
-        return found
+        names: Sequence[str] = self._ask("argument_names", program, function, check=_texts)
+        return names
 
     def argument_aliases(self, program: Program, function: Op) -> Mapping[str, int]:
         """Return the further names of the arguments of a function, to their numbers."""
-        found: Mapping[str, int] = self._ask("argument_aliases", program, function, check=_aliases)
-        return found
+        aliases: Mapping[str, int] = self._ask("argument_aliases", program, function, check=_aliases)
+        return aliases
 
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a registry extended by the frontend."""
@@ -89,8 +89,8 @@ class GuardedFrontend(Frontend):
 
     def to_bytes(self, source: Any) -> bytes:
         """Return the form for other processes."""
-        found: bytes = self._ask("to_bytes", source, check=_as(bytes, "bytes"))
-        return found
+        content: bytes = self._ask("to_bytes", source, check=_as(bytes, "bytes"))
+        return content
 
     def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
         """Return a source from the form for other processes."""
@@ -167,8 +167,8 @@ class GuardedEmitter:
 
     def accepts(self, fusion: Any) -> str:
         """Return why the emitter takes a fusion, or ""."""
-        found: str = self._guard("accepts").call(fusion, check=_text)
-        return found
+        answer: str = self._guard("accepts").call(fusion, check=_text)
+        return answer
 
     def launch(self, fusion: Any, device: Any) -> Any:
         """Return the blocks and threads of a fusion."""

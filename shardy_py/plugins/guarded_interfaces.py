@@ -38,11 +38,11 @@ def guard_traits_of(
     return Guard(function, "traits_of", owner, place=place).wrap(_traits)
 
 
-def guard_context(given: Any, *, owner: str, place: str = "") -> Callable[[Op], Hashable] | None:
+def guard_context(context: Any, *, owner: str, place: str = "") -> Callable[[Op], Hashable] | None:
     """Return the function of what a rule reads around its op, behind the guard, or None where there is none."""
-    if isinstance(given, bool):
+    if isinstance(context, bool):
         return None
-    return Guard(given, "contextual", owner, RuleError, "rule-failed", place).wrap(_hashable)
+    return Guard(context, "contextual", owner, RuleError, "rule-failed", place).wrap(_hashable)
 
 
 def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataFlowOpInterface:
@@ -238,11 +238,11 @@ def _indexing(answer: Any, op: Op) -> OpIndexing | None:
             raise InvalidAnswer(message, "return one per operand")
     output = static_shape(op.results[0].type) if op.results else ()
     for number, operand in enumerate(op.operands):
-        place, shape = f"operand {number}", static_shape(operand.type)
-        _fits(indexing.output_to_input[number], number, ("the first result", output), (place, shape))
+        role, shape = f"operand {number}", static_shape(operand.type)
+        _fits(indexing.output_to_input[number], number, ("the first result", output), (role, shape))
         back = indexing.input_to_output[number]
         if back is not None:
-            _fits(back, number, (place, shape), ("the first result", output))
+            _fits(back, number, (role, shape), ("the first result", output))
     return indexing
 
 
@@ -271,12 +271,12 @@ def _elements(answer: Any, op: Op) -> tuple[Scalar, ...]:
     if elements is None or isinstance(elements, (str, bytes)) or not isinstance(elements, Iterable):
         hint = "is a return missing?" if answer is None else "return what the builder gave"
         raise InvalidAnswer(f"returned {shown(answer)}, not a value of the builder", hint)
-    found = tuple(elements)
-    if len(found) != len(op.results) or not all(hasattr(item, "dtype") for item in found):
+    values = tuple(elements)
+    if len(values) != len(op.results) or not all(hasattr(item, "dtype") for item in values):
         raise InvalidAnswer(
-            f"returned {len(found)} values for {len(op.results)} results", "return one value per result"
+            f"returned {len(values)} values for {len(op.results)} results", "return one value per result"
         )
-    return found
+    return values
 
 
 def _mesh(answer: Any, op: Op) -> str | Mesh | None:

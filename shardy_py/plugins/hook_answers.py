@@ -96,8 +96,8 @@ def _item_hint(wrong: Any) -> str:
     if isinstance(wrong, type):
         return f"give an object of the class: {wrong.__name__}(...)"
     if isinstance(wrong, (Selector, Entry)):
-        made = f"Entry({wrong})" if isinstance(wrong, Selector) else f"{wrong}"
-        return f"a priority has a level, too: OpPriority(0, {made})"
+        entry = f"Entry({wrong})" if isinstance(wrong, Selector) else f"{wrong}"
+        return f"a priority has a level, too: OpPriority(0, {entry})"
     return ""
 
 
@@ -174,25 +174,25 @@ def check_priorities(
     Raises:
         PluginError: it speaks of others.
     """
-    own = [item.name for dialect in dialects for item in dialect.definitions]
+    op_names = [item.name for dialect in dialects for item in dialect.definitions]
     for priority in priorities:
-        for reason, hint in _priority_problems(priority, own):
+        for reason, hint in _priority_problems(priority, op_names):
             problem = broken(candidate, f"{priority} {reason}", hint=hint)
             raise PluginError(evolve(problem, location=place))
 
 
-def _priority_problems(priority: OpPriority, own: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _priority_problems(priority: OpPriority, op_names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the problems of the ops of a priority, each with a hint."""
     selector = priority.entry.selector
-    spaces = {name.split(".")[0] for name in own}
+    spaces = {name.split(".")[0] for name in op_names}
     if not selector.names or selector.traits:
         yield "does not choose its ops by names only", "give the names, or globs, of ops of the plugin"
     for name in selector.names:
         if name.split(".")[0] not in spaces:
-            hint = did_you_mean(name, own) or "a plugin gives priorities to its own ops only"
+            hint = did_you_mean(name, op_names) or "a plugin gives priorities to its own ops only"
             yield f"speaks of {name}, which is no op of the plugin", hint
-        elif not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in own):
-            yield f"speaks of {name}, which the plugin does not define", did_you_mean(name, own)
+        elif not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in op_names):
+            yield f"speaks of {name}, which the plugin does not define", did_you_mean(name, op_names)
 
 
 def guarded_priority(candidate: Candidate, priority: OpPriority) -> OpPriority:

@@ -99,10 +99,10 @@ def call_hint(error: BaseException) -> str:
 
 def _parameters(called: str) -> Iterable[str]:
     """Return the parameters of a public function, class or method by its qualified name, none for others."""
-    found: Any = sys.modules["shardy_py.plugins"]
+    class_: Any = sys.modules["shardy_py.plugins"]
     for part in called.removesuffix(".__init__").split("."):
-        found = getattr(found, part, None)
-    return inspect.signature(found).parameters if callable(found) else ()
+        class_ = getattr(class_, part, None)
+    return inspect.signature(class_).parameters if callable(class_) else ()
 
 
 @contextmanager

@@ -110,10 +110,10 @@ def _check_together(definition: OpDefinition) -> None:
         message = "data flow and mesh references are those of all ops of a name"
         raise refuse("invalid-condition", message, name, hint="leave out when, or give a rule")
     if definition.is_glob:
-        given = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
-        if given:
-            message = f"a name with wildcards can only give traits, not {given[0]}"
-            raise refuse("invalid-glob", message, name, hint=f"give {given[0]} to every full op name")
+        of_one_op = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
+        if of_one_op:
+            message = f"a name with wildcards can only give traits, not {of_one_op[0]}"
+            raise refuse("invalid-glob", message, name, hint=f"give {of_one_op[0]} to every full op name")
     if definition.rule is not None and definition.data_flow is not None:
         message = "the op has a rule and a data flow; shardings go through it by one of them"
         raise refuse("rule-and-data-flow", message, name, hint="leave out the rule, or data_flow")
@@ -220,15 +220,15 @@ class OpDefinition:
         """
         if not parts.keys() <= _CHECKS.keys():
             return evolve(self, **parts)
-        made = object.__new__(OpDefinition)
+        copied = object.__new__(OpDefinition)
         assign = object.__setattr__
         for name in _FIELDS:
-            assign(made, name, getattr(self, name))
+            assign(copied, name, getattr(self, name))
         for name, part in parts.items():
-            assign(made, name, part)
-        _check_parts(made, parts)
-        _check_together(made)
-        return made
+            assign(copied, name, part)
+        _check_parts(copied, parts)
+        _check_together(copied)
+        return copied
 
     def __call__(self, rule: Rule) -> Rule:
         """Make the definition a decorator: take a function as the rule and hand it back.
@@ -249,18 +249,18 @@ _FIELDS = tuple(item.name for item in fields(OpDefinition))
 
 
 def as_rule(
-    name: str, given: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Any]
+    name: str, rule: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Any]
 ) -> Rule | ShardingRuleOpInterface | None:
     """Return the spec of a rule given as a text; any other rule as it is."""
-    if isinstance(given, str):
+    if isinstance(rule, str):
         from shardy_py.sharding.einsum import rule as parse_rule
 
         try:
-            return parse_rule(given, **kinds)
+            return parse_rule(rule, **kinds)
         except RuleError as error:
             raise RuleError(*(evolve(item, op=name) for item in error.diagnostics)) from None
     named = [kind for kind, factors in kinds.items() if factors not in ((), [], "")]
     if named:
         message = f"{named[0]} goes with a rule given as a text only"
         raise PluginError(Diagnostic("invalid-rule", message, op=name, hint="give it to rule(...), or to the builder"))
-    return given
+    return rule

@@ -62,16 +62,16 @@ def make_facts_of(
     def recalled(
         op: Op, kind: Hashable, resolved: ResolvedDefinition, traits: frozenset[Trait], attributes_key: object
     ) -> tuple[OpFacts, Sequence[Type]]:
-        found = [value.type for value in (*op.operands, *op.results)]
+        value_types = [value.type for value in (*op.operands, *op.results)]
         if attributes_key is None or attributes_key not in looks:
             looks[attributes_key] = shared_look(attributes_key) or attributes_look(op.attributes)
-        key = look_key(kind, looks[attributes_key], len(op.operands), found)
+        key = look_key(kind, looks[attributes_key], len(op.operands), value_types)
         known = None if key is None else memory.get(key)
         if known is None:
             known = OpFacts(traits, make_rule(op, resolved, options, types))
             if key is not None:
                 known = memory.keep(key, known)
-        return known, found
+        return known, value_types
 
     def facts_of_op(op: Op) -> OpFacts:
         key: Hashable
@@ -104,8 +104,8 @@ def make_facts_of(
         if attributes_key is not None:
             key = _identity_key(kind, attributes_key, operands, op.results)
         else:
-            found = [value.type for value in (*operands, *op.results)]
-            key = (kind, freeze(attributes), len(operands), *found)
+            value_types = [value.type for value in (*operands, *op.results)]
+            key = (kind, freeze(attributes), len(operands), *value_types)
         known = memo.get(key)
         if known is None:
             known = memo[key] = recalled(op, kind, resolved, traits, attributes_key)
@@ -228,8 +228,8 @@ def _combiner(op: Op, resolved: ResolvedDefinition) -> Combiner | None:
     if isinstance(resolved.combiner, Combiner):
         return resolved.combiner
     guard = _guard(resolved, resolved.combiner, "the function that tells the combiner")
-    found: Combiner | None = guard.call(op, check=as_combiner)
-    return found
+    combiner: Combiner | None = guard.call(op, check=as_combiner)
+    return combiner
 
 
 def _guard(resolved: ResolvedDefinition, function: Any, role: str) -> Guard:

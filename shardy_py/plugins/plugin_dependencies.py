@@ -72,8 +72,8 @@ def loaded_modules(before: Iterable[str] = ()) -> dict[str, str]:
         before: Names of modules that do not count.
     """
     names = set(sys.modules).difference(before)
-    found = ((name, _file_of(sys.modules[name])) for name in sorted(names) if name.partition(".")[0] not in _OWN)
-    return {name: file for name, file in found if file and not is_installed(file)}
+    files = ((name, _file_of(sys.modules[name])) for name in sorted(names) if name.partition(".")[0] not in _OWN)
+    return {name: file for name, file in files if file and not is_installed(file)}
 
 
 def find_imported_modules(
@@ -92,13 +92,13 @@ def find_imported_modules(
         folder: The folder that the plugin finds modules in besides `sys.path`, if any.
     """
     imported = ImportedModules()
-    own, file = module.__name__, _file_of(module)
-    if own.partition(".")[0] in _OWN or (file and is_installed(file)):
+    module_name, file = module.__name__, _file_of(module)
+    if module_name.partition(".")[0] in _OWN or (file and is_installed(file)):
         return imported
     imported.files.update(known)
     pending: list[tuple[str, str, str | bytes | None]] = [(name, file, None) for name, file in known.items()]
     if source is not None or file:
-        pending.append((own, str(module.__file__), source))
+        pending.append((module_name, str(module.__file__), source))
     while pending:
         importer, file, text = pending.pop()
         for name in _imported_names(importer, file, text):
@@ -109,9 +109,9 @@ def find_imported_modules(
                     imported.files[part] = path
                     pending.append((part, path, None))
     if source is None and file:
-        imported.files[own] = file
+        imported.files[module_name] = file
     else:
-        imported.files.pop(own, None)
+        imported.files.pop(module_name, None)
     return imported
 
 

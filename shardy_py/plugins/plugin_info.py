@@ -59,27 +59,27 @@ def first_of_each(
     claims: Iterable[tuple[str, str, _T]], clash: Callable[[str, list[str]], Diagnostic]
 ) -> tuple[dict[str, tuple[str, _T]], list[tuple[list[str], Diagnostic]]]:
     """Return the first owner and thing of each name, and a diagnostic for each name that several things have."""
-    found: dict[str, list[tuple[str, _T]]] = {}
+    by_name: dict[str, list[tuple[str, _T]]] = {}
     for owner, name, thing in claims:
-        others = found.get(name)
+        others = by_name.get(name)
         if others is None:
-            found[name] = [(owner, thing)]
+            by_name[name] = [(owner, thing)]
         elif all(thing is not other for _, other in others):
             others.append((owner, thing))
     clashes = []
-    for name in sorted(found):
-        owners = [owner for owner, _ in found[name]]
+    for name in sorted(by_name):
+        owners = [owner for owner, _ in by_name[name]]
         if len(owners) > 1:
             clashes.append((owners, clash(name, owners)))
-    return {name: things[0] for name, things in found.items()}, clashes
+    return {name: things[0] for name, things in by_name.items()}, clashes
 
 
 def with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnostic]]) -> PluginInfo:
     """Return the state of a plugin with the clashes it is part of."""
-    own = tuple(
+    problems = tuple(
         problem for owners, problem in clashes if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
     )
-    return evolve(info, problems=info.problems + own) if own else info
+    return evolve(info, problems=info.problems + problems) if problems else info
 
 
 def clash(name: str, owners: list[str]) -> Diagnostic:

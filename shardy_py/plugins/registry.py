@@ -224,15 +224,15 @@ class Registry:
         """
         from shardy_py.plugins.manager import load_plugins
 
-        found = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
+        loaded = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
         return cls.build(
-            found.dialects,
+            loaded.dialects,
             options=options,
-            plugins=found.infos,
-            passes=found.passes,
-            frontends=found.frontends,
-            emitters=found.emitters,
-            devices=found.devices,
+            plugins=loaded.infos,
+            passes=loaded.passes,
+            frontends=loaded.frontends,
+            emitters=loaded.emitters,
+            devices=loaded.devices,
             skip_broken=skip_broken,
         )
 
@@ -241,21 +241,21 @@ class Registry:
         if options == self.options:
             return self
         # Kept, as it resolves its definitions anew and a run asks for it several times.
-        found = self._under.get(options)
-        if found is None:
-            found = self._under[options] = evolve(self, options=options)
-        return found
+        cached = self._under.get(options)
+        if cached is None:
+            cached = self._under[options] = evolve(self, options=options)
+        return cached
 
     def with_dialects(self, other: Registry, dialects: Iterable[str]) -> Registry:
         """Return the registry with the definitions that another one has of some dialects, where it has none itself."""
-        found = self._completed.get(other._token)
-        if found is None:
+        cached = self._completed.get(other._token)
+        if cached is None:
             more = [item for item in other.definitions if item.name.partition(".")[0] in dialects]
             by_name = {item.key: item for item in (*more, *self.definitions)}
             owners = {name: other.owners.get(name, "") for name in by_name} | dict(self.owners)
             definitions = tuple(by_name[name] for name in sorted(by_name))
-            found = self._completed[other._token] = evolve(self, definitions=definitions, owners=owners)
-        return found
+            cached = self._completed[other._token] = evolve(self, definitions=definitions, owners=owners)
+        return cached
 
     def give_shape(self, type_: OpaqueType) -> Type | None:
         """Return a type of a dialect with its shape, as it is where it is no tensor, None where nobody defines it.
@@ -268,8 +268,8 @@ class Registry:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Problems of plugins, each once; then the notices."""
-        found = (problem for info in self.plugins for problem in info.problems)
-        return tuple(dict.fromkeys((*found, *self.notices)))
+        problems = (problem for info in self.plugins for problem in info.problems)
+        return tuple(dict.fromkeys((*problems, *self.notices)))
 
     @cached_property
     def notices(self) -> tuple[Diagnostic, ...]:
@@ -316,20 +316,20 @@ class Registry:
     def names_with_traits(self, names: Iterable[str], traits: frozenset[Trait]) -> frozenset[str]:
         """Return the op names whose ops have one of some traits, or may have it where a predicate tells."""
         key = (frozenset(names), traits)
-        found = self._names.get(key)
-        if found is None:
+        cached = self._names.get(key)
+        if cached is None:
             known = [(name, self.traits_of_name(name)) for name in key[0]]
-            chosen = [name for name, own in known if own is None or not own.isdisjoint(traits)]
-            found = self._keep_names(key, chosen)
-        return found
+            chosen = [name for name, name_traits in known if name_traits is None or not name_traits.isdisjoint(traits)]
+            cached = self._keep_names(key, chosen)
+        return cached
 
     def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
         """Return the op names whose ops have data-flow edges."""
         key = (frozenset(names), None)
-        found = self._names.get(key)
-        if found is None:
-            found = self._keep_names(key, [name for name in key[0] if self._resolved[name].data_flow is not None])
-        return found
+        cached = self._names.get(key)
+        if cached is None:
+            cached = self._keep_names(key, [name for name in key[0] if self._resolved[name].data_flow is not None])
+        return cached
 
     def _keep_names(self, key: tuple[frozenset[str], frozenset[Trait] | None], names: Iterable[str]) -> frozenset[str]:
         """Remember an answer about the names of a program: its passes ask over and over, and so does the next one."""
@@ -380,8 +380,8 @@ class Registry:
 
     def get_local(self, op: Op) -> Localize | None:
         """Return the local form of an op, or None where it follows from its rule and its types."""
-        found = self._resolved.of(op)
-        return None if found.local_applies is not None and not found.local_applies(op) else found.local
+        resolved = self._resolved.of(op)
+        return None if resolved.local_applies is not None and not resolved.local_applies(op) else resolved.local
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the one written on it, else the one its definition gives, or None.
@@ -424,13 +424,13 @@ class Registry:
 
     def facts_of(self, program: Program) -> Callable[[Op], OpFacts]:
         """Return the function that returns the facts of an op of a program, for callers with many ops."""
-        found = program.facts.get(self._token)
-        if found is None:
+        facts = program.facts.get(self._token)
+        if facts is None:
             # What it knows goes with the program: attribute keys may hold a frontend's native objects alive.
-            found = program.facts[self._token] = make_facts_of(
+            facts = program.facts[self._token] = make_facts_of(
                 self._resolved, self.options, self.types, program.rules, self._rules
             )
-        return found
+        return facts
 
 
 def _is_of_kernels(class_: type[Any]) -> bool:

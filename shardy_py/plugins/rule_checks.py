@@ -48,12 +48,12 @@ def _fitting(rule: object, op: Op, *, any_sizes: bool) -> OpShardingRule:
     if not isinstance(rule, OpShardingRule):
         hint = "return what build() or sdy.rule(...) returns, or None"
         raise InvalidAnswer(f"returned {shown(rule)}, not an OpShardingRule", hint)
-    given = (len(rule.operand_mappings), len(rule.result_mappings))
+    arity = (len(rule.operand_mappings), len(rule.result_mappings))
     operands, results = _shapes(op)
-    if given != (len(operands), len(results)):
-        made = f"made the rule {rule}: the rule has {given[0]} operands and {given[1]} results"
+    if arity != (len(operands), len(results)):
+        message = f"made the rule {rule}: the rule has {arity[0]} operands and {arity[1]} results"
         raise InvalidAnswer(
-            f"{made}, the op {len(operands)} and {len(results)}", "give one mapping per operand and per result"
+            f"{message}, the op {len(operands)} and {len(results)}", "give one mapping per operand and per result"
         )
     try:
         problems = rule_problems(rule, operands, results, any_sizes=any_sizes)
@@ -129,8 +129,8 @@ def find_notices(definitions: Iterable[OpDefinition], owners: Mapping[str, str])
         definitions: The definitions of ops.
         owners: Op name to its owner.
     """
-    found = [(item, owners.get(item.name, "")) for item in definitions]
-    return tuple(notice for pair in found for find in (_unmarked, _without_return) for notice in find(*pair))
+    owned = [(item, owners.get(item.name, "")) for item in definitions]
+    return tuple(notice for pair in owned for find in (_unmarked, _without_return) for notice in find(*pair))
 
 
 def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
@@ -178,14 +178,14 @@ def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic
 
 def _last_steps(steps: Sequence[dis.Instruction]) -> list[dis.Instruction]:
     """Return the steps of a function that give what it returns, in the code of any version of Python."""
-    found = [step for step in steps if step.opname == "RETURN_CONST"]
+    returns = [step for step in steps if step.opname == "RETURN_CONST"]
     before = {after.offset: step for step, after in pairwise(steps)}
     for step in steps:
         if step.opname == "RETURN_VALUE":
-            found.append(before[step.offset])
+            returns.append(before[step.offset])
             jumps = [item for item in steps if item.opcode in _JUMPS and item.argval == step.offset]
-            found += [before[jump.offset] if jump.opname == "JUMP_FORWARD" else jump for jump in jumps]
-    return found
+            returns += [before[jump.offset] if jump.opname == "JUMP_FORWARD" else jump for jump in jumps]
+    return returns
 
 
 def warn_at(notices: Iterable[Diagnostic], function: object) -> None:

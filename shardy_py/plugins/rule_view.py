@@ -175,13 +175,13 @@ def look_key(kind: Hashable, attributes: Hashable | None, operands: int, types: 
 
 def attributes_look(attributes: Mapping[str, Any]) -> Hashable | None:
     """Return attributes as a value that tells 1 and True apart; None where one has a meaning in its program only."""
-    found: list[Hashable] = []
+    parts: list[Hashable] = []
     for name, value in attributes.items():
         look = _look(value)
         if look is None:
             return None
-        found.append((name, look))
-    return tuple(found)
+        parts.append((name, look))
+    return tuple(parts)
 
 
 def _look(value: Any) -> Hashable | None:

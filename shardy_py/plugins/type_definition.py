@@ -95,10 +95,10 @@ def give_shape(type_: OpaqueType, definitions: Mapping[str, TypeDefinition], own
         return type_
     owner = owners.get(type_.name, "an unknown owner")
     guard = Guard(definition.shape_of, f"shape_of for {type_}", owner, code="shape-of", place=definition.place)
-    found = guard.call(type_, check=_shape)
-    if found is None:
+    with_shape = guard.call(type_, check=_shape)
+    if with_shape is None:
         return type_
-    shape, element_type = found
+    shape, element_type = with_shape
     return TensorType(shape, element_type, type_.text)
 
 
@@ -153,11 +153,11 @@ def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:
         found_foreign = found_foreign or type_.is_foreign
         if not type_.is_foreign or not isinstance(type_, OpaqueType):
             continue
-        found = known.get(type_.text) or _shape_of_program_type(type_, op, registry)
-        if found is None:
+        new_type = known.get(type_.text) or _shape_of_program_type(type_, op, registry)
+        if new_type is None:
             unknown.setdefault(type_.name, []).append((op, value))
             continue
-        value.type = known[type_.text] = found
+        value.type = known[type_.text] = new_type
     is_tensor = any(isinstance(type_, TensorType) for type_ in known.values())
     # Without them nothing has to be looked for again; what nobody knows is reported each time.
     program.has_foreign_types = program.has_foreign_types or is_tensor or (None if found_foreign else False)

@@ -190,12 +190,12 @@ class _Compiler:
         rule_id = self.problem.outcomes.intern_rule(plan.rule)
         # Enum members are hashed slowly, and so are groups; most are known already.
         key = (op.name, plan.traits, rule_id, multi_use, plan.fixed and int(plan.fixed), plan.conservative)
-        found = self._groups.get(key)
-        if found is None:
+        cached_group = self._groups.get(key)
+        if cached_group is None:
             group = StepGroup(op.name, plan.traits, rule_id, multi_use, plan.fixed, is_elementwise, plan.conservative)
-            found = self._groups[key] = self.problem.intern_group(group)
-        plan.groups[multi_use] = found
-        return found
+            cached_group = self._groups[key] = self.problem.intern_group(group)
+        plan.groups[multi_use] = cached_group
+        return cached_group
 
     def _add_edge(self, op: Op) -> None:
         if op.name == DATA_FLOW_EDGE:
@@ -252,12 +252,12 @@ class _Compiler:
     def _transforms(self, data_flow: ShardableDataFlowOpInterface) -> bool:
         """Return whether the interface has a transform of its own."""
         class_ = type(data_flow)
-        found = self._has_transform.get(class_)
-        if found is None:
-            own = getattr(class_, "transform_target_sharding", None)
-            found = own is not ShardableDataFlowOpInterface.transform_target_sharding
-            self._has_transform[class_] = found
-        return found
+        has_transform = self._has_transform.get(class_)
+        if has_transform is None:
+            method = getattr(class_, "transform_target_sharding", None)
+            has_transform = method is not ShardableDataFlowOpInterface.transform_target_sharding
+            self._has_transform[class_] = has_transform
+        return has_transform
 
     def _func_edge_sources(self, op: Op) -> Iterator[Value]:
         """Yield the values that flow into a function argument from its calls, or into a call result from the callee.
@@ -312,9 +312,9 @@ def _dangling_edge(op: Op, wanted: str) -> UnsupportedError:
 
 
 def _check_arity(op: Op, rule: OpShardingRule, count: int) -> None:
-    given = len(rule.operand_mappings) + len(rule.result_mappings)
-    if given != count:
-        message = f"the rule {rule} is for {given} operands and results, the op has {count}"
+    arity = len(rule.operand_mappings) + len(rule.result_mappings)
+    if arity != count:
+        message = f"the rule {rule} is for {arity} operands and results, the op has {count}"
         hint = "give one tensor mapping per operand and per result"
         raise RuleError(Diagnostic("rule-arity", message, op.location, op.name, hint))
 

@@ -66,15 +66,15 @@ class Dependents:
 
     def of(self, slot: int) -> tuple[int, ...]:
         """Return the steps to put back on the worklist when a slot changes, in order."""
-        found = self._found[slot]
-        if found is None:
-            found = self._found[slot] = self._put_back.of(self._values[slot])
+        put_back = self._found[slot]
+        if put_back is None:
+            put_back = self._found[slot] = self._put_back.of(self._values[slot])
             steps = self._steps_of_slots.of(slot) if slot in self._shared else self._edges_at.get(slot)
             if steps:
-                others = tuple([step for step in steps if step not in found])
+                others = tuple([step for step in steps if step not in put_back])
                 if others:
                     self.not_requeued[slot] = others
-        return found
+        return put_back
 
     def all_of(self, slot: int) -> tuple[int, ...]:
         """Return all steps that see a change of a slot, those put back first."""
@@ -130,13 +130,13 @@ class _PutBack:
         owner, uses, step_of = value.owner, value.uses, self._step_of.numbers
         if isinstance(owner, Op) and owner.name != DATA_FLOW_EDGE:
             # Nearly all values are results of ops with a step, all of whose users have one, too.
-            own = step_of[owner.id]
+            defining_step = step_of[owner.id]
             if len(uses) == 1:
                 other = step_of[uses[0][0].id]
-                if own != ABSENT != other != own:
-                    return own, other
+                if defining_step != ABSENT != other != defining_step:
+                    return defining_step, other
             else:
-                steps = [own, *[step_of[user.id] for user, _ in reversed(uses)]]
+                steps = [defining_step, *[step_of[user.id] for user, _ in reversed(uses)]]
                 if ABSENT not in steps:
                     return tuple(dict.fromkeys(steps))
         return self._of_any(value)

@@ -78,11 +78,11 @@ def sibling_results(slots: Slots) -> dict[int, tuple[tuple[int, int], ...]]:
 
     The results of an op share one tuple: their number may be large.
     """
-    found: dict[int, tuple[tuple[int, int], ...]] = {}
+    siblings_of_slot: dict[int, tuple[tuple[int, int], ...]] = {}
     for op in slots.with_several_results:
         siblings = tuple(_siblings_of(slots, op))
-        found.update((slot, siblings) for slot, _ in siblings)
-    return dict(sorted(found.items()))
+        siblings_of_slot.update((slot, siblings) for slot, _ in siblings)
+    return dict(sorted(siblings_of_slot.items()))
 
 
 def _siblings_of(slots: Slots, op: Op) -> Iterator[tuple[int, int]]:

@@ -194,11 +194,11 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
     """
     if not any(map(_type_problem, _distinct_types(program, arguments))):
         return
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     for op in all_ops(program):
         for value in (*op.results, *region_arguments(op)) if arguments else op.results:
-            _note_problem(value, op, found)
-    raise UnsupportedError(*found)
+            _note_problem(value, op, problems)
+    raise UnsupportedError(*problems)
 
 
 def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
@@ -210,13 +210,13 @@ def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
     return types.values()
 
 
-def _note_problem(value: Value, op: Op, found: list[Diagnostic]) -> None:
+def _note_problem(value: Value, op: Op, problems: list[Diagnostic]) -> None:
     """Note a value with a type that cannot be sharded."""
     message = _type_problem(value.type)
     if message is not None:
         hint = "give every dimension a size, and pass the elements of a tuple one by one"
         what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
-        found.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
+        problems.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
 
 
 def _type_problem(type_: Type) -> str | None:

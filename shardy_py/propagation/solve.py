@@ -76,12 +76,12 @@ def solve(
     rounds = start_priorities(problem, solver.current)
     solver.run_levels()
     done = 0
-    for one in rounds:
+    for priority_round in rounds:
         if after_priority is not None:
             after_priority(done, solver.current)
-        apply_round(problem, solver.current, one)
-        solver.run_levels(one.priority)
-        done = one.priority
+        apply_round(problem, solver.current, priority_round)
+        solver.run_levels(priority_round.priority)
+        done = priority_round.priority
     return Solution(problem, solver.current)
 
 
@@ -94,9 +94,9 @@ def _make_recorder(problem: Problem, observer: Observer | None, log: VisitLog | 
     return Recorder(problem, observer, log)
 
 
-def apply_round(problem: Problem, current: list[int], one: PriorityRound) -> None:
+def apply_round(problem: Problem, current: list[int], priority_round: PriorityRound) -> None:
     """Reveal the dimension shardings of one user priority, in place."""
-    for slot, update in one.updates:
+    for slot, update in priority_round.updates:
         sharding = problem.table.values[current[slot]]
         if sharding is not None:
             current[slot] = problem.table.intern(update(sharding))
@@ -306,16 +306,16 @@ class _Solver:
                 ids = tuple([current[slot] for slot in slots])
             if transforms and step in transforms:
                 outcome = memos[class_of[step]][self._seen(step, ids)]
-                own = self._own(step, outcome)
+                target_outcome = self._own(step, outcome)
             else:
-                own = outcome = memos[class_of[step]][ids]
+                target_outcome = outcome = memos[class_of[step]][ids]
             if recorder is not None:
-                self._record(recorder, step, ids, own, outcome)
+                self._record(recorder, step, ids, target_outcome, outcome)
             if not outcome:
                 continue
             # A step is not put back for what it changes itself, so it may not be done at the next level.
             again.append(step)
-            for position, new in own:
+            for position, new in target_outcome:
                 slot = slots[position]
                 if slot < 0:
                     continue
@@ -379,11 +379,13 @@ class _Solver:
             self._directions.append(())
             self._direct(step_class, classes.vector(step_class, work.level), work.strategy)
 
-    def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], own: Outcome, outcome: Outcome) -> None:
+    def _record(
+        self, recorder: Recorder, step: int, ids: tuple[int, ...], target_outcome: Outcome, outcome: Outcome
+    ) -> None:
         group = self.classes.groups[self.classes.of_step[step]]
         if self.problem.groups[group].rule != NO_RULE:
             seen = self._seen(step, ids) if step in self.problem.transforms else ids
-            recorder.record(step, group, seen, self.current, own, outcome)
+            recorder.record(step, group, seen, self.current, target_outcome, outcome)
 
     def _seen(self, step: int, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shardings of an edge as its sources see them."""

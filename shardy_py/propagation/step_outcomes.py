@@ -91,8 +91,8 @@ class StepMemo(dict[tuple[int, ...], Outcome]):
         self._context = context
 
     def __missing__(self, ids: tuple[int, ...]) -> Outcome:
-        found = self[ids] = self._outcomes.compute(self._rule_id, self._context, ids)
-        return found
+        outcome = self[ids] = self._outcomes.compute(self._rule_id, self._context, ids)
+        return outcome
 
 
 @define(frozen=True)
@@ -131,8 +131,8 @@ class _WholeAxisRules(dict[int, WholeAxisRule | None]):
         self._rules = rules
 
     def __missing__(self, rule_id: int) -> WholeAxisRule | None:
-        found = self[rule_id] = whole_axis_rule(self._rules[rule_id])
-        return found
+        outcome = self[rule_id] = whole_axis_rule(self._rules[rule_id])
+        return outcome
 
 
 class StepOutcomes:
@@ -175,13 +175,13 @@ class StepOutcomes:
             return known[0]
         key = rule_class(rule)
         with self._lock:
-            found = self._class_ids.get(key)
-            if found is None:
-                found = self._class_ids[key] = len(self.rules)
+            class_id = self._class_ids.get(key)
+            if class_id is None:
+                class_id = self._class_ids[key] = len(self.rules)
                 self.rules.append(rule)
                 self.kinds.append(factor_kinds(rule))
-            self._rule_ids[identity(rule)] = found, rule
-        return found
+            self._rule_ids[identity(rule)] = class_id, rule
+        return class_id
 
     def memo(
         self,
@@ -202,11 +202,11 @@ class StepOutcomes:
             conservative: Whether sub-axes may not be introduced.
         """
         key = (rule_id, directions, strategy is Strategy.BASIC, is_elementwise, conservative)
-        found = self._memos.get(key)
-        if found is None:
+        cached = self._memos.get(key)
+        if cached is None:
             context = MemoKey(directions, strategy, is_elementwise, conservative)
-            found = self._memos.setdefault(key, StepMemo(self, rule_id, context))
-        return found
+            cached = self._memos.setdefault(key, StepMemo(self, rule_id, context))
+        return cached
 
     def outcome(
         self,
@@ -246,9 +246,9 @@ class StepOutcomes:
             return ()
         name, mesh = common
         if context.strategy is Strategy.AGGRESSIVE:
-            whole = self._whole_axis_tensors(rule_id, ids)
-            if whole is not None:
-                return self._compute_whole_axes(rule_id, context, ids, whole, name, mesh)
+            whole_axis_tensors = self._whole_axis_tensors(rule_id, ids)
+            if whole_axis_tensors is not None:
+                return self._compute_whole_axes(rule_id, context, ids, whole_axis_tensors, name, mesh)
         rule = self.rules[rule_id]
         sizes = rule.factor_sizes
         mappings = rule.mappings
@@ -272,12 +272,12 @@ class StepOutcomes:
     def _view(self, rule_id: int, position: int, sharding_id: int, mesh: Mesh) -> TensorFactorShardings:
         """Return the factor shardings of one tensor; they are computed once and copied."""
         key = (rule_id, position, sharding_id)
-        found = self._views.get(key)
-        if found is None:
+        view = self._views.get(key)
+        if view is None:
             rule = self.rules[rule_id]
             sharding = self.table.values[sharding_id]
-            found = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
-        return found.copy()
+            view = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
+        return view.copy()
 
     def _whole_axis_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[WholeAxisTensor] | None:
         """Return the tensors of a step if the fast form of its rule applies to them."""
@@ -313,9 +313,9 @@ class StepOutcomes:
                 outcome.append((tensor, table.intern_whole_axes(name, tuple(changes[tensor]), old.closed)))
                 continue
             dims = tuple(map(table.dimension, changes[tensor], old.closed))
-            whole = table.values[ids[tensor]]
-            assert whole is not None, "a missing sharding has no axes elsewhere"
-            new = TensorSharding(name, dims, whole.replicated_axes, whole.unreduced_axes, whole.reduction_op)
+            sharding = table.values[ids[tensor]]
+            assert sharding is not None, "a missing sharding has no axes elsewhere"
+            new = TensorSharding(name, dims, sharding.replicated_axes, sharding.unreduced_axes, sharding.reduction_op)
             outcome.append((tensor, table.intern(new)))
         return tuple(outcome)
 
@@ -362,13 +362,13 @@ class OutcomeMemory:
         """Return the outcomes for programs with some meshes, new ones where too many are kept."""
         key = tuple(meshes.items())
         with self._lock:
-            found = self._kept.pop(key, None)
-            if found is None or found.size > MANY_OUTCOMES:
-                found = StepOutcomes(ShardingTable(dict(meshes)))
-            self._kept[key] = found
+            outcomes = self._kept.pop(key, None)
+            if outcomes is None or outcomes.size > MANY_OUTCOMES:
+                outcomes = StepOutcomes(ShardingTable(dict(meshes)))
+            self._kept[key] = outcomes
             if len(self._kept) > MANY_MESHES:
                 self._kept.popitem(last=False)
-        return found
+        return outcomes
 
 
 SHARED = OutcomeMemory()

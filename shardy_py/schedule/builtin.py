@@ -125,13 +125,13 @@ def builtin_schedule(name: str) -> Schedule:
 def matching_entries(schedule: Schedule, op: Op, traits: frozenset[Trait]) -> tuple[int, ...]:
     """Return the indices into `Schedule.entries` that select an op, uses and factors aside."""
     key = (op.name, traits)
-    found: tuple[int, ...] | None = None if schedule.is_predicated else schedule.derived.get(key)
-    if found is None:
+    cached: tuple[int, ...] | None = None if schedule.is_predicated else schedule.derived.get(key)
+    if cached is None:
         entries = enumerate(schedule.entries)
-        found = tuple([index for index, (_, entry) in entries if entry.selector.matches_op(op, traits)])
+        cached = tuple([index for index, (_, entry) in entries if entry.selector.matches_op(op, traits)])
         if not schedule.is_predicated:
-            schedule.derived[key] = found
-    return found
+            schedule.derived[key] = cached
+    return cached
 
 
 FACTOR_KINDS = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION, FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
@@ -142,14 +142,14 @@ Vector = tuple[int, ...]
 def vectors_of_levels(schedule: Schedule, entries: tuple[int, ...], *, multi_use: bool) -> tuple[Vector, ...]:
     """Return the vector of every level, kept with the schedule; see `kind_directions`."""
     key = (entries, multi_use)
-    found: tuple[Vector, ...] | None = schedule.derived.get(key)
-    if found is None:
+    cached: tuple[Vector, ...] | None = schedule.derived.get(key)
+    if cached is None:
         levels = [
             kind_directions(schedule, entries, level, multi_use=multi_use) for level in range(len(schedule.levels))
         ]
-        found = tuple([(*[int(level[kind]) for kind in FACTOR_KINDS], 0) for level in levels])
-        schedule.derived[key] = found
-    return found
+        cached = tuple([(*[int(level[kind]) for kind in FACTOR_KINDS], 0) for level in levels])
+        schedule.derived[key] = cached
+    return cached
 
 
 def kind_directions(
@@ -166,12 +166,12 @@ def kind_directions(
         multi_use: Whether an operand of the op that is not a scalar has not exactly one use.
     """
     all_entries = schedule.entries
-    found = dict.fromkeys(FactorKind, Direction.NONE)
+    directions = dict.fromkeys(FactorKind, Direction.NONE)
     for index in entries:
         entry_level, entry = all_entries[index]
         if entry_level > level or not entry.selector.matches_uses(multi_use=multi_use):
             continue
         for kind in FactorKind:
             if entry.selector.matches_factor(kind):
-                found[kind] |= entry.direction
-    return found
+                directions[kind] |= entry.direction
+    return directions

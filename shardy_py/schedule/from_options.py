@@ -50,8 +50,8 @@ def make_schedule(
         PluginError: a plugin names a level that does not exist.
     """
     rest = with_plugin_priorities(DEFAULT, plugin_priorities)
-    found = rest if schedule is None else _given(schedule, rest, plugin_traits)
-    return found if op_priorities is None else order_ops(op_priorities, rest=found)
+    base = rest if schedule is None else _given(schedule, rest, plugin_traits)
+    return base if op_priorities is None else order_ops(op_priorities, rest=base)
 
 
 def _given(schedule: ScheduleLike, rest: Schedule, more_traits: Iterable[str]) -> Schedule:
@@ -85,7 +85,7 @@ def order_ops(op_priorities: OpPriorities, *, rest: Schedule = DEFAULT) -> Sched
     if isinstance(op_priorities, (str, Set, Mapping)) or not isinstance(op_priorities, Collection):
         message = f"op_priorities is {shown(op_priorities)}, not a list"
         raise OptionError(Diagnostic("invalid-schedule", message, hint=_HINT))
-    levels = tuple(_level(index, given) for index, given in enumerate(op_priorities))
+    levels = tuple(_level(index, choice) for index, choice in enumerate(op_priorities))
     return evolve(rest, levels=(*levels, *rest.levels))
 
 
@@ -97,20 +97,20 @@ def with_plugin_priorities(schedule: Schedule, priorities: Iterable[OpPriority])
     Raises:
         PluginError: the schedule has no such level.
     """
-    given = tuple(priorities)
-    if not given:
+    plugin_priorities = tuple(priorities)
+    if not plugin_priorities:
         return schedule
-    names = tuple(dict.fromkeys(name for item in given for name in item.entry.selector.names))
+    names = tuple(dict.fromkeys(name for item in plugin_priorities for name in item.entry.selector.names))
     last = len(schedule.levels) - 1
-    for item in given:
+    for item in plugin_priorities:
         if item.level > last:
             message = f"{item.entry}: there is no level {item.level}"
             raise PluginError(Diagnostic("invalid-schedule", message, hint=f"the levels are 0 to {last}"))
     levels = []
     for index, level in enumerate(schedule.levels):
-        kept = level.entries if index == last else tuple(_without(entry, names) for entry in level.entries)
-        added = tuple(item.entry for item in given if item.level == index)
-        levels.append(Level(level.name, kept + added))
+        remaining = level.entries if index == last else tuple(_without(entry, names) for entry in level.entries)
+        added = tuple(item.entry for item in plugin_priorities if item.level == index)
+        levels.append(Level(level.name, remaining + added))
     return evolve(schedule, levels=tuple(levels))
 
 
@@ -119,11 +119,11 @@ def _without(entry: Entry, names: tuple[str, ...]) -> Entry:
     return evolve(entry, selector=evolve(selector, excluded_names=selector.excluded_names + names))
 
 
-def _level(index: int, given: Choice | Sequence[Choice] | Level) -> Level:
-    if isinstance(given, Level):
-        return given
-    is_one = isinstance(given, (str, Trait, Selector, Entry)) or not isinstance(given, Iterable)
-    choices: list[Choice] = [given] if is_one else list(given)  # type: ignore[list-item, arg-type]
+def _level(index: int, choice: Choice | Sequence[Choice] | Level) -> Level:
+    if isinstance(choice, Level):
+        return choice
+    is_one = isinstance(choice, (str, Trait, Selector, Entry)) or not isinstance(choice, Iterable)
+    choices: list[Choice] = [choice] if is_one else list(choice)  # type: ignore[list-item, arg-type]
     names = tuple(item for item in choices if isinstance(item, str))
     traits = tuple(item for item in choices if isinstance(item, Trait))
     entries = [Entry(Selector(names=names, traits=traits))] if names or traits else []

@@ -88,11 +88,11 @@ def split_words(reduction: str | Iterable[str] | Mapping[str, str | Combiner]) -
     if isinstance(reduction, Mapping):
         return [(name, parse_combiner(word)) for name, word in reduction.items()]
     items = _SPACED_COLON.sub(":", reduction).replace(",", " ").split() if isinstance(reduction, str) else reduction
-    found = []
+    words = []
     for item in items:
         name, colon, word = item.partition(":")
-        found.append((name, parse_combiner(word) if colon else Combiner.ADD))
-    return found
+        words.append((name, parse_combiner(word) if colon else Combiner.ADD))
+    return words
 
 
 _REDUCTION_OP = "#sdy<reduction_op "

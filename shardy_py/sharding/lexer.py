@@ -126,8 +126,8 @@ class Cursor:
         line = self.text.count("\n", 0, offset) + 1
         column = offset - (self.text.rfind("\n", 0, offset) + 1) + 1
         is_cut = '"' in self.token[:2] and not self._ends()
-        found = f"'{self.token[0] if is_cut else _shortened(self.token)}'" if self.token else "the end of the text"
-        message = f"column {column}: expected {expected}, but found {found} in: {_excerpt(self.text, offset)}"
+        token = f"'{self.token[0] if is_cut else _shortened(self.token)}'" if self.token else "the end of the text"
+        message = f"column {column}: expected {expected}, but found {token} in: {_excerpt(self.text, offset)}"
         raise ParseError(Diagnostic(code, message, location=f"{line}:{column}", hint=hint))
 
     def _offset(self) -> int:

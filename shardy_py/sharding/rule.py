@@ -93,7 +93,7 @@ class OpShardingRule(SdyAttribute):
 
     def combiner(self, factor: int) -> Combiner:
         """Return the combiner of the partial results along a reduction factor."""
-        return next((combiner for own, combiner in self.combiners if own == factor), Combiner.ADD)
+        return next((combiner for reduced, combiner in self.combiners if reduced == factor), Combiner.ADD)
 
     @property
     def reductions(self) -> Mapping[int, Combiner]:
@@ -157,7 +157,11 @@ def _reductions(rule: OpShardingRule) -> str:
     if not rule.combiners:
         return _factors("reduction", rule.reduction_factors)
     return "".join(
-        _factors("reduction", [factor for factor, own in rule.reductions.items() if own is combiner], combiner)
+        _factors(
+            "reduction",
+            [factor for factor, factor_combiner in rule.reductions.items() if factor_combiner is combiner],
+            combiner,
+        )
         for combiner in Combiner
     )
 
@@ -229,12 +233,17 @@ def with_collectives_only(
     if len(set(words.values())) > 1:
         first = next(iter(words.values()))
         words = {factor: word for factor, word in words.items() if word == first}
-    kept = tuple(factor for factor in rule.reduction_factors if factor in words)
-    if kept == rule.reduction_factors:
+    reduction_factors = tuple(factor for factor in rule.reduction_factors if factor in words)
+    if reduction_factors == rule.reduction_factors:
         return rule, words
-    replicated = {*rule.need_replication_factors, *rule.reduction_factors} - set(kept)
-    own = tuple(item for item in rule.combiners if item[0] in words)
-    changed = evolve(rule, reduction_factors=kept, need_replication_factors=tuple(sorted(replicated)), combiners=own)
+    replicated = {*rule.need_replication_factors, *rule.reduction_factors} - set(reduction_factors)
+    combiners = tuple(item for item in rule.combiners if item[0] in words)
+    changed = evolve(
+        rule,
+        reduction_factors=reduction_factors,
+        need_replication_factors=tuple(sorted(replicated)),
+        combiners=combiners,
+    )
     return changed, words
 
 

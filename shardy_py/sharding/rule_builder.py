@@ -53,23 +53,23 @@ def values_of(op: HasShardableValues) -> list[Any]:
         raise RuleError(Diagnostic("no-op", f"{shown(op)} has no operands and results", hint=hint)) from None
 
 
-def as_shapes(given: Iterable[Shape], side: str) -> tuple[Shape, ...]:
+def as_shapes(tensor_shapes: Iterable[Shape], side: str) -> tuple[Shape, ...]:
     """Return the shapes of the operands or the results of an op as tuples.
 
     Args:
-        given: A sequence of sizes per tensor.
+        tensor_shapes: A sequence of sizes per tensor.
         side: What messages call a tensor: ``operand`` or ``result``.
 
     Raises:
         RuleError: one is no sequence of sizes.
     """
     try:
-        shapes = tuple([shape if type(shape) is tuple else tuple(shape) for shape in given])
+        shapes = tuple([shape if type(shape) is tuple else tuple(shape) for shape in tensor_shapes])
     except TypeError:
         shapes = None
     if shapes is not None and all(map(_is_size, chain.from_iterable(shapes))):
         return shapes
-    message = f"the shapes of {side}s are {shown(given)}, not one tuple of sizes per {side}"
+    message = f"the shapes of {side}s are {shown(tensor_shapes)}, not one tuple of sizes per {side}"
     raise RuleError(Diagnostic("rule-rank", message, hint=f"for example [(8, 4)] for one {side}"))
 
 
@@ -136,7 +136,7 @@ class OpShardingRuleBuilder:
             RuleError: there are not as many dimensions as tensors, a tensor has no such dimension, dimensions are no
                 sequence, or kind, combiner or size is none.
         """
-        own = (self._new_factor(size, kind, blocked, combiner),)
+        factors = (self._new_factor(size, kind, blocked, combiner),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
             if not isinstance(dims, Sequence):
                 raise _no_sequence(dims, "operand" if mappings is self._operands else "result")
@@ -150,9 +150,9 @@ class OpShardingRuleBuilder:
                 if not 0 <= _number(dim) < len(mapping):
                     raise _no_dimension(dim, "operand" if mappings is self._operands else "result", index, mapping)
                 if not mapping[dim]:
-                    mapping[dim] = own
+                    mapping[dim] = factors
                 elif size != 1:
-                    mapping[dim] += own
+                    mapping[dim] += factors
         return self
 
     def add_factor_all(
@@ -264,7 +264,7 @@ class OpShardingRuleBuilder:
         )
 
     def _of_kind(self, kind: FactorKind) -> tuple[int, ...]:
-        return tuple([factor for factor, own in self._special if own is kind])
+        return tuple([factor for factor, factor_kind in self._special if factor_kind is kind])
 
     def _new_factor(self, size: int, kind: FactorKind, blocked: bool, combiner: Combiner | str = Combiner.ADD) -> int:
         factor = len(self._sizes)
@@ -287,14 +287,14 @@ class OpShardingRuleBuilder:
             raise RuleError(Diagnostic("factor-kind", f"{kind!r} is no kind of a factor", hint=f"the kinds are {hint}"))
         if combiner is Combiner.ADD:
             return kind
-        found = parse_combiner(combiner)
+        parsed = parse_combiner(combiner)
         if kind is not FactorKind.REDUCTION:
             message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is no reduction"
             raise RuleError(Diagnostic("factor-kind", message, hint="give kind=FactorKind.REDUCTION"))
-        if found is None:
+        if parsed is None:
             return FactorKind.NEED_REPLICATION
-        if found is not Combiner.ADD:
-            self._combiners.append((factor, found))
+        if parsed is not Combiner.ADD:
+            self._combiners.append((factor, parsed))
         return kind
 
 
@@ -303,9 +303,9 @@ def _is_size(size: object) -> bool:
     return type(size) is int or size is None or as_integer(size) is not None
 
 
-def _number(given: Any) -> int:
+def _number(value: Any) -> int:
     """Return the number of a dimension or operand; -1, which none has, for anything but an integer."""
-    number = given if type(given) is int else as_integer(given)
+    number = value if type(value) is int else as_integer(value)
     return -1 if number is None else number
 
 
@@ -317,9 +317,9 @@ def _checked_size(size: Any) -> int:
         raise RuleError(Diagnostic("factor-size", message, hint="give a size of a dimension")) from None
 
 
-def _no_sequence(given: object, side: str) -> RuleError:
-    message = f"{side}_dims is {given!r}, not one dimension per {side}"
-    return RuleError(Diagnostic("no-dimension", message, hint=f"[{given!r}] for one {side}; None is no dimension"))
+def _no_sequence(value: object, side: str) -> RuleError:
+    message = f"{side}_dims is {value!r}, not one dimension per {side}"
+    return RuleError(Diagnostic("no-dimension", message, hint=f"[{value!r}] for one {side}; None is no dimension"))
 
 
 def _no_dimension(dim: object, what: str, number: int, mapping: Sequence[object]) -> RuleError:

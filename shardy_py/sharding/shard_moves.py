@@ -128,13 +128,13 @@ def sent_elements(rounds: Sequence[Round]) -> int:
 
 def covered(rounds: Sequence[Round], parts: int) -> list[tuple[int, int]]:
     """Return, per part, the places in its window between which elements arrive; (0, 0) where none does."""
-    found: list[list[Move]] = [[] for _ in range(parts)]
+    received: list[list[Move]] = [[] for _ in range(parts)]
     for item in rounds:
         for move in item.moves:
-            found[move.target].append(move)
+            received[move.target].append(move)
     return [
         (min(move.place for move in moves), max(move.place + move.size for move in moves)) if moves else (0, 0)
-        for moves in found
+        for moves in received
     ]
 
 
@@ -153,9 +153,9 @@ class _Near:
 
 
 def _moves_to(target: int, held: Sequence[Sequence[Run]], near: _Near, start: int, size: int) -> Iterator[Move]:
-    own = list(_common(target, target, held[target], start, size))
-    yield from own
-    taken = [(move.place, move.place + move.size) for move in own]
+    local = list(_common(target, target, held[target], start, size))
+    yield from local
+    taken = [(move.place, move.place + move.size) for move in local]
     for source in near.parts(start, size):
         if source == target:
             continue

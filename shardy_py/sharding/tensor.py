@@ -159,8 +159,8 @@ class TensorSharding(SdyAttribute):
 
     def with_whole_dims(self, dims: Container[int]) -> TensorSharding:
         """Return this sharding with some dimensions whole on every device, and closed."""
-        own = enumerate(self.dim_shardings)
-        return evolve(self, dim_shardings=tuple([CLOSED if number in dims else dim for number, dim in own]))
+        numbered = enumerate(self.dim_shardings)
+        return evolve(self, dim_shardings=tuple([CLOSED if number in dims else dim for number, dim in numbered]))
 
     def map_dims(self, function: Callable[[DimensionSharding], DimensionSharding]) -> TensorSharding:
         """Return this sharding with ``function`` applied to every dimension; itself if that changes none."""

@@ -100,13 +100,13 @@ def verify_tensor_sharding(
     if problem is not None:
         return [problem]
     lists = _axis_lists(sharding)
-    found = [*_priorities(sharding), *_unknown_axes(lists, mesh), *_bound(lists, bound_axes)]
-    known = [(place, [axis for axis in axes if mesh.has_axis(axis.name)]) for place, axes in lists]
-    found += [*_duplicates(known), *_mergeable(known, mesh), *_unsorted(known, mesh)]
-    found += [*_invalid_sub_axes(known, mesh), *_overlaps(known)]
-    if check_divisibility and not found and isinstance(shape, Sequence):
-        found += _not_divisible(sharding, mesh, shape)
-    return found
+    problems = [*_priorities(sharding), *_unknown_axes(lists, mesh), *_bound(lists, bound_axes)]
+    known = [(role, [axis for axis in axes if mesh.has_axis(axis.name)]) for role, axes in lists]
+    problems += [*_duplicates(known), *_mergeable(known, mesh), *_unsorted(known, mesh)]
+    problems += [*_invalid_sub_axes(known, mesh), *_overlaps(known)]
+    if check_divisibility and not problems and isinstance(shape, Sequence):
+        problems += _not_divisible(sharding, mesh, shape)
+    return problems
 
 
 def _maximal(sharding: TensorSharding) -> Iterator[Diagnostic]:
@@ -157,57 +157,57 @@ def _priorities(sharding: TensorSharding) -> Iterator[Diagnostic]:
 
 
 def _unknown_axes(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             if not mesh.has_axis(axis.name):
                 names = ", ".join(quote(item.name) for item in mesh.axes) or "none"
-                message = f"{place}: unknown axis name: {quote(axis.name)}"
+                message = f"{role}: unknown axis name: {quote(axis.name)}"
                 yield Diagnostic("unknown-axis", message, hint=f"the axes of the mesh are {names}")
 
 
 def _bound(lists: Places, bound_axes: Collection[str]) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             if axis.name in bound_axes:
-                message = f"{place}: operates on axis {quote(axis.name)} which is already bound by a manual computation"
+                message = f"{role}: operates on axis {quote(axis.name)} which is already bound by a manual computation"
                 yield Diagnostic("bound-axis", message, hint="leave the axis out: shapes inside are local to it")
 
 
 def _duplicates(lists: Places) -> Iterator[Diagnostic]:
     seen: dict[AxisRef, str] = {}
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             if axis in seen:
-                message = f"{place}: duplicate axis ref: {axis}, already in {seen[axis]}"
+                message = f"{role}: duplicate axis ref: {axis}, already in {seen[axis]}"
                 yield Diagnostic("duplicate-axis", message, hint="use every axis at most once in a sharding")
-            seen.setdefault(axis, place)
+            seen.setdefault(axis, role)
 
 
 def _mergeable(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for first, second in pairwise(axes):
             if first.can_merge(second):
                 # The mesh decides whether the whole is the full axis; invalid sub-axes never are.
-                whole = first.merge(second, mesh)
-                message = f"{place}: two consecutive sub-axes can be merged: {first}, {second}"
-                yield Diagnostic("mergeable-sub-axes", message, hint=f"write {whole}")
+                merged = first.merge(second, mesh)
+                message = f"{role}: two consecutive sub-axes can be merged: {first}, {second}"
+                yield Diagnostic("mergeable-sub-axes", message, hint=f"write {merged}")
 
 
 def _unsorted(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         ordered = sorted(axes, key=mesh.sort_key)
-        if not place.startswith("dim") and list(axes) != ordered:
+        if not role.startswith("dim") and list(axes) != ordered:
             hint = "the order is " + ", ".join(str(axis) for axis in ordered)
-            yield Diagnostic("axes-order", f"{place} are not ordered w.r.t. mesh", hint=hint)
+            yield Diagnostic("axes-order", f"{role} are not ordered w.r.t. mesh", hint=hint)
 
 
 def _invalid_sub_axes(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             problem = _sub_axis_problem(axis, mesh.axis_size(axis.name))
             if problem is not None:
                 code, message, hint = problem
-                yield Diagnostic(code, f"{place}: {message}: {axis}", hint=hint)
+                yield Diagnostic(code, f"{role}: {message}: {axis}", hint=hint)
 
 
 def _sub_axis_problem(axis: AxisRef, full_size: int) -> tuple[str, str, str] | None:
@@ -228,8 +228,8 @@ def _sub_axis_problem(axis: AxisRef, full_size: int) -> tuple[str, str, str] | N
 
 
 def _overlaps(lists: Places) -> Iterator[Diagnostic]:
-    entries = [(axis, place) for place, axes in lists for axis in axes]
-    for index, (axis, place) in enumerate(entries):
+    entries = [(axis, role) for role, axes in lists for axis in axes]
+    for index, (axis, role) in enumerate(entries):
         for other, other_place in entries[:index]:
             if axis == other or not axis.overlaps(other):
                 continue
@@ -237,7 +237,7 @@ def _overlaps(lists: Places) -> Iterator[Diagnostic]:
                 message = f"both sub-axis and full-axis are used for axis name: {quote(axis.name)}"
             else:
                 message = f"overlapping sub-axes: {other}, {axis}"
-            where = place if place == other_place else f"{other_place} and {place}"
+            where = role if role == other_place else f"{other_place} and {role}"
             yield Diagnostic("overlapping-axes", f"{where}: {message}", hint="use every part of an axis at most once")
 
 
@@ -282,15 +282,15 @@ def verify_tensor_shardings(
     if len(items) != len(shapes):
         message = f"{kind} shardings don't match number of values: {len(items)} shardings vs {len(shapes)} values"
         return [Diagnostic("sharding-count", message, hint="write one sharding per value")]
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     for index, (sharding, shape) in enumerate(zip(items, shapes, strict=True)):
-        place = f"{kind} - " if len(items) == 1 else f"{kind} {index} - "
-        found += _placed(place, verify_tensor_sharding(sharding, lookup(sharding), shape, bound_axes=bound_axes))
-    return found
+        prefix = f"{kind} - " if len(items) == 1 else f"{kind} {index} - "
+        problems += _placed(prefix, verify_tensor_sharding(sharding, lookup(sharding), shape, bound_axes=bound_axes))
+    return problems
 
 
-def _placed(place: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    return [Diagnostic(item.code, place + item.message, item.location, item.op, item.hint) for item in diagnostics]
+def _placed(prefix: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return [Diagnostic(item.code, prefix + item.message, item.location, item.op, item.hint) for item in diagnostics]
 
 
 _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
@@ -319,12 +319,12 @@ def field_problem(value: Any) -> Diagnostic | None:
     axes of DimensionSharding is ('x',), not a tuple of AxisRef
     """
     for name, classes in _FIELDS.get(type(value), {}).items():
-        given = getattr(value, name)
-        items = given if name in _TUPLES and isinstance(given, tuple) else (given,)
+        content = getattr(value, name)
+        items = content if name in _TUPLES and isinstance(content, tuple) else (content,)
         if not all(_fits(item, classes) for item in items):
             known = " or ".join(_WORDS.get(item, item.__name__) for item in classes)
             wanted = f"a tuple of {known}" if name in _TUPLES else known
-            message = f"{name} of {type(value).__name__} is {shown(given)}, not {wanted}"
+            message = f"{name} of {type(value).__name__} is {shown(content)}, not {wanted}"
             return Diagnostic("invalid-field", message, hint=_EXAMPLE)
         for item in items:
             problem = field_problem(item)

@@ -65,22 +65,22 @@ def checks_of(annotations: Mapping[str, object], known: Mapping[str, Any]) -> di
         annotations: Name to annotation, as text.
         known: The names that annotations may use.
     """
-    found = {name: _check_of(str(text), known) for name, text in annotations.items()}
-    return {name: check for name, check in found.items() if check is not None}
+    checks = {name: _check_of(str(text), known) for name, text in annotations.items()}
+    return {name: check for name, check in checks.items() if check is not None}
 
 
-def check_arguments(function: str, checks: Mapping[str, Check], given: Iterable[tuple[str, object]]) -> None:
+def check_arguments(function: str, checks: Mapping[str, Check], arguments: Iterable[tuple[str, object]]) -> None:
     """Refuse arguments that are not of their types.
 
     Args:
         function: The name of the function, for the error.
         checks: The checks by the names of arguments.
-        given: The arguments by name.
+        arguments: The arguments by name.
 
     Raises:
         OptionError: one is of another type.
     """
-    for name, value in given:
+    for name, value in arguments:
         check = checks.get(name)
         if check is not None and not check[0](value):
             message = f"{function}: {name} is {shown(value)}, not {check[1]}"
@@ -176,9 +176,9 @@ _GENERIC: tuple[tuple[str, Any, str], ...] = (
 
 def _check_of(text: str, known: Mapping[str, Any]) -> Check | None:
     """Return what checks values of an annotation, or None where it is none of the simple ones."""
-    whole = _SIMPLE.get(text)
-    if whole is not None:
-        return whole
+    simple = _SIMPLE.get(text)
+    if simple is not None:
+        return simple
     parts = [_part(part, known) for part in _alternatives(text)]
     checks = [part for part in parts if part is not None]
     if len(checks) < len(parts):
@@ -208,10 +208,10 @@ def _part(text: str, known: Mapping[str, Any]) -> Check | None:
         _, classes, what = generic
         return lambda value: isinstance(value, classes) and not isinstance(value, (str, bytes)), what
     # What a function takes in many forms it explains better itself.
-    found: Any = None if text == "Any" or text.endswith("Like") else known.get(text)
-    is_union = isinstance(found, UnionType) and all(isinstance(item, type) for item in found.__args__)
-    if is_union or (isinstance(found, type) and not getattr(found, "_is_protocol", False)):
-        return lambda value: isinstance(value, found), f"a {text}"
+    class_: Any = None if text == "Any" or text.endswith("Like") else known.get(text)
+    is_union = isinstance(class_, UnionType) and all(isinstance(item, type) for item in class_.__args__)
+    if is_union or (isinstance(class_, type) and not getattr(class_, "_is_protocol", False)):
+        return lambda value: isinstance(value, class_), f"a {text}"
     return None
 
 

@@ -95,14 +95,14 @@ def parse_toml(text: str, *, code: str, source: str = "") -> dict[str, Any]:
 
 
 def _located(problem: tomllib.TOMLDecodeError, source: str) -> str:
-    found = re.search(_PLACE, str(problem))
-    return f"{source}:{found[1]}:{found[2]}" if found and source else source
+    match = re.search(_PLACE, str(problem))
+    return f"{source}:{match[1]}:{match[2]}" if match and source else source
 
 
 def _many_digits(text: str, source: str) -> str:
     """Return where a number is too long; the name of the file where none is."""
-    found = re.search(_MANY_DIGITS, text)
-    return f"{source}:{text.count(chr(10), 0, found.start()) + 1}" if found else source
+    match = re.search(_MANY_DIGITS, text)
+    return f"{source}:{text.count(chr(10), 0, match.start()) + 1}" if match else source
 
 
 def as_error(error: MemoryError | RecursionError | OverflowError, location: str = "") -> UnsupportedError:

@@ -145,7 +145,7 @@ LEVELS = (
     Mutant(
         "the last level is missing",
         DEFAULT,
-        '        Level("everything", (Entry(Selector()),)),\n    )\n)\n"""The reference',
+        '        EVERYTHING,\n    )\n)\n"""The reference',
         '    )\n)\n"""The reference',
     ),
     Mutant(

@@ -49,18 +49,21 @@ def broadcast_to_output(shape: Shape, output: Shape, dimensions: Sequence[int]) 
 
     There is one symbol per dimension of the result that is new or expanded.
     """
-    kept = {number: place for place, number in enumerate(dimensions) if shape[place] == output[number]}
-    added = [number for number in range(len(output)) if number not in kept]
+    source_dims = {
+        number: source_dim for source_dim, number in enumerate(dimensions) if shape[source_dim] == output[number]
+    }
+    added = [number for number in range(len(output)) if number not in source_dims]
     results: list[Expression] = [
-        dim(kept[number]) if number in kept else symbol(added.index(number)) for number in range(len(output))
+        dim(source_dims[number]) if number in source_dims else symbol(added.index(number))
+        for number in range(len(output))
     ]
     return IndexingMap.of_shape(shape, results, ranges=bounds_of(output[number] for number in added))
 
 
 def transpose(output: Shape, permutation: Sequence[int]) -> IndexingMap:
     """Return the map of the operand of a transpose; ``permutation[i]`` is the operand's dimension of result's ``i``."""
-    places = list(permutation)
-    return IndexingMap.of_shape(output, (dim(places.index(number)) for number in range(len(output))))
+    source_dims = list(permutation)
+    return IndexingMap.of_shape(output, (dim(source_dims.index(number)) for number in range(len(output))))
 
 
 def transpose_to_output(shape: Shape, permutation: Sequence[int]) -> IndexingMap:
@@ -140,14 +143,14 @@ def _affine(number: int, factor: int, offset: int) -> Expression:
 def dynamic_slice(output: Shape, shape: Shape) -> IndexingMap:
     """Return the map of the operand of a dynamic slice: a run-time variable per dimension is its clamped start."""
     results = (dim(number) + runtime(number) for number in range(len(output)))
-    starts = tuple(Bound(Interval(0, size - own)) for size, own in zip(shape, output, strict=True))
+    starts = tuple(Bound(Interval(0, size - slice_size)) for size, slice_size in zip(shape, output, strict=True))
     return IndexingMap.of_shape(output, results, runtimes=starts)
 
 
 def dynamic_update(output: Shape, update: Shape) -> IndexingMap:
     """Return the map of the update of a dynamic update: a run-time variable per dimension is its clamped start."""
     results = (dim(number) - runtime(number) for number in range(len(output)))
-    starts = tuple(Bound(Interval(0, size - own)) for size, own in zip(output, update, strict=True))
+    starts = tuple(Bound(Interval(0, size - update_size)) for size, update_size in zip(output, update, strict=True))
     return IndexingMap.of_shape(output, results, runtimes=starts)
 
 
@@ -164,12 +167,12 @@ def gather(
         slice_sizes: The shape of the slice.
         start_index_map: The operand's dimension of every column of the indices.
     """
-    places = list(start_index_map)
+    indexed_dims = list(start_index_map)
     results = (
-        dim(number + 1) + runtime(places.index(number)) if number in places else dim(number + 1)
+        dim(number + 1) + runtime(indexed_dims.index(number)) if number in indexed_dims else dim(number + 1)
         for number in range(len(shape))
     )
-    starts = tuple(Bound(Interval(0, shape[number] - slice_sizes[number])) for number in places)
+    starts = tuple(Bound(Interval(0, shape[number] - slice_sizes[number])) for number in indexed_dims)
     operand = IndexingMap.of_shape(output, results, runtimes=starts)
-    indices = IndexingMap.of_shape(output, (dim(0), symbol(0)), ranges=bounds_of((len(places),)))
+    indices = IndexingMap.of_shape(output, (dim(0), symbol(0)), ranges=bounds_of((len(indexed_dims),)))
     return operand, indices

@@ -43,21 +43,21 @@ def linearized(index: Sequence[Expression], shape: Shape) -> Expression:
     return canonicalize(total)
 
 
-def delinearized(place: Expression, shape: Shape, *, in_bounds: bool = True) -> list[Expression]:
+def delinearized(offset: Expression, shape: Shape, *, in_bounds: bool = True) -> list[Expression]:
     """Return the index of a place in a tensor.
 
     Args:
-        place: The place, the last dimension varying fastest.
+        offset: The place, the last dimension varying fastest.
         shape: The shape of the tensor.
         in_bounds: Whether the place lies in the tensor; then the first dimension of more than one needs no ``mod``.
     """
-    found: list[Expression] = []
+    indices: list[Expression] = []
     open_ended = in_bounds
     for size, stride in zip(shape, strides_of(shape), strict=True):
-        digit = place // stride
-        found.append(canonicalize(digit if open_ended else digit % size))
+        digit = offset // stride
+        indices.append(canonicalize(digit if open_ended else digit % size))
         open_ended = open_ended and size == 1
-    return found
+    return indices
 
 
 def reshape(shape: Shape, other: Shape) -> IndexingMap:
@@ -74,15 +74,15 @@ def reshape(shape: Shape, other: Shape) -> IndexingMap:
         message = f"{list(shape)} and {list(other)} have different numbers of elements"
         raise VerificationError(Diagnostic("reshape-sizes", message))
     results: list[Expression] = []
-    for own, target in _minimal_groups(shape, other):
-        index = [dim(number) for number in own]
-        sizes = [shape[number] for number in own]
+    for source, target in _minimal_groups(shape, other):
+        index = [dim(number) for number in source]
+        sizes = [shape[number] for number in source]
         wanted = [other[number] for number in target]
         if sizes == wanted:
             results += index
         else:
-            place = linearized(index, sizes)
-            results += delinearized(place, wanted)
+            offset = linearized(index, sizes)
+            results += delinearized(offset, wanted)
     return simplify(IndexingMap.of_shape(shape, results), fold_points=False)
 
 
@@ -94,12 +94,12 @@ def _minimal_groups(shape: Shape, other: Shape) -> Iterator[tuple[range, range]]
     start = target = 0
     while start < len(shape) and target < len(other):
         end, target_end = start + 1, target + 1
-        one, two = shape[start], other[target]
-        while one != two:
-            if one < two:
-                one, end = one * shape[end], end + 1
+        size, other_size = shape[start], other[target]
+        while size != other_size:
+            if size < other_size:
+                size, end = size * shape[end], end + 1
             else:
-                two, target_end = two * other[target_end], target_end + 1
+                other_size, target_end = other_size * other[target_end], target_end + 1
         yield range(start, end), range(target, target_end)
         start, target = end, target_end
     if start < len(shape) or target < len(other):
@@ -115,9 +115,9 @@ def bitcast(shape: Shape, minor_to_major: Sequence[int], other: Shape, other_ord
         other: The shape whose index is wanted.
         other_order: Its dimensions in the same order.
     """
-    own, target = tuple(reversed(minor_to_major)), tuple(reversed(other_order))
-    physical, other_physical = [shape[number] for number in own], [other[number] for number in target]
-    to_physical = transpose_to_output(shape, own)
+    order, target = tuple(reversed(minor_to_major)), tuple(reversed(other_order))
+    physical, other_physical = [shape[number] for number in order], [other[number] for number in target]
+    to_physical = transpose_to_output(shape, order)
     back = transpose(other_physical, target)
     middle = reshape(physical, other_physical)
     results = compose_raw(compose_raw(to_physical, middle), back)

@@ -27,9 +27,10 @@ def reduce(output: Shape, shape: Shape, dimensions: Sequence[int]) -> IndexingMa
         dimensions: The reduced dimensions.
     """
     reduced = sorted(dimensions)
-    kept = [number for number in range(len(shape)) if number not in reduced]
+    result_dims = [number for number in range(len(shape)) if number not in reduced]
     results = (
-        symbol(reduced.index(number)) if number in reduced else dim(kept.index(number)) for number in range(len(shape))
+        symbol(reduced.index(number)) if number in reduced else dim(result_dims.index(number))
+        for number in range(len(shape))
     )
     return IndexingMap.of_shape(output, results, ranges=bounds_of(shape[number] for number in reduced))
 
@@ -64,10 +65,10 @@ def dot(output: Shape, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> tuple[
 
     def operand(rank: int, batches: tuple[int, ...], contracting: tuple[int, ...], first_free: int) -> IndexingMap:
         free = [number for number in range(rank) if number not in batches and number not in contracting]
-        places: dict[int, Expression] = {number: dim(place) for place, number in enumerate(batches)}
-        places |= {number: symbol(place) for place, number in enumerate(contracting)}
-        places |= {number: dim(first_free + place) for place, number in enumerate(free)}
-        return IndexingMap.of_shape(output, (places[number] for number in range(rank)), ranges=ranges)
+        results: dict[int, Expression] = {number: dim(number_) for number_, number in enumerate(batches)}
+        results |= {number: symbol(number_) for number_, number in enumerate(contracting)}
+        results |= {number: dim(first_free + number_) for number_, number in enumerate(free)}
+        return IndexingMap.of_shape(output, (results[number] for number in range(rank)), ranges=ranges)
 
     return (
         operand(len(lhs), numbers.lhs_batch, numbers.lhs_contracting, batch),

@@ -82,8 +82,8 @@ class Builder:
         Raises:
             VerificationError: the mesh is not valid, or the name is taken.
         """
-        found = check_mesh(name, mesh, self.program)
-        return self.program.body.append(Op(self.program, MESH, attributes={"sym_name": name, "mesh": found}))
+        new_mesh = check_mesh(name, mesh, self.program)
+        return self.program.body.append(Op(self.program, MESH, attributes={"sym_name": name, "mesh": new_mesh}))
 
     @contextmanager
     def at(self, location: str) -> Iterator[None]:

@@ -37,13 +37,13 @@ def check_name(name: Any, program: Program) -> None:
 def check_mesh(name: Any, mesh: Any, program: Program) -> Mesh:
     """Return the mesh for a mesh or a mapping of axis sizes."""
     check_name(name, program)
-    found = Mesh.of(mesh) if isinstance(mesh, Mapping) else mesh
-    if not isinstance(found, Mesh):
+    checked_mesh = Mesh.of(mesh) if isinstance(mesh, Mapping) else mesh
+    if not isinstance(checked_mesh, Mesh):
         raise refuse("invalid-mesh", f"a {type(mesh).__name__} is not a mesh", hint='give a Mesh, or {"a": 2}')
-    problems = verify_mesh(found)
+    problems = verify_mesh(checked_mesh)
     if problems:
         raise VerificationError(*problems)
-    return found
+    return checked_mesh
 
 
 def check_types(types: Any, op: str) -> list[Type]:
@@ -51,15 +51,15 @@ def check_types(types: Any, op: str) -> list[Type]:
     if isinstance(types, (*get_args(Type), str)) or not isinstance(types, Iterable):
         hint = "give a list of types: [tensor(8, 16)]"
         raise refuse("invalid-type", f"the types are {shown(types)}, not a list of types", op=op, hint=hint)
-    found = list(types)
-    for index, type_ in enumerate(found):
+    checked_types = list(types)
+    for index, type_ in enumerate(checked_types):
         if not isinstance(type_, get_args(Type)):
             hint = "use tensor(8, 16), a TensorType or an OpaqueType"
             raise refuse("invalid-type", f"type {index} is {shown(type_)}, which is no type", op=op, hint=hint)
         sizes = type_.shape if isinstance(type_, TensorType) else ()
         if any(size is not None and (type(size) is not int or size < 0) for size in sizes):
             raise refuse("invalid-type", f"type {index} has the sizes {sizes}", op=op, hint="give whole numbers from 0")
-    return found
+    return checked_types
 
 
 def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequence[Block]) -> list[Value]:
@@ -67,8 +67,8 @@ def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequen
     if isinstance(operands, Value) or not isinstance(operands, Iterable):
         hint = "give a list of values: [x]"
         raise refuse("invalid-operand", f"the operands are {shown(operands)}, not a list of values", op=op, hint=hint)
-    found = list(operands)
-    for index, value in enumerate(found):
+    checked_operands = list(operands)
+    for index, value in enumerate(checked_operands):
         check_value(value, f"operand {index}", op, program)
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
         if isinstance(value.owner, Op) and value in value.owner.function_results:
@@ -78,7 +78,7 @@ def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequen
             hint = "return it from the region, or pass it as an argument"
             message = f"operand {index}, {value!r}, is defined in a region that this op is not in"
             raise refuse("not-visible", message, op=op, hint=hint)
-    return found
+    return checked_operands
 
 
 def check_value(value: Any, role: str, op: str, program: Program) -> Value:

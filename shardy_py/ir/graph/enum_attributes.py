@@ -46,9 +46,9 @@ def combiner_of_collective(op: Op, semantics: OpSemantics) -> Combiner | None:
     Returns:
         The combiner; None where partial results cannot be combined.
     """
-    found = _EXPLICIT.get(parse_reduction_op(op.attributes.get("reduction_op")))
-    if found is not None:
-        return found
-    made = op.operands[0].defining_op
-    combiners = set(semantics.get_reductions(made).combiners.values()) if made is not None else set()
+    explicit = _EXPLICIT.get(parse_reduction_op(op.attributes.get("reduction_op")))
+    if explicit is not None:
+        return explicit
+    defining_op = op.operands[0].defining_op
+    combiners = set(semantics.get_reductions(defining_op).combiners.values()) if defining_op is not None else set()
     return combiners.pop() if len(combiners) == 1 else Combiner.ADD

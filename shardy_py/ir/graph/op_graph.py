@@ -97,17 +97,17 @@ class Value:
                 op.own_operands()[number] = new
             new.uses, self.uses = self.uses[::-1], []
             return
-        kept: list[tuple[Op, int]] = []
+        kept_uses: list[tuple[Op, int]] = []
         add_use = new.uses.append
         for use in reversed(self.uses):
             op, number = use
             if op is except_op:
-                kept.append(use)
+                kept_uses.append(use)
                 continue
             op.own_operands()[number] = new
             add_use(use)
-        kept.reverse()
-        self.uses = kept
+        kept_uses.reverse()
+        self.uses = kept_uses
 
     def __repr__(self) -> str:
         kind = "arg" if self.is_block_argument else "result"

@@ -105,13 +105,13 @@ class Program:
 
     def _outer_ops(self, name: str) -> list[Op]:
         """Return the ops of a name that are in no other op; passes ask over and over."""
-        found = []
+        outer_ops = []
         op = self.body.first
         while op is not None:
             if op.name == name:
-                found.append(op)
+                outer_ops.append(op)
             op = op.next
-        return found
+        return outer_ops
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, or None."""

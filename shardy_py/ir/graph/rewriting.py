@@ -183,9 +183,9 @@ def move_region(source: Op, target: Op, *, terminator: str) -> Region:
 
 
 def _new_terminator(old: Op, name: str) -> Op:
-    for kept in pop_parked(old):
-        if kept.name == name:
-            return restore(kept, old.operands, {})
+    for parked in pop_parked(old):
+        if parked.name == name:
+            return restore(parked, old.operands, {})
     new = Op(old.program, name, old.operands)
     park(new, old)
     return new
@@ -212,11 +212,11 @@ def restore(
         attributes: Its attributes from now on, but for those that are unchanged.
         unchanged: The names of those that it has already as they should be.
     """
-    own = op.attributes
-    for name in [name for name in own if name not in attributes and name not in unchanged]:
-        del own[name]
+    current = op.attributes
+    for name in [name for name in current if name not in attributes and name not in unchanged]:
+        del current[name]
     for name, value in attributes.items():
-        own[name] = value
+        current[name] = value
     op.operands = list(operands)
     op.register_uses()
     op.regions = ()

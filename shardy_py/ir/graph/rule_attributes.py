@@ -63,18 +63,20 @@ def with_written_reductions(op: Op, rule: OpShardingRule) -> OpShardingRule:
     )
 
 
-def _numbers(op: Op, given: Any) -> tuple[int, ...]:
-    numbers = given.values if isinstance(given, DenseElements) else given
+def _numbers(op: Op, attribute: Any) -> tuple[int, ...]:
+    numbers = attribute.values if isinstance(attribute, DenseElements) else attribute
     if numbers is None:
         return ()
     if not isinstance(numbers, (tuple, list)) or not all(type(number) is int for number in numbers):
-        _invalid(op, INITIAL_ATTRIBUTE, given)
+        _invalid(op, INITIAL_ATTRIBUTE, attribute)
     return tuple(sorted(numbers))
 
 
-def _invalid(op: Op, name: str, given: object) -> Any:
+def _invalid(op: Op, name: str, attribute: object) -> Any:
     hint = '{k = "max"}' if name == REDUCTIONS_ATTRIBUTE else "[2]"
-    raise RuleError(Diagnostic("invalid-rule", f"{name} holds {given}", op.location, op.name, f"for example {hint}"))
+    raise RuleError(
+        Diagnostic("invalid-rule", f"{name} holds {attribute}", op.location, op.name, f"for example {hint}")
+    )
 
 
 def keep_rule(op: Op, rule: OpShardingRule) -> None:

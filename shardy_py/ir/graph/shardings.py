@@ -137,10 +137,10 @@ def _store_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemanti
 
 def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple[TensorSharding, ...]:
     """Return the shardings of several values, fully open ones for those that have none; () if none has any."""
-    found = [table.get(value.id) for value in values]
-    for given in found:
-        if given is not None:
-            return _fill_up(found, values, given.mesh)
+    shardings = [table.get(value.id) for value in values]
+    for sharding in shardings:
+        if sharding is not None:
+            return _fill_up(shardings, values, sharding.mesh)
     return ()
 
 
@@ -159,10 +159,10 @@ def complete_unless_maximal(
     Returns:
         One sharding per value; () if none is over a mesh of several devices.
     """
-    found = [table.get(value.id) for value in values]
-    for given in found:
-        if given is not None and not _is_maximal(given, meshes):
-            return _fill_up(found, values, given.mesh)
+    shardings = [table.get(value.id) for value in values]
+    for sharding in shardings:
+        if sharding is not None and not _is_maximal(sharding, meshes):
+            return _fill_up(shardings, values, sharding.mesh)
     return ()
 
 
@@ -308,8 +308,8 @@ def _store_owners(
 def _not_stored(
     op: Op, name: str, wanted: tuple[TensorSharding, ...], stored: tuple[TensorSharding, ...]
 ) -> PluginError:
-    expected, found = (f"[{', '.join(map(str, shardings))}]" for shardings in (wanted, stored))
-    message = f"get_{name}: expected {expected}, which set_{name} got before, got {found}"
+    expected, actual = (f"[{', '.join(map(str, shardings))}]" for shardings in (wanted, stored))
+    message = f"get_{name}: expected {expected}, which set_{name} got before, got {actual}"
     hint = "let the first method read the attribute that the second one writes, or leave out both"
     return PluginError(Diagnostic("data-flow", message, op.location, op.name, hint))
 

@@ -225,10 +225,12 @@ def _check_call(call: Op, callee: str, function: Op) -> Iterator[Diagnostic]:
 
 
 def _compare(call: Op, what: str, actual: Sequence[Value], expected: Sequence[Value]) -> Iterator[Diagnostic]:
-    given = [str(value.type) for value in actual]
+    actual_types = [str(value.type) for value in actual]
     wanted = [str(value.type) for value in expected]
-    if given != wanted:
-        yield _problem("call-mismatch", f"the {what} differ: ({', '.join(given)}) and ({', '.join(wanted)})", call)
+    if actual_types != wanted:
+        yield _problem(
+            "call-mismatch", f"the {what} differ: ({', '.join(actual_types)}) and ({', '.join(wanted)})", call
+        )
 
 
 def _check_shardings(program: Program, ops: list[Op]) -> Iterator[Diagnostic]:

@@ -76,17 +76,27 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
     get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
     # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
     pairs = {
-        (identity(item), identity(one.type)): one
+        (identity(item), identity(item_value.type)): item_value
         for op in ops
-        for one in op.results
-        if (item := get(one.id)) is not None
+        for item_value in op.results
+        if (item := get(item_value.id)) is not None
     }
     inner = _values_without_results([op for op in ops if op.regions])
-    pairs.update({(identity(item), identity(one.type)): one for one in inner if (item := get(one.id)) is not None})
+    pairs.update(
+        {
+            (identity(item), identity(item_value.type)): item_value
+            for item_value in inner
+            if (item := get(item_value.id)) is not None
+        }
+    )
     # What does not depend on the value is found out once per sharding.
-    of_sharding = {identity(one): _problems(one, None, meshes) for one in distinct(program.shardings.values())}
+    of_sharding = {
+        identity(item_value): _problems(item_value, None, meshes) for item_value in distinct(program.shardings.values())
+    }
     broken = {
-        pair: found for pair, one in pairs.items() if (found := of_sharding[pair[0]] or _misfits(one, get, meshes))
+        pair: problems
+        for pair, item_value in pairs.items()
+        if (problems := of_sharding[pair[0]] or _misfits(item_value, get, meshes))
     }
     if not broken:
         return
@@ -139,13 +149,13 @@ def diagnose_manual_axes(program: Program) -> Iterator[Diagnostic]:
             for sharding in held.shardings if isinstance(held, TensorShardingPerValue) else ():
                 yield from _bound_axes(sharding, bound, meshes, op, "operand")
         for value in (*op.results, *_arguments(op)) if op.regions else op.results:
-            found = get(value.id)
-            if found is None or (identity(found), bound) in without:
+            value_sharding = get(value.id)
+            if value_sharding is None or (identity(value_sharding), bound) in without:
                 continue
-            problems = list(_bound_axes(found, bound, meshes, op, _role(value)))
+            problems = list(_bound_axes(value_sharding, bound, meshes, op, _role(value)))
             yield from problems
             if not problems:
-                without.add((identity(found), bound))
+                without.add((identity(value_sharding), bound))
 
 
 def _in_manual_scope(program: Program) -> Iterator[tuple[Op, Names]]:

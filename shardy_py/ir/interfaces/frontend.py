@@ -82,8 +82,8 @@ class Frontend(Protocol):
             return source
         message = f"the frontend {self.name!r} has no reader for files of unknown origin"
         hint = "read the file as a trusted one, in a container; or write Frontend.isolate"
-        place = str(source) if isinstance(source, Path) else name
-        raise UnsupportedError(Diagnostic("no-isolated-reader", message, place, hint=hint))
+        location = str(source) if isinstance(source, Path) else name
+        raise UnsupportedError(Diagnostic("no-isolated-reader", message, location, hint=hint))
 
     def write_back(self, program: Program) -> Any:
         """Update the native form of a program and return it; shardings are in the attributes of the ops."""

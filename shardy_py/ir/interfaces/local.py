@@ -145,12 +145,12 @@ class Shard:
             changes: The attributes that differ.
         """
         types = [self.result_type(number) for number in range(len(self.op.results))]
-        made = self.emit.op_like(self.op, self.operands, types, changes, self.regions())
+        new_op = self.emit.op_like(self.op, self.operands, types, changes, self.regions())
         if not changes:
             table = self.op.program.shardings
-            pairs = zip(made.results, self.result_shardings, strict=True)
+            pairs = zip(new_op.results, self.result_shardings, strict=True)
             table.update({value.id: sharding for value, sharding in pairs if sharding is not None})
-        return list(made.results)
+        return list(new_op.results)
 
     def own_part(self, value: Value, sharding: TensorSharding) -> Value:
         """Return the part that the device has of a whole tensor.
@@ -166,8 +166,8 @@ class Shard:
             starts.append([position * size for position in self.positions(sharding, dim)] if is_cut else None)
         if not any(starts):
             return value
-        whole = [size * self.parts(sharding, dim) for dim, size in enumerate(sizes)]
-        value = self.ops.resize(self.emit, value, whole)
+        padded_shape = [size * self.parts(sharding, dim) for dim, size in enumerate(sizes)]
+        value = self.ops.resize(self.emit, value, padded_shape)
         return self.ops.dynamic_slice(self.emit, value, [self.ops.offset(self.emit, start) for start in starts], sizes)
 
     def check_kinds(self, kinds: Collection[FactorKind] = _MOVING) -> None:
@@ -268,11 +268,11 @@ def local_constant(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the part of a constant that the device has."""
     type_, sharding = shard.result_type(), shard.result_shardings[0]
     if isinstance(type_, TensorType):
-        made = shard.ops.constant(shard.emit, op, type_)
-        if made is not None:
-            return [made]
-    whole = shard.ops.whole_constant(shard.emit, op)
-    return [whole if sharding is None else shard.own_part(whole, sharding)]
+        constant = shard.ops.constant(shard.emit, op, type_)
+        if constant is not None:
+            return [constant]
+    global_constant = shard.ops.whole_constant(shard.emit, op)
+    return [global_constant if sharding is None else shard.own_part(global_constant, sharding)]
 
 
 def local_by_types(op: Op, shard: Shard) -> Sequence[Value]:

@@ -59,9 +59,9 @@ class LocalEmitter:
         regions: Sequence[Region] = (),
     ) -> Op:
         """Return a new op, which stands at the end of the block."""
-        made = Op(self.program, name, operands, types, dict(attributes or {}), regions)
-        self.block.append(made)
-        return made
+        new_op = Op(self.program, name, operands, types, dict(attributes or {}), regions)
+        self.block.append(new_op)
+        return new_op
 
     def op_like(
         self,
@@ -91,11 +91,11 @@ class LocalEmitter:
             del attributes[RULE_ATTRIBUTE]
         for name, value in (changes or {}).items():
             attributes[name] = value
-        made = Op(self.program, model.name, operands, types, attributes, regions)
+        new_op = Op(self.program, model.name, operands, types, attributes, regions)
         if model.id in self.program.call_sites:
-            self.program.call_sites[made.id] = self.program.call_sites[model.id]
-        self.block.append(made)
-        return made
+            self.program.call_sites[new_op.id] = self.program.call_sites[model.id]
+        self.block.append(new_op)
+        return new_op
 
     def erase_after(self, last: Op | None) -> None:
         """Erase the ops behind one of the block, the last of them first; all ops where it is None."""

@@ -191,11 +191,11 @@ class ShardableDataFlowOpInterface(Protocol):
         attribute = op.attributes.get("sdy.sharding")
         if attribute is None:
             return ()
-        found: Sequence[TensorSharding] = attribute.shardings
+        shardings: Sequence[TensorSharding] = attribute.shardings
         owners = self.get_op_result_edge_owners(op)
-        if len(owners) == len(op.results) or len(found) != len(op.results):
-            return found
-        return tuple(found[owner.index] for owner in owners)
+        if len(owners) == len(op.results) or len(shardings) != len(op.results):
+            return shardings
+        return tuple(shardings[owner.index] for owner in owners)
 
     def set_op_result_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
         """Store shardings for the result edge owners on the op. Default: ``sdy.sharding``.
@@ -206,8 +206,8 @@ class ShardableDataFlowOpInterface(Protocol):
 
         owners = self.get_op_result_edge_owners(op)
         if len(owners) != len(op.results):
-            found = {owner.index: sharding for owner, sharding in zip(owners, shardings, strict=True)}
-            shardings = [found.get(value.index) or _replicated(shardings[0], value) for value in op.results]
+            new_shardings = {owner.index: sharding for owner, sharding in zip(owners, shardings, strict=True)}
+            shardings = [new_shardings.get(value.index) or _replicated(shardings[0], value) for value in op.results]
         op.attributes["sdy.sharding"] = TensorShardingPerValue(tuple(shardings))
 
     def transform_target_sharding(

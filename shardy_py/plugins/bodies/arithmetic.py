@@ -116,11 +116,11 @@ def _divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
     name = "arith.divui" if left.is_unsigned else "arith.floordivsi"
     quotient = Term(left.dtype, b.op(name, left.scalar, safe.scalar))
     if sign == "//":
-        found = quotient if left.is_unsigned else select(b, by_minus_one, binary(b, "-", zero, left), quotient)
+        rounded = quotient if left.is_unsigned else select(b, by_minus_one, binary(b, "-", zero, left), quotient)
     else:
         rest = binary(b, "-", left, binary(b, "*", quotient, safe))
-        found = rest if left.is_unsigned else select(b, by_minus_one, zero, rest)
-    return select(b, by_zero, zero, found)
+        rounded = rest if left.is_unsigned else select(b, by_minus_one, zero, rest)
+    return select(b, by_zero, zero, rounded)
 
 
 def _float_divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
@@ -137,15 +137,15 @@ def _float_divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Ter
         rest = select(b, is_moved, binary(b, "+", towards_zero, right), towards_zero)
         signed_zero = Term(left.dtype, b.op("math.copysign", zero.scalar, right.scalar))
         return select(b, is_exact, signed_zero, rest)
-    whole = binary(b, "/", binary(b, "-", left, towards_zero), right)
-    whole = select(b, is_moved, binary(b, "-", whole, Term(number=1)), whole)
-    below = Term(left.dtype, b.op("math.floor", whole.scalar))
-    is_above = compare(b, ast.Gt(), binary(b, "-", whole, below), Term(number=0.5))
+    exact = binary(b, "/", binary(b, "-", left, towards_zero), right)
+    exact = select(b, is_moved, binary(b, "-", exact, Term(number=1)), exact)
+    below = Term(left.dtype, b.op("math.floor", exact.scalar))
+    is_above = compare(b, ast.Gt(), binary(b, "-", exact, below), Term(number=0.5))
     nearest = select(b, is_above, binary(b, "+", below, Term(number=1)), below)
     quotient = binary(b, "/", left, right)
     signed_zero = Term(left.dtype, b.op("math.copysign", zero.scalar, quotient.scalar))
-    found = select(b, compare(b, ast.Eq(), whole, zero), signed_zero, nearest)
-    return select(b, compare(b, ast.Eq(), right, zero), quotient, found)
+    signed = select(b, compare(b, ast.Eq(), exact, zero), signed_zero, nearest)
+    return select(b, compare(b, ast.Eq(), right, zero), quotient, signed)
 
 
 def power(b: ElementBuilder, left: Term, right: Term) -> Term:
@@ -163,14 +163,14 @@ def power(b: ElementBuilder, left: Term, right: Term) -> Term:
 
 def _product(b: ElementBuilder, base: Term, count: int) -> Term:
     """Return the product of equal factors, by squares."""
-    found: Term | None = None
+    product: Term | None = None
     while count:
         if count % 2:
-            found = base if found is None else binary(b, "*", found, base)
+            product = base if product is None else binary(b, "*", product, base)
         count //= 2
         base = binary(b, "*", base, base) if count else base
-    assert found is not None
-    return found
+    assert product is not None
+    return product
 
 
 def compare(b: ElementBuilder, node: ast.cmpop, left: Term, right: Term) -> Term:
@@ -188,8 +188,8 @@ def compare(b: ElementBuilder, node: ast.cmpop, left: Term, right: Term) -> Term
         predicate = "une" if word == "ne" else f"o{word}"
         return Term(BOOLEAN, b.op("arith.cmpf", left.scalar, right.scalar, dtype=BOOLEAN, predicate=predicate))
     order = "" if word in ("eq", "ne") else "u" if left.is_unsigned or left.is_boolean else "s"
-    found = b.op("arith.cmpi", left.scalar, right.scalar, dtype=BOOLEAN, predicate=f"{order}{word}")
-    return Term(BOOLEAN, found)
+    comparison = b.op("arith.cmpi", left.scalar, right.scalar, dtype=BOOLEAN, predicate=f"{order}{word}")
+    return Term(BOOLEAN, comparison)
 
 
 def negate(b: ElementBuilder, term: Term) -> Term:

@@ -61,8 +61,8 @@ def combined_map(maps: Mapping[int, IndexingMap], name: str) -> CombinedMap:
     ends = [0]
     for item in maps.values():
         ends.append(ends[-1] + len(item.results))
-    whole = IndexingMap(results, dims, first.ranges).with_constraints(constraints)
-    return CombinedMap(whole, tuple(maps), tuple(ends))
+    common_map = IndexingMap(results, dims, first.ranges).with_constraints(constraints)
+    return CombinedMap(common_map, tuple(maps), tuple(ends))
 
 
 def _common(bounds: Sequence[Bound]) -> Bound:
@@ -90,8 +90,8 @@ def combine(
         dtype: The type of what is combined.
         element: Returns what is combined, from the indices of the operands.
     """
-    kept = BOOLEAN if name in ("any", "all") else dtype
-    carried = "f32" if Term(kept).is_short else kept
+    element_type = BOOLEAN if name in ("any", "all") else dtype
+    carried = "f32" if Term(element_type).is_short else element_type
     start = with_type(b, Term(number=neutral(name, carried)), carried)
 
     def step(index: Sequence[Scalar], before: Sequence[Scalar]) -> Sequence[Scalar]:
@@ -106,7 +106,7 @@ def combine(
         if read.count is None:
             raise mistake("mean counts elements, but constraints leave some out", "divide sum(...) yourself")
         total = binary(b, "/", total, Term(number=read.count))
-    return cast(b, total, kept)
+    return cast(b, total, element_type)
 
 
 def _joined(b: ElementBuilder, name: str, before: Term, term: Term) -> Term:

@@ -77,8 +77,8 @@ def _sign(b: ElementBuilder, terms: Sequence[Term]) -> Term:
     (x,) = _exactly(1, "sign", terms)
     zero, one, minus_one = (with_type(b, Term(number=number), x.dtype) for number in (0, 1, 0 if x.is_unsigned else -1))
     below = x if x.is_float else zero
-    found = select(b, compare(b, ast.Lt(), x, zero), minus_one, below)
-    return select(b, compare(b, ast.Gt(), x, zero), one, found)
+    sign = select(b, compare(b, ast.Lt(), x, zero), minus_one, below)
+    return select(b, compare(b, ast.Gt(), x, zero), one, sign)
 
 
 def _sigmoid(b: ElementBuilder, terms: Sequence[Term]) -> Term:

@@ -71,9 +71,9 @@ class _Indices(Sequence[Any]):
     @overload
     def __getitem__(self, number: slice) -> Sequence[Any]: ...
     def __getitem__(self, number: int | slice) -> Any:
-        found = range(self._rank)[number]
-        self._dims.update(found if isinstance(found, range) else (found,))
-        return [_Watched("index") for _ in found] if isinstance(found, range) else _Watched("index")
+        dim_number = range(self._rank)[number]
+        self._dims.update(dim_number if isinstance(dim_number, range) else (dim_number,))
+        return [_Watched("index") for _ in dim_number] if isinstance(dim_number, range) else _Watched("index")
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self[:])

@@ -90,8 +90,8 @@ class SharedBody:
         return ""
 
     def _maps(self, op: Op) -> Sequence[IndexingMap]:
-        found = None if self.indexing is None else self.indexing(op)
-        return () if found is None else found.output_to_input
+        maps = None if self.indexing is None else self.indexing(op)
+        return () if maps is None else maps.output_to_input
 
     def _masked(self, op: Op, variable: Variable, maps: Sequence[IndexingMap]) -> Mapping[str, str]:
         """Return the element types of the operands that a symbol indexes, by their names."""
@@ -100,8 +100,8 @@ class SharedBody:
 
 
 def _symbols(map_: IndexingMap) -> set[Variable]:
-    found: set[Variable] = set().union(*map(variables_of, map_.results))
-    return {item for item in found if item.kind is VariableKind.RANGE}
+    variables: set[Variable] = set().union(*map(variables_of, map_.results))
+    return {item for item in variables if item.kind is VariableKind.RANGE}
 
 
 def _reduced(node: ast.expr) -> tuple[str, ast.expr, tuple[str, ...]]:

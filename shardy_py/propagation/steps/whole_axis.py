@@ -82,7 +82,9 @@ def whole_axis_rule(rule: OpShardingRule) -> WholeAxisRule | None:
         ranks.append(len(dims))
         start += len(dims)
     shared = [
-        (factor, itemgetter(*found), in_operands[factor]) for factor, found in enumerate(positions) if len(found) > 1
+        (factor, itemgetter(*tensor_positions), in_operands[factor])
+        for factor, tensor_positions in enumerate(positions)
+        if len(tensor_positions) > 1
     ]
     sizes = [prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of]
     return WholeAxisRule(
@@ -182,15 +184,15 @@ def _merged(lists: tuple[Names, ...], in_operands: int, direction: int) -> Names
             axes, can_grow = _common_prefix(axes, other), False
         elif len(other) > common and can_grow and index < num_sources:
             axes = other
-    for own in lists:
-        if len(own) < len(axes) and axes[: len(own)] == own:
+    for tensor_axes in lists:
+        if len(tensor_axes) < len(axes) and axes[: len(tensor_axes)] == tensor_axes:
             return axes
     return ()
 
 
 def _common_prefix(first: Names, second: Names) -> Names:
-    for index, (one, other) in enumerate(zip(first, second, strict=False)):
-        if one != other:
+    for index, (axis, other) in enumerate(zip(first, second, strict=False)):
+        if axis != other:
             return first[:index]
     raise AssertionError("only asked about lists that differ")
 
@@ -240,18 +242,18 @@ def _give(
         dim = dim_of.get(factor)
         if dim is None or old.closed[dim]:
             continue
-        own = dims[dim]
-        count = len(own)
-        if count >= len(axes) or axes[:count] != own:
+        dim_axes = dims[dim]
+        count = len(dim_axes)
+        if count >= len(axes) or axes[:count] != dim_axes:
             continue
         axes = _available(axes, count, old.elsewhere, dims)
         for other in limits:
-            place = rule.dim_of[other].get(factor)
-            if place is not None:
-                limit = changes.get(other, tensors[other].dims)[place]
+            factor_dim = rule.dim_of[other].get(factor)
+            if factor_dim is not None:
+                limit = changes.get(other, tensors[other].dims)[factor_dim]
                 if axes[: len(limit)] == limit:
                     axes = limit
-        if len(axes) > count and axes[:count] == own:
+        if len(axes) > count and axes[:count] == dim_axes:
             if dims is old.dims:
                 dims = changes[tensor] = list(dims)
             dims[dim] = axes  # type: ignore[index]

@@ -43,7 +43,7 @@ class LoopFactors:
         self._cuts = [cuts(loop, size, dims) for loop, size in enumerate(sizes)]
         self._factor_sizes: list[int] = []
         self._factors: list[DimMapping] = [
-            tuple(self._new_factor(end // start) for start, end in reversed([*pairwise(own)])) for own in self._cuts
+            tuple(self._new_factor(end // start) for start, end in reversed([*pairwise(ends)])) for ends in self._cuts
         ]
         self._is_reduced = reduced
         self._combiner = combiner
@@ -70,7 +70,12 @@ class LoopFactors:
         first_result = len(mappings) - num_results
 
         def of_kind(kind: FactorKind) -> tuple[int, ...]:
-            factors = (factor for loop, own in enumerate(self._kinds) if own is kind for factor in self._factors[loop])
+            factors = (
+                factor
+                for loop, loop_kind in enumerate(self._kinds)
+                if loop_kind is kind
+                for factor in self._factors[loop]
+            )
             return tuple(sorted(numbers[factor] for factor in factors if factor in numbers))
 
         reduced = of_kind(FactorKind.REDUCTION)
@@ -113,7 +118,7 @@ class LoopFactors:
             # A tensor has a factor once: of a diagonal, the first dimension is sharded where it is stored. The op
             # needs all of it, since no device has the elements of its part of the second.
             shared = taken.intersection(factors)
-            self.replicate(loop for loop, own in enumerate(self._factors) if shared.intersection(own))
+            self.replicate(loop for loop, loop_factors in enumerate(self._factors) if shared.intersection(loop_factors))
             if not factors or shared:
                 factors = (self._new_factor(1),)
             taken.update(factors)
@@ -136,12 +141,12 @@ class LoopFactors:
 
     def _factors_of_digit(self, digit: DigitIndex, size: int) -> DimMapping:
         """Return the factors of a loop between two cuts."""
-        own = self._cuts[digit.loop]
+        loop_cuts = self._cuts[digit.loop]
         end = self._sizes[digit.loop] if digit.end is None else digit.end
-        if digit.divisor not in own or end not in own:
+        if digit.divisor not in loop_cuts or end not in loop_cuts:
             return ()
-        last = len(own) - 1
-        factors = self._factors[digit.loop][last - own.index(end) : last - own.index(digit.divisor)]
+        last = len(loop_cuts) - 1
+        factors = self._factors[digit.loop][last - loop_cuts.index(end) : last - loop_cuts.index(digit.divisor)]
         return factors if prod(self._factor_sizes[factor] for factor in factors) == size else ()
 
     def _is_dense(self, index: LinearIndex, size: int) -> bool:
@@ -186,19 +191,19 @@ def restricted_factors(
         operands: The shapes of the operands.
         result: The shape of the results.
     """
-    found: set[int] = set()
+    restricted: set[int] = set()
     written = rule.result_mappings[0]
     for number, map_ in enumerate(maps):
         read = rule.operand_mappings[number]
         for dim, (bound, size) in enumerate(zip(map_.dims, result, strict=True)):
             if not _covers(bound.interval, size):
-                found.update(written[dim])
+                restricted.update(written[dim])
         for dim, (index, size) in enumerate(zip(map_.results, operands[number], strict=True)):
             if not _covers(_symbol_range(map_, index, size), size):
-                found.update(read[dim])
+                restricted.update(read[dim])
         for expression, _ in simplify(map_).constraints if map_.constraints else ():
-            found.update(_constrained(rule, map_, expression, read))
-    return found
+            restricted.update(_constrained(rule, map_, expression, read))
+    return restricted
 
 
 def _symbol_range(map_: IndexingMap, index: Expression, size: int) -> Interval:

@@ -139,11 +139,11 @@ def with_whole_dims(rule: OpShardingRule | None, dims: Collection[int]) -> OpSha
     if rule is None or not dims:
         return rule
     mapping = rule.result_mappings[0]
-    whole = {factor for number in dims if number < len(mapping) for factor in mapping[number]}
+    replicated_factors = {factor for number in dims if number < len(mapping) for factor in mapping[number]}
     return evolve(
         rule,
-        need_replication_factors=tuple(sorted({*rule.need_replication_factors, *whole})),
-        permutation_factors=tuple(factor for factor in rule.permutation_factors if factor not in whole),
+        need_replication_factors=tuple(sorted({*rule.need_replication_factors, *replicated_factors})),
+        permutation_factors=tuple(factor for factor in rule.permutation_factors if factor not in replicated_factors),
     )
 
 
@@ -186,20 +186,24 @@ def op_indexing_from_maps(maps: Sequence[AffineMap], shapes: Sequence[Shape], *,
     first = len(maps) - num_results
     output, out_shape = maps[first], shapes[first]
     sizes = loop_sizes(all_dims(map(_access, maps, shapes)), output.num_dims)
-    places = {loop: place for place, loop in enumerate(output.results) if isinstance(loop, Variable)}
-    if sizes is None or len(places) != len(output.results) or any(loop.kind is not VariableKind.DIM for loop in places):
+    index_of_loop = {loop: index for index, loop in enumerate(output.results) if isinstance(loop, Variable)}
+    if (
+        sizes is None
+        or len(index_of_loop) != len(output.results)
+        or any(loop.kind is not VariableKind.DIM for loop in index_of_loop)
+    ):
         return None
-    inner = [dim(loop) for loop in range(output.num_dims) if dim(loop) not in places]
-    values: dict[Variable, Expression] = {loop: dim(place) for loop, place in places.items()}
+    inner = [dim(loop) for loop in range(output.num_dims) if dim(loop) not in index_of_loop]
+    values: dict[Variable, Expression] = {loop: dim(index) for loop, index in index_of_loop.items()}
     values |= {loop: symbol(number) for number, loop in enumerate(inner)}
     read: list[IndexingMap] = []
     for map_, shape in zip(maps[:first], shapes, strict=False):
-        own = _symbol_sizes(map_, shape)
-        if own is None:
+        symbol_sizes = _symbol_sizes(map_, shape)
+        if symbol_sizes is None:
             return None
         moved = values | {symbol(number): symbol(len(inner) + number) for number in range(map_.num_symbols)}
         results = tuple(canonicalize(rewritten(result, moved)) for result in map_.results)
-        summed = [*(sizes[loop.number] for loop in inner), *own]
+        summed = [*(sizes[loop.number] for loop in inner), *symbol_sizes]
         # An operand that no range variable moves is read once.
         is_moved = any(item.kind is VariableKind.RANGE for result in results for item in variables_of(result))
         read.append(IndexingMap(results, bounds_of(out_shape), bounds_of(summed if is_moved else ())))
@@ -223,7 +227,7 @@ def _map_back(map_: IndexingMap, shape: Shape) -> IndexingMap | None:
         return None
     read = {result: dim(number) for number, result in enumerate(map_.results)}
     free = [number for number in range(len(map_.dims)) if dim(number) not in read]
-    values = read | {dim(number): symbol(place) for place, number in enumerate(free)}
+    values = read | {dim(number): symbol(index) for index, number in enumerate(free)}
     return IndexingMap(
         tuple(values[dim(number)] for number in range(len(map_.dims))),
         bounds_of(shape),

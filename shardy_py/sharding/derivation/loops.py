@@ -153,8 +153,8 @@ def loop_sizes(dims: Iterable[Dim], num_loops: int) -> tuple[int, ...] | None:
     for digit, size in quotients:
         if sizes[digit.loop] is None:
             sizes[digit.loop] = size * digit.divisor
-    found = tuple(size for size in sizes if size is not None)
-    return found if len(found) == num_loops else None
+    known_sizes = tuple(size for size in sizes if size is not None)
+    return known_sizes if len(known_sizes) == num_loops else None
 
 
 def cuts(loop: int, size: int, dims: Iterable[Dim]) -> tuple[int, ...]:
@@ -164,11 +164,11 @@ def cuts(loop: int, size: int, dims: Iterable[Dim]) -> tuple[int, ...]:
     """
     if size < 2:
         return (1, size)
-    found = {1, size}
+    ends = {1, size}
     for index, _ in dims:
         if isinstance(index, DigitIndex) and index.loop == loop:
-            found |= {index.divisor, index.end or size}
-    ordered = sorted(found)
+            ends |= {index.divisor, index.end or size}
+    ordered = sorted(ends)
     is_chain = all(end % start == 0 for start, end in pairwise(ordered)) and ordered[-1] == size
     return tuple(ordered) if is_chain else (1, size)
 
@@ -185,4 +185,4 @@ def misaligned(dims: Iterable[Dim], sizes: Sequence[int]) -> list[int]:
         elif isinstance(index, LinearIndex) and len(index.terms) == 1:
             ((loop, factor),) = index.terms
             ways[loop].add((factor, index.offset, size))
-    return [loop for loop, found in enumerate(ways) if len(found) > 1]
+    return [loop for loop, accesses in enumerate(ways) if len(accesses) > 1]

@@ -65,10 +65,13 @@ def rule(
         # Refused before it is hashed.
         parse_tensors(text)
     reduced = split_words(_checked("reduction", reduction))
-    whole = (*_names("need_replication", need_replication), *(name for name, combiner in reduced if combiner is None))
+    replicated = (
+        *_names("need_replication", need_replication),
+        *(name for name, combiner in reduced if combiner is None),
+    )
     marks = (
         tuple(name for name, combiner in reduced if combiner is not None),
-        whole,
+        replicated,
         _names("permutation", permutation),
         _names("blocked", blocked),
         _names("pass_through", pass_through),
@@ -78,19 +81,19 @@ def rule(
     return _make_rule(text, tuple(sizes.items()), marks, words, _numbers(initial))
 
 
-def _names(mark: str, given: str | Iterable[str]) -> Factors:
-    names = _checked(mark, given)
+def _names(mark: str, argument: str | Iterable[str]) -> Factors:
+    names = _checked(mark, argument)
     return tuple(names.replace(",", " ").split()) if isinstance(names, str) else tuple(names)
 
 
-def _checked(mark: str, given: Any) -> Any:
+def _checked(mark: str, argument: Any) -> Any:
     """Return the factors of a mark: a text, a mapping, or a tuple of names."""
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, Iterable) or isinstance(given, bytes):
-        message = f"{mark} is {shown(given)}, not names of factors"
+    if isinstance(argument, str):
+        return argument
+    if not isinstance(argument, Iterable) or isinstance(argument, bytes):
+        message = f"{mark} is {shown(argument)}, not names of factors"
         raise RuleError(Diagnostic("invalid-rule", message, hint=f'{mark}="k" or {mark}=("k",)'))
-    names = given if isinstance(given, Mapping) else tuple(given)
+    names = argument if isinstance(argument, Mapping) else tuple(argument)
     wrong = [shown(name) for name in names if not isinstance(name, str)]
     if wrong:
         raise RuleError(Diagnostic("invalid-rule", f"{mark} names {wrong[0]}, which is no factor", hint=f'{mark}="k"'))
@@ -138,8 +141,8 @@ _MOST_PROBLEMS = 20
 
 def spec_problems(spec: RuleSpec) -> list[Diagnostic]:
     """Return the problems of a spec; unknown sizes only where there are no others."""
-    found = list(islice(chain(_name_problems(spec), _kind_problems(spec), _initial_problems(spec)), _MOST_PROBLEMS))
-    return found or list(islice(_unknown_sizes(spec), _MOST_PROBLEMS))
+    problems = list(islice(chain(_name_problems(spec), _kind_problems(spec), _initial_problems(spec)), _MOST_PROBLEMS))
+    return problems or list(islice(_unknown_sizes(spec), _MOST_PROBLEMS))
 
 
 def _initial_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
@@ -173,8 +176,8 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
     for tensor in spec.tensors:
         if tensor.batch is not None:
             columns.setdefault(ellipsis(tensor.batch), tensor.column)
-    given = {"size": [name for name, _ in spec.sizes], **{kind: getattr(spec, kind) for kind in KINDS}}
-    for what, names in given.items():
+    names_by_mark = {"size": [name for name, _ in spec.sizes], **{kind: getattr(spec, kind) for kind in KINDS}}
+    for what, names in names_by_mark.items():
         for name in names:
             if name not in columns:
                 hint = _name_hint(name, columns)

@@ -84,9 +84,9 @@ class RuleSpec:
     def unmarked(self) -> Factors:
         """The factors that only operands have and no mark speaks of: most likely reductions that are not marked."""
         marked = {name for kind in EXCLUSIVE for name in getattr(self, kind)}
-        kept = {name for tensor in self.results for name in names_in(tensor)}
-        found = dict.fromkeys(name for tensor in self.operands for name in names_in(tensor))
-        return tuple(name for name in found if name not in marked and name not in kept)
+        in_results = {name for tensor in self.results for name in names_in(tensor)}
+        in_operands = dict.fromkeys(name for tensor in self.operands for name in names_in(tensor))
+        return tuple(name for name in in_operands if name not in marked and name not in in_results)
 
     def __str__(self) -> str:
         sizes = "".join(f" {name}={size}" for name, size in self.sizes)
@@ -132,8 +132,8 @@ def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tupl
     indices: dict[str, int] = {}
     mappings = []
     for dims in tensors:
-        kept = [_without_ones(dim, sizes) for dim in dims]
-        mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in kept))
+        bound_dims = [_without_ones(dim, sizes) for dim in dims]
+        mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in bound_dims))
     reduction, need_replication, permutation, blocked = (
         tuple(sorted(index for name in getattr(spec, kind) for index in _indices(name, indices))) for kind in KINDS[:4]
     )

@@ -130,21 +130,21 @@ def _tensors(text: str, tokens: list[_Token], end: int) -> tuple[TensorSpec, ...
 
 def _tensor(text: str, tokens: list[_Token], end: int) -> TensorSpec:
     column = tokens[0].column if tokens else max(end - 1, 0)
-    places = [place for place, token in enumerate(tokens) if token.kind == "dots"]
-    if not places:
+    dots = [index for index, token in enumerate(tokens) if token.kind == "dots"]
+    if not dots:
         return TensorSpec(tuple(_read_dims(text, tokens)), None, column)
-    place = places[0]
-    if len(places) > 1:
+    index = dots[0]
+    if len(dots) > 1:
         hint = "nothing says which dimensions belong to which"
-        raise _error(text, "a second ellipsis in one tensor", tokens[places[1]].column, hint=hint)
-    batch = parse_integer(tokens[place].text[3:] or "0")
+        raise _error(text, "a second ellipsis in one tensor", tokens[dots[1]].column, hint=hint)
+    batch = parse_integer(tokens[index].text[3:] or "0")
     if batch is None:
-        raise _error(text, "the number of an ellipsis is too long", tokens[place].column)
-    depth = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:place])
+        raise _error(text, "the number of an ellipsis is too long", tokens[index].column)
+    depth = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:index])
     if depth > 0:
-        raise _error(text, "an ellipsis within a compound", tokens[place].column, hint="it stands for whole dimensions")
-    before = tuple(_read_dims(text, tokens[:place]))
-    return TensorSpec((*before, *_read_dims(text, tokens[place + 1 :])), batch, column, len(before))
+        raise _error(text, "an ellipsis within a compound", tokens[index].column, hint="it stands for whole dimensions")
+    before = tuple(_read_dims(text, tokens[:index]))
+    return TensorSpec((*before, *_read_dims(text, tokens[index + 1 :])), batch, column, len(before))
 
 
 def _read_dims(text: str, tokens: list[_Token]) -> Iterator[Dim]:

@@ -43,13 +43,15 @@ def to_hlo_sharding(sharding: TensorSharding, mesh: Mesh, *, manual_axes: Collec
     """
     if mesh.is_maximal:
         return HloSharding.maximal(mesh.device_ids[0])
-    whole = _axis_digits(mesh)
+    axis_digits = _axis_digits(mesh)
     dims = [
-        tuple(_digit(axis, mesh, whole) for axis in dim.axes if axis.name not in manual_axes)
+        tuple(_digit(axis, mesh, axis_digits) for axis in dim.axes if axis.name not in manual_axes)
         for dim in sharding.dim_shardings
     ]
-    manual = tuple(digit for name, digit in whole.items() if name in manual_axes)
-    unreduced = tuple(_digit(axis, mesh, whole) for axis in sharding.unreduced_axes if axis.name not in manual_axes)
+    manual = tuple(digit for name, digit in axis_digits.items() if name in manual_axes)
+    unreduced = tuple(
+        _digit(axis, mesh, axis_digits) for axis in sharding.unreduced_axes if axis.name not in manual_axes
+    )
     used = [digit for digits in (*dims, manual, unreduced) for digit in digits]
     rest = complement(used, mesh.total_size)
     if count_devices(used) * count_devices(rest) != mesh.total_size:
@@ -98,7 +100,7 @@ def from_hlo_sharding(
             raise VerificationError(Diagnostic("rank-mismatch", message))
         axes = _required(_axes(sharding, mesh), sharding, mesh)
         dims = axes[:rank]
-        unreduced = [axis for kind, found in _groups(sharding, axes) if kind == "unreduced" for axis in found]
+        unreduced = [axis for kind, group_axes in _groups(sharding, axes) if kind == "unreduced" for axis in group_axes]
     elif sharding.kind == "tuple":
         message = f"{sharding} is the sharding of a tuple"
         raise VerificationError(Diagnostic("tuple-sharding", message, hint="convert its elements"))
@@ -120,7 +122,7 @@ def manual_axes_of(sharding: HloSharding, mesh: Mesh) -> tuple[str, ...]:
     if sharding.kind != "tiled":
         return ()
     axes = _required(_axes(sharding, mesh), sharding, mesh)
-    manual = [axis for kind, found in _groups(sharding, axes) if kind == "manual" for axis in found]
+    manual = [axis for kind, group_axes in _groups(sharding, axes) if kind == "manual" for axis in group_axes]
     if any(axis.sub_axis for axis in manual):
         message = f"a part of an axis of the mesh {mesh} is manual in {sharding}"
         raise VerificationError(Diagnostic("manual-sub-axis", message, hint="give a mesh whose axes are manual whole"))
@@ -144,16 +146,16 @@ def _axis_digits(mesh: Mesh) -> dict[str, Digit]:
     return {axis.name: digit for axis, digit in zip(mesh.axes, digits, strict=True)}
 
 
-def _digit(axis: AxisRef, mesh: Mesh, whole: Mapping[str, Digit]) -> Digit:
+def _digit(axis: AxisRef, mesh: Mesh, axis_digits: Mapping[str, Digit]) -> Digit:
     mesh.axis_size(axis.name)
-    digit = whole[axis.name]
+    digit = axis_digits[axis.name]
     if axis.sub_axis is None:
         return digit
     return Digit(digit.end // axis.sub_axis.next_pre_size, axis.sub_axis.size)
 
 
-def _ends(whole: Mapping[str, Digit]) -> list[int]:
-    return [digit.end for digit in whole.values()]
+def _ends(axis_digits: Mapping[str, Digit]) -> list[int]:
+    return [digit.end for digit in axis_digits.values()]
 
 
 def _tiles(dims: Sequence[Digits], mesh: Mesh) -> TileAssignment:
@@ -175,29 +177,29 @@ def _axes(sharding: HloSharding, mesh: Mesh) -> list[list[AxisRef]] | None:
     digits = sharding.digits(mesh.device_ids)
     if digits is None:
         return None
-    whole = _axis_digits(mesh)
-    found: list[list[AxisRef]] = []
+    axis_digits = _axis_digits(mesh)
+    axes_of_dims: list[list[AxisRef]] = []
     kinds: list[str] = ["dim"] * (len(digits) - len(sharding.subgroups)) + list(sharding.subgroups)
     for kind, dim in zip(kinds, digits, strict=True):
-        axes = _axes_of(dim, whole, mesh) if kind != "replicated" else []
+        axes = _axes_of(dim, axis_digits, mesh) if kind != "replicated" else []
         if axes is None:
             return None
-        found.append(axes)
-    return found
+        axes_of_dims.append(axes)
+    return axes_of_dims
 
 
-def _axes_of(digits: Digits, whole: Mapping[str, Digit], mesh: Mesh) -> list[AxisRef] | None:
-    found: list[AxisRef] = []
-    for digit in cut(digits, _ends(whole)):
-        axis = _axis_of(digit, whole, mesh)
+def _axes_of(digits: Digits, axis_digits: Mapping[str, Digit], mesh: Mesh) -> list[AxisRef] | None:
+    axes: list[AxisRef] = []
+    for digit in cut(digits, _ends(axis_digits)):
+        axis = _axis_of(digit, axis_digits, mesh)
         if axis is None:
             return None
-        add_axis_or_merge(found, axis, mesh)
-    return found
+        add_axis_or_merge(axes, axis, mesh)
+    return axes
 
 
-def _axis_of(digit: Digit, whole: Mapping[str, Digit], mesh: Mesh) -> AxisRef | None:
-    for name, axis in whole.items():
+def _axis_of(digit: Digit, axis_digits: Mapping[str, Digit], mesh: Mesh) -> AxisRef | None:
+    for name, axis in axis_digits.items():
         if axis.stride <= digit.stride and digit.end <= axis.end and axis.size > 1:
             if axis.end % digit.end or digit.stride % axis.stride:
                 return None
@@ -299,12 +301,12 @@ def _width(sharding: HloSharding) -> int:
 
 def _sorted_devices(shardings: Sequence[HloSharding]) -> tuple[int, ...]:
     """Return the devices by their tiles in several shardings, the first of which counts most."""
-    places: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for sharding in shardings:
         width = _width(sharding)
-        for place, device in enumerate(sharding.tiles.devices if sharding.tiles is not None else ()):
-            places.setdefault(device, []).append(place // width)
-    return tuple(sorted(places, key=lambda device: (places[device], device)))
+        for position, device in enumerate(sharding.tiles.devices if sharding.tiles is not None else ()):
+            positions.setdefault(device, []).append(position // width)
+    return tuple(sorted(positions, key=lambda device: (positions[device], device)))
 
 
 def _digit_ends(digits: Sequence[Digits], sharding: HloSharding) -> Iterator[int]:

@@ -175,9 +175,9 @@ def parse_hlo_sharding(text: str) -> HloSharding:
     require_text(text, "the sharding", code="syntax")
     with refuse_bad_text("the sharding", code="syntax"):
         cursor = Cursor(_COMMENT.sub(lambda match: " " * len(match[0]), text))
-        found = _sharding(cursor)
+        sharding = _sharding(cursor)
         cursor.end()
-        return found
+        return sharding
 
 
 def _sharding(cursor: Cursor) -> HloSharding:
@@ -242,25 +242,25 @@ def _devices(cursor: Cursor) -> tuple[list[int], list[int] | None, list[int], li
 
 def _integers(cursor: Cursor, opening: str, closing: str, what: str) -> list[int]:
     cursor.expect(opening)
-    found = [cursor.integer(what)]
+    integers = [cursor.integer(what)]
     while not cursor.accept(closing):
         cursor.expect(",", closing)
-        found.append(cursor.integer(what))
-    return found
+        integers.append(cursor.integer(what))
+    return integers
 
 
 def _subgroups(cursor: Cursor) -> list[Subgroup]:
     cursor.expect("{")
-    found: list[Subgroup] = []
+    subgroups: list[Subgroup] = []
     while not cursor.accept("}"):
-        if found:
+        if subgroups:
             cursor.expect(",", "}")
         kind = next((kind for kind in SUBGROUPS if kind == cursor.token), None)
         if kind is None:
             cursor.fail("manual, unreduced or replicated")
-        found.append(kind)
+        subgroups.append(kind)
         cursor.advance()
-    return found
+    return subgroups
 
 
 def _device(cursor: Cursor) -> int:

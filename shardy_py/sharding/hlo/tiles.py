@@ -50,8 +50,8 @@ class TileAssignment:
             raise _invalid(f"the tiles {list(dims)} are {prod(dims)}, the devices {list(reshape)} are {prod(reshape)}")
         if sorted(permutation) != list(range(len(reshape))):
             raise _invalid(f"{list(permutation)} is no permutation of the {len(reshape)} dimensions of the devices")
-        whole = digits_of(reshape)
-        return cls.of_digits(dims, [whole[number] for number in permutation])
+        all_digits = digits_of(reshape)
+        return cls.of_digits(dims, [all_digits[number] for number in permutation])
 
     @classmethod
     def of_digits(cls, dims: Sequence[int], digits: Sequence[Digit]) -> TileAssignment:
@@ -97,8 +97,8 @@ class TileAssignment:
 
     @property
     def _own_digits(self) -> Digits:
-        whole = digits_of(self.reshape)
-        return tuple(whole[number] for number in self.permutation)
+        all_digits = digits_of(self.reshape)
+        return tuple(all_digits[number] for number in self.permutation)
 
     def digits(self, order: Sequence[int] = (), *, is_last_sorted: bool = False) -> tuple[Digits, ...] | None:
         """Return of which digits of the device's position each dimension consists.
@@ -113,12 +113,12 @@ class TileAssignment:
         if self.listed or order:
             if order and len(order) != self.size:
                 return None
-            place = {device: position for position, device in enumerate(order or range(self.size))}
-            positions = [place[device] for device in self.devices]
-            found = find_digits(_sorted_rows(positions, self.dims[-1]) if is_last_sorted else positions)
+            position_of = {device: position for position, device in enumerate(order or range(self.size))}
+            positions = [position_of[device] for device in self.devices]
+            device_digits = find_digits(_sorted_rows(positions, self.dims[-1]) if is_last_sorted else positions)
         else:
-            found = self._own_digits
-        return None if found is None else split_digits(found, self.dims)
+            device_digits = self._own_digits
+        return None if device_digits is None else split_digits(device_digits, self.dims)
 
     def transposed(self, permutation: Sequence[int]) -> TileAssignment:
         """Return the array with its dimensions in another order."""
@@ -127,8 +127,8 @@ class TileAssignment:
         if digits is not None:
             return TileAssignment.of_digits(dims, [digit for number in permutation for digit in digits[number]])
         strides = digits_of(self.dims)
-        places = positions_of([strides[number] for number in permutation])
-        return TileAssignment(dims, listed=tuple(self.devices[place] for place in places))
+        positions = positions_of([strides[number] for number in permutation])
+        return TileAssignment(dims, listed=tuple(self.devices[position] for position in positions))
 
     def sorted_last(self) -> TileAssignment:
         """Return the array with the devices along its last dimension sorted, as XLA keeps those that have the same."""
@@ -198,23 +198,23 @@ def digits_of(sizes: Sequence[int]) -> Digits:
     >>> digits_of((4, 2))
     (Digit(stride=2, size=4), Digit(stride=1, size=2))
     """
-    found, stride = [], 1
+    digits, stride = [], 1
     for size in reversed(sizes):
-        found.append(Digit(stride, size))
+        digits.append(Digit(stride, size))
         stride *= size
-    return tuple(reversed(found))
+    return tuple(reversed(digits))
 
 
 def merged(digits: Iterable[Digit]) -> Digits:
     """Return digits with neighbours joined that follow each other, and those of size one dropped."""
-    found: list[Digit] = []
+    result: list[Digit] = []
     for digit in digits:
         if digit.size == 1:
             continue
-        if found and found[-1].stride == digit.end:
-            digit = Digit(digit.stride, found.pop().size * digit.size)
-        found.append(digit)
-    return tuple(found)
+        if result and result[-1].stride == digit.end:
+            digit = Digit(digit.stride, result.pop().size * digit.size)
+        result.append(digit)
+    return tuple(result)
 
 
 def find_digits(positions: Sequence[int]) -> Digits | None:
@@ -226,7 +226,7 @@ def find_digits(positions: Sequence[int]) -> Digits | None:
     >>> find_digits([0, 2, 4, 6, 1, 3, 5, 7])
     (Digit(stride=1, size=2), Digit(stride=2, size=4))
     """
-    rest, found = positions, []
+    rest, digits = positions, []
     while len(rest) > 1:
         stride = rest[1] - rest[0]
         run = 1
@@ -234,10 +234,10 @@ def find_digits(positions: Sequence[int]) -> Digits | None:
             run += 1
         if stride < 1 or len(rest) % run:
             return None
-        found.append(Digit(stride, run))
+        digits.append(Digit(stride, run))
         rest = rest[::run]
-    found.reverse()
-    return tuple(found) if list(positions_of(found)) == list(positions) else None
+    digits.reverse()
+    return tuple(digits) if list(positions_of(digits)) == list(positions) else None
 
 
 def positions_of(digits: Sequence[Digit]) -> Iterable[int]:
@@ -256,7 +256,7 @@ def split_digits(digits: Sequence[Digit], sizes: Sequence[int]) -> tuple[Digits,
     ((Digit(stride=4, size=2),), (Digit(stride=1, size=4),))
     """
     left = list(digits)
-    found: list[Digits] = []
+    parts: list[Digits] = []
     for size in reversed(sizes):
         dim: list[Digit] = []
         while size > 1:
@@ -269,33 +269,33 @@ def split_digits(digits: Sequence[Digit], sizes: Sequence[int]) -> tuple[Digits,
             else:
                 return None
             dim.append(digit)
-        found.append(merged(reversed(dim)))
-    return tuple(reversed(found))
+        parts.append(merged(reversed(dim)))
+    return tuple(reversed(parts))
 
 
 def complement(digits: Iterable[Digit], count: int) -> Digits:
     """Return the digits that are missing to ``count`` devices, most significant first."""
-    found: list[Digit] = []
+    missing: list[Digit] = []
     end = count
     for digit in sorted((digit for digit in digits if digit.size > 1), key=lambda item: -item.stride):
-        found.append(Digit(digit.end, end // digit.end))
+        missing.append(Digit(digit.end, end // digit.end))
         end = digit.stride
-    found.append(Digit(1, end))
-    return tuple(digit for digit in found if digit.size > 1)
+    missing.append(Digit(1, end))
+    return tuple(digit for digit in missing if digit.size > 1)
 
 
 def cut(digits: Iterable[Digit], ends: Iterable[int]) -> Digits:
     """Return digits cut where others end, the parts of each major first; ends that do not divide one are left out."""
-    found: list[Digit] = []
+    pieces: list[Digit] = []
     bounds = sorted(set(ends), reverse=True)
     for digit in digits:
         end = digit.end
         for bound in bounds:
             if digit.stride < bound < end and end % bound == 0 and bound % digit.stride == 0:
-                found.append(Digit(bound, end // bound))
+                pieces.append(Digit(bound, end // bound))
                 end = bound
-        found.append(Digit(digit.stride, end // digit.stride))
-    return tuple(found)
+        pieces.append(Digit(digit.stride, end // digit.stride))
+    return tuple(pieces)
 
 
 def count_devices(digits: Iterable[Digit]) -> int:

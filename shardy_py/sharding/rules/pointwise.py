@@ -218,9 +218,9 @@ def generate(op: HasShardableValues) -> OpShardingRule | None:
     nowhere: list[None] = [None] * len(op.operands)
     for number, shape in enumerate(operand_shapes(op)):
         for dim, size in enumerate(shape):
-            place: list[int | None] = [*nowhere]
-            place[number] = dim
-            builder.add_factor(place, [None] * len(op.results), size, kind=FactorKind.NEED_REPLICATION)
+            dims: list[int | None] = [*nowhere]
+            dims[number] = dim
+            builder.add_factor(dims, [None] * len(op.results), size, kind=FactorKind.NEED_REPLICATION)
     outs = result_shapes(op)
     for shape in dict.fromkeys(outs):
         for dim, size in enumerate(shape):
