@@ -103,7 +103,7 @@ _LIBRARIES = ("site-packages", "dist-packages")
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
-def show_place(file: str, line: int) -> str:
+def show_location(file: str, line: int) -> str:
     """Return a place in a file as ``file:line``, from the working directory where the file is below it."""
     path = os.path.abspath(file)
     try:
@@ -113,21 +113,21 @@ def show_place(file: str, line: int) -> str:
     return f"{path.removeprefix(here)}:{line}"
 
 
-def shorten_place(place: str) -> str:
-    """Return a place that `calling_place` gave as `show_place` shows it."""
-    file, colon, line = place.rpartition(":")
-    return show_place(file, int(line)) if colon and line.isdigit() else place
+def shorten_location(location: str) -> str:
+    """Return a place that `calling_location` gave as `show_location` shows it."""
+    file, colon, line = location.rpartition(":")
+    return show_location(file, int(line)) if colon and line.isdigit() else location
 
 
-def place_of(thing: Any) -> str:
+def location_of(thing: Any) -> str:
     """Return the place of a function, a method, or the class of an object; "" if it is not in a plugin."""
     code = _code_of(thing)
     if code is None or _is_ours(code.co_filename):
         return ""
-    return show_place(code.co_filename, code.co_firstlineno)
+    return show_location(code.co_filename, code.co_firstlineno)
 
 
-def place_in_trace(error: BaseException, thing: Any = None) -> str:
+def location_in_trace(error: BaseException, thing: Any = None) -> str:
     """Return the last line of a plugin that an exception came through, "" where there is none.
 
     Args:
@@ -135,17 +135,17 @@ def place_in_trace(error: BaseException, thing: Any = None) -> str:
         thing: The function of the plugin; its files come before those of libraries that it calls.
     """
     if isinstance(error, SyntaxError) and error.lineno and not (error.filename or "<").startswith("<"):
-        return show_place(str(error.filename), error.lineno)
+        return show_location(str(error.filename), error.lineno)
     lines = _foreign_lines(error.__traceback__)
     if not lines:
         return ""
     code = _code_of(thing)
     home = os.path.dirname(code.co_filename if code else lines[0][0])
     plugin_lines = [item for item in lines if _is_under(home, item[0], (code.co_filename if code else lines[0][0]))]
-    return show_place(*(plugin_lines or lines[:1])[-1])
+    return show_location(*(plugin_lines or lines[:1])[-1])
 
 
-def calling_place() -> str:
+def calling_location() -> str:
     """Return the line outside this package that led here, "" where there is none or it is in a bundled plugin."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_ours(frame.f_code.co_filename):

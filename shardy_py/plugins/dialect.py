@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from shardy_py.errors import did_you_mean
-from shardy_py.guards.error_texts import calling_place, shorten_place, shown
+from shardy_py.guards.error_texts import calling_location, shorten_location, shown
 from shardy_py.ir.interfaces.ops import (
     MeshReferenceOpInterface,
     ShardableDataFlowOpInterface,
@@ -163,7 +163,7 @@ class Dialect:
                 indexing=as_indexing(name, indexing),
                 emission=as_emission(name, emission),
                 local=local,
-                place=calling_place(),
+                location=calling_location(),
                 any_sizes=any_sizes,
                 combiner=combiner,
                 initial_of=initial_of,
@@ -183,7 +183,7 @@ class Dialect:
         self._check(definition)
         first = self._definitions.get(definition.key)
         if first is not None:
-            hint = _other_place(first.place, definition.place)
+            hint = _other_location(first.location, definition.location)
             message = f"dialect {self.name!r} defines the op twice"
             raise refuse("duplicate-op", message, definition.name, hint=hint)
         self._definitions[definition.key] = definition
@@ -229,7 +229,7 @@ class Dialect:
         definition = TypeDefinition.made_here(name, shape_of, self.replace_type)
         if name in self._types:
             first = self._types[name]
-            hint = _other_place(first.place, definition.place)
+            hint = _other_location(first.location, definition.location)
             raise refuse("duplicate-type", f"dialect {self.name!r} defines the type {name} twice", hint=hint)
         self._types[name] = definition
         return definition
@@ -244,11 +244,11 @@ class Dialect:
             raise refuse("invalid-definition", message, hint=f"use {self.name}.op(name, ...)")
 
 
-def _other_place(first: str, second: str) -> str:
+def _other_location(first: str, second: str) -> str:
     """Return a hint about the place of the first one of two definitions; "" where it is not known."""
     if first and first == second:
-        return f"{shorten_place(first)} ran twice: make the dialect again, too, as in a notebook"
-    return f"it is defined at {shorten_place(first)}, too" if first else ""
+        return f"{shorten_location(first)} ran twice: make the dialect again, too, as in a notebook"
+    return f"it is defined at {shorten_location(first)}, too" if first else ""
 
 
 def check_dialects(dialects: Any) -> tuple[Dialect, ...]:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.costs import CostOpInterface, OpWork, OwnCollective, Part, Window
 
 
-def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
+def guard_cost(cost: Any, *, owner: str, location: str = "") -> CostOpInterface:
     """Return a cost behind the guard."""
     from shardy_py.ir.interfaces.costs import CostOpInterface
 
-    return guard_object(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
+    return guard_object(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", location=location))
 
 
 def _flops(answer: Any, op: Op) -> float | None:

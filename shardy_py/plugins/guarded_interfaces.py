@@ -32,36 +32,38 @@ _Side = tuple[str, Sequence[int] | None]
 
 
 def guard_traits_of(
-    function: Callable[[Op], Any] | None, *, owner: str, place: str = ""
+    function: Callable[[Op], Any] | None, *, owner: str, location: str = ""
 ) -> Callable[[Op], frozenset[Trait]]:
     """Return a predicate behind the guard; its answers are sets of traits."""
-    return Guard(function, "traits_of", owner, place=place).wrap(_traits)
+    return Guard(function, "traits_of", owner, location=location).wrap(_traits)
 
 
-def guard_context(context: Any, *, owner: str, place: str = "") -> Callable[[Op], Hashable] | None:
+def guard_context(context: Any, *, owner: str, location: str = "") -> Callable[[Op], Hashable] | None:
     """Return the function of what a rule reads around its op, behind the guard, or None where there is none."""
     if isinstance(context, bool):
         return None
-    return Guard(context, "contextual", owner, RuleError, "rule-failed", place).wrap(_hashable)
+    return Guard(context, "contextual", owner, RuleError, "rule-failed", location).wrap(_hashable)
 
 
-def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataFlowOpInterface:
+def guard_data_flow(flow: Any, *, owner: str, location: str = "") -> ShardableDataFlowOpInterface:
     """Return a data flow behind the guard; methods that it does not have get their defaults."""
     return guard_object(
-        flow, ShardableDataFlowOpInterface, _DATA_FLOW, Guard(flow, "", owner, code="data-flow", place=place)
+        flow, ShardableDataFlowOpInterface, _DATA_FLOW, Guard(flow, "", owner, code="data-flow", location=location)
     )
 
 
-def guard_indexing(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], OpIndexing | None]:
+def guard_indexing(
+    function: Callable[[Op], Any], *, owner: str, location: str = ""
+) -> Callable[[Op], OpIndexing | None]:
     """Return a function for indexing maps behind the guard; its answers fit the op."""
-    return Guard(function, "indexing", owner, code="indexing-failed", place=place).wrap(_indexing)
+    return Guard(function, "indexing", owner, code="indexing-failed", location=location).wrap(_indexing)
 
 
 def guard_emission(
-    function: Emission, *, owner: str, place: str = ""
+    function: Emission, *, owner: str, location: str = ""
 ) -> Callable[[ElementBuilder, Op], tuple[Scalar, ...]]:
     """Return a scalar body behind the guard; it gives one value per result."""
-    guard = Guard(function, "emission", owner, code="emission-failed", place=place)
+    guard = Guard(function, "emission", owner, code="emission-failed", location=location)
 
     def emit(builder: ElementBuilder, op: Op) -> tuple[Scalar, ...]:
         elements: tuple[Scalar, ...] = guard.call(builder, op, check=_elements, op=op)
@@ -70,9 +72,9 @@ def guard_emission(
     return emit
 
 
-def guard_local(local: Any, *, owner: str, place: str = "") -> Localize:
+def guard_local(local: Any, *, owner: str, location: str = "") -> Localize:
     """Return a local form behind the guard; it gives one value per result, each of the type of its shard."""
-    guard = Guard(getattr(local, "localize", local), "local", owner, code="local-failed", place=place)
+    guard = Guard(getattr(local, "localize", local), "local", owner, code="local-failed", location=location)
     wrapped = guard.wrap(_local_results)
 
     def localize(op: Op, shard: Shard) -> Sequence[Value]:
@@ -87,17 +89,17 @@ def guard_local(local: Any, *, owner: str, place: str = "") -> Localize:
     return localize
 
 
-def guard_applies(local: Any, *, owner: str, place: str = "") -> Callable[[Op], bool] | None:
+def guard_applies(local: Any, *, owner: str, location: str = "") -> Callable[[Op], bool] | None:
     """Return what says which ops a local form is for, behind the guard, or None where it is for all."""
     applies = getattr(local, "applies", None)
     if applies is None:
         return None
-    return Guard(applies, "applies", owner, code="local-failed", place=place).wrap(_condition)
+    return Guard(applies, "applies", owner, code="local-failed", location=location).wrap(_condition)
 
 
-def guard_mesh_reference(reference: Any, *, owner: str, place: str = "") -> MeshReferenceOpInterface:
+def guard_mesh_reference(reference: Any, *, owner: str, location: str = "") -> MeshReferenceOpInterface:
     """Return a mesh reference behind the guard."""
-    guard = Guard(reference, "", owner, code="mesh-reference", place=place)
+    guard = Guard(reference, "", owner, code="mesh-reference", location=location)
     return guard_object(reference, MeshReferenceOpInterface, _MESH_REFERENCE, guard)
 
 
@@ -110,7 +112,7 @@ def guard_object(thing: Any, protocol: type, checks: Mapping[str, Check | None],
     for name, check in checks.items():
         if not is_written(thing, name, protocol):
             continue
-        named = Guard(getattr(thing, name), name, guard.owner, guard.error, guard.code, guard.place)
+        named = Guard(getattr(thing, name), name, guard.owner, guard.error, guard.code, guard.location)
         wrapped = named.wrap(check)
         methods[name] = staticmethod(
             _same_rank_and_mesh(wrapped, named) if name == "transform_target_sharding" else wrapped

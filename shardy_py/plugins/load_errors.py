@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
-from shardy_py.guards.error_texts import describe_error, diagnostics_of, name_hint, place_in_trace
+from shardy_py.guards.error_texts import describe_error, diagnostics_of, location_in_trace, name_hint
 from shardy_py.values import frozen
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))
@@ -67,9 +67,9 @@ def blame(candidate: Candidate) -> Iterator[None]:
     except ShardyError as error:
         raise PluginError(as_broken(candidate, error)) from error
     except BaseException as error:
-        place = place_in_trace(error)
+        location = location_in_trace(error)
         raise PluginError(
-            evolve(broken(candidate, describe_error(error), hint=call_hint(error)), location=place)
+            evolve(broken(candidate, describe_error(error), hint=call_hint(error)), location=location)
         ) from error
 
 
@@ -81,7 +81,7 @@ def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
     hint = "; ".join(dict.fromkeys(item.hint for item in items if item.hint))
     return evolve(
         broken(candidate, message, hint=hint),
-        location=place_in_trace(error) or first.location,
+        location=location_in_trace(error) or first.location,
         excerpt=first.excerpt,
     )
 

@@ -11,7 +11,7 @@ import pluggy
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.guards.error_texts import place_of
+from shardy_py.guards.error_texts import location_of
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import hookspecs
@@ -210,8 +210,8 @@ def _ask(candidate: Candidate) -> _Answers:
         )
         check_frontends(candidate, answers.frontends)
         check_own_clashes(candidate, answers.dialects)
-        place = place_of(getattr(plugin, "shardy_register_schedules", None))
-        check_priorities(candidate, answers.priorities, answers.dialects, place=place)
+        location = location_of(getattr(plugin, "shardy_register_schedules", None))
+        check_priorities(candidate, answers.priorities, answers.dialects, location=location)
     return evolve(answers, priorities=tuple(guarded_priority(candidate, item) for item in answers.priorities))
 
 

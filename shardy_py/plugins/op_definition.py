@@ -155,7 +155,7 @@ class OpDefinition:
             kernels.
         local: The form of the op on one device: a function of the op and its `Shard`, or an object with ``localize``.
             Without it, the form follows from the rule and the types.
-        place: The line that defines it, for errors, or "".
+        location: The line that defines it, for errors, or "".
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
             that move in steps; nobody checks the sizes then.
         combiner: The combiner of the op's reductions, where the rule gives none.
@@ -179,7 +179,7 @@ class OpDefinition:
     indexing: Indexing | None = field(default=None, kw_only=True)
     emission: Emission | None = field(default=None, kw_only=True)
     local: Local | None = field(default=None, kw_only=True)
-    place: str = field(default="", kw_only=True, eq=False, repr=False)
+    location: str = field(default="", kw_only=True, eq=False, repr=False)
     any_sizes: bool = field(default=False, kw_only=True)
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
     initial_of: InitialOf | None = field(default=None, kw_only=True)

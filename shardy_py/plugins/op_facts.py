@@ -233,4 +233,4 @@ def _combiner(op: Op, resolved: ResolvedDefinition) -> Combiner | None:
 
 
 def _guard(resolved: ResolvedDefinition, function: Any, role: str) -> Guard:
-    return Guard(function, role, resolved.owner, RuleError, "rule-failed", resolved.place)
+    return Guard(function, role, resolved.owner, RuleError, "rule-failed", resolved.location)

@@ -14,7 +14,7 @@ from types import ModuleType
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.guards.error_texts import describe_error, place_in_trace
+from shardy_py.guards.error_texts import describe_error, location_in_trace
 from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
 from shardy_py.plugins.plugin_dependencies import digest_file, find_imported_modules, loaded_modules, record_read_files
 from shardy_py.values import frozen
@@ -197,12 +197,12 @@ class PluginFile:
         except SystemExit as error:
             message = f"the plugin ends the program: sys.exit({error.code!r})"
             hint = "a plugin is imported; put what is to run as a program under if __name__ == '__main__':"
-            place = place_in_trace(error) or self.name
-            raise PluginError(Diagnostic("plugin-import", message, place, hint=hint)) from error
+            location = location_in_trace(error) or self.name
+            raise PluginError(Diagnostic("plugin-import", message, location, hint=hint)) from error
         except BaseException as error:
             message = f"the plugin failed with {describe_error(error)}"
             raise PluginError(
-                Diagnostic("plugin-import", message, place_in_trace(error) or self.name, hint=_hint(error))
+                Diagnostic("plugin-import", message, location_in_trace(error) or self.name, hint=_hint(error))
             ) from error
 
 

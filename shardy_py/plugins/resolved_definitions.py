@@ -59,7 +59,7 @@ class ResolvedDefinition:
 
     Args:
         owner: The words that name the plugin in errors.
-        place: The line of the definition, or "".
+        location: The line of the definition, or "".
         variants: The definitions that are about some of the ops only, with what holds for these.
     """
 
@@ -82,7 +82,7 @@ class ResolvedDefinition:
     initial_of: InitialOf | None = None
     sums_collectives: bool = False
     owner: str = "an unknown owner"
-    place: str = ""
+    location: str = ""
     counts_padding: Callable[[Op], str] | None = None
     variants: tuple[tuple[OpDefinition, ResolvedDefinition], ...] = ()
     facts: OpFacts = field(init=False)
@@ -93,7 +93,7 @@ class ResolvedDefinition:
         object.__setattr__(self, "facts", OpFacts(self.traits, None))
         is_plain = not self.predicates and not self.contextual and self.context_of is None and self.rule is not None
         object.__setattr__(self, "is_plain", is_plain)
-        guard = Guard(self.rule, "the rule function", self.owner, RuleError, "rule-failed", self.place)
+        guard = Guard(self.rule, "the rule function", self.owner, RuleError, "rule-failed", self.location)
         object.__setattr__(self, "rule_guard", guard)
 
     def variant_of(self, op: Op) -> ResolvedDefinition:
@@ -169,7 +169,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         if definition.rule is None and variant.rule is None:
             inherited |= {
                 name: getattr(base, name)
-                for name in ("rule", "takes_options", "contextual", "context_of", "any_sizes", "owner", "place")
+                for name in ("rule", "takes_options", "contextual", "context_of", "any_sizes", "owner", "location")
             }
         return evolve(variant, **inherited)
 
@@ -187,10 +187,10 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         self, definition: OpDefinition, traits: frozenset[Trait], predicates: tuple[TraitsOf, ...]
     ) -> ResolvedDefinition:
         """Return a definition with its functions behind the guard, and the traits of its ops."""
-        owner, place = self._owner(definition.key), definition.place
+        owner, location = self._owner(definition.key), definition.location
         rule = getattr(definition.rule, "get_sharding_rule", definition.rule)
         indexing = (
-            None if definition.indexing is None else guard_indexing(definition.indexing, owner=owner, place=place)
+            None if definition.indexing is None else guard_indexing(definition.indexing, owner=owner, location=location)
         )
         body = _shared_body(definition.emission, indexing)
         is_combined = body is not None and bool(body.word)
@@ -202,17 +202,21 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             rule,
             rule is not None and _takes_options(rule),
             definition.contextual is True,
-            guard_context(definition.contextual, owner=owner, place=place),
-            None if definition.data_flow is None else guard_data_flow(definition.data_flow, owner=owner, place=place),
+            guard_context(definition.contextual, owner=owner, location=location),
+            None
+            if definition.data_flow is None
+            else guard_data_flow(definition.data_flow, owner=owner, location=location),
             definition.sharding_attribute,
             None
             if definition.mesh_reference is None
-            else guard_mesh_reference(definition.mesh_reference, owner=owner, place=place),
-            None if definition.cost is None else guard_cost(definition.cost, owner=owner, place=place),
+            else guard_mesh_reference(definition.mesh_reference, owner=owner, location=location),
+            None if definition.cost is None else guard_cost(definition.cost, owner=owner, location=location),
             indexing,
-            None if definition.emission is None else guard_emission(definition.emission, owner=owner, place=place),
-            None if definition.local is None else guard_local(definition.local, owner=owner, place=place),
-            guard_applies(definition.local, owner=owner, place=place),
+            None
+            if definition.emission is None
+            else guard_emission(definition.emission, owner=owner, location=location),
+            None if definition.local is None else guard_local(definition.local, owner=owner, location=location),
+            guard_applies(definition.local, owner=owner, location=location),
             definition.any_sizes,
             body.combiner
             if body is not None and is_combined and definition.combiner is Combiner.ADD
@@ -220,7 +224,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             definition.initial_of,
             definition.sums_collectives,
             owner,
-            place,
+            location,
             body.counts_padding if body is not None and is_combined else None,
         )
 
@@ -230,7 +234,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
     def _guarded_predicate(self, item: OpDefinition, name: str) -> TraitsOf:
         """Return a predicate behind the guard; a tolerated plugin's may fail at ops that are not its own."""
         owner = self._owner(item.name)
-        guarded = guard_traits_of(item.traits_of, owner=owner, place=item.place)
+        guarded = guard_traits_of(item.traits_of, owner=owner, location=item.location)
         if _plugin_of(owner) not in self._tolerated or self._is_of(owner, name):
             return guarded
 

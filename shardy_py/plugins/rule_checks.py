@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError, RuleWarning
-from shardy_py.guards.error_texts import place_of, shown
+from shardy_py.guards.error_texts import location_of, shown
 from shardy_py.guards.guard import Guard, InvalidAnswer
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE, with_written_reductions
@@ -173,7 +173,7 @@ def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic
     if calls and last and all(step.opname in _CONSTANT and step.argval is None for step in last):
         message = f"the rule function {function.__name__} never returns a rule"
         hint = "is a return missing?" + (f" It is defined by {owner}" if owner else "")
-        yield Diagnostic("no-return", message, place_of(function), op=definition.name, hint=hint)
+        yield Diagnostic("no-return", message, location_of(function), op=definition.name, hint=hint)
 
 
 def _last_steps(steps: Sequence[dis.Instruction]) -> list[dis.Instruction]:
@@ -190,7 +190,7 @@ def _last_steps(steps: Sequence[dis.Instruction]) -> list[dis.Instruction]:
 
 def warn_at(notices: Iterable[Diagnostic], function: object) -> None:
     """Warn of each notice once, at the place of the function that made the rule."""
-    file, _, line = place_of(function).rpartition(":")
+    file, _, line = location_of(function).rpartition(":")
     known = getattr(function, "__globals__", {}).setdefault("__warningregistry__", {})
     for notice in notices:
         message = RuleWarning(notice.show("warning"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError, UnsupportedError
-from shardy_py.guards.error_texts import calling_place, shown
+from shardy_py.guards.error_texts import calling_location, shown
 from shardy_py.guards.guard import Guard, InvalidAnswer, bounded_list
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
@@ -49,12 +49,12 @@ class TypeDefinition:
     Args:
         name: The name with its dialect: ``!torch.vtensor`` for ``!torch.vtensor<[2,3],f32>``.
         shape_of: Returns the shape of such a type; None where no such type is a tensor.
-        place: The line that defines it, for errors, or "".
+        location: The line that defines it, for errors, or "".
     """
 
     name: str = field(validator=_check_name)
     shape_of: ShapeOf | None = field(default=None, kw_only=True, validator=_check_shape_of)
-    place: str = field(default="", kw_only=True, eq=False, repr=False)
+    location: str = field(default="", kw_only=True, eq=False, repr=False)
     _register: Callable[[TypeDefinition], None] | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     @classmethod
@@ -62,7 +62,7 @@ class TypeDefinition:
         cls, name: str, shape_of: ShapeOf | None, register: Callable[[TypeDefinition], None]
     ) -> TypeDefinition:
         """Return a definition that remembers the line that asked for it."""
-        return cls(name, shape_of=shape_of, place=calling_place(), register=register)
+        return cls(name, shape_of=shape_of, location=calling_location(), register=register)
 
     def __call__(self, shape_of: ShapeOf) -> ShapeOf:
         """Make the definition a decorator: take a function as ``shape_of`` and hand it back.
@@ -94,7 +94,7 @@ def give_shape(type_: OpaqueType, definitions: Mapping[str, TypeDefinition], own
     if definition.shape_of is None:
         return type_
     owner = owners.get(type_.name, "an unknown owner")
-    guard = Guard(definition.shape_of, f"shape_of for {type_}", owner, code="shape-of", place=definition.place)
+    guard = Guard(definition.shape_of, f"shape_of for {type_}", owner, code="shape-of", location=definition.location)
     with_shape = guard.call(type_, check=_shape)
     if with_shape is None:
         return type_

@@ -36,7 +36,7 @@ from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.shardings import SHARDING, distinct
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.graph.walk import all_ops, ops_named, place_of, region_arguments
+from shardy_py.ir.graph.walk import all_ops, nearest_location, ops_named, region_arguments
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
@@ -103,7 +103,9 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
     for op in ops:
         for value in (*op.results, *_values_without_results([op])):
             for problem in broken.get((identity(get(value.id)), identity(value.type)), ()):
-                yield evolve(problem, message=f"{_role(value)}: {problem.message}", location=place_of(op), op=op.name)
+                yield evolve(
+                    problem, message=f"{_role(value)}: {problem.message}", location=nearest_location(op), op=op.name
+                )
 
 
 def _misfits(
@@ -211,7 +213,7 @@ def _bound_axes(
     if name is not None:
         message = f"{role}: the sharding {sharding} operates on axis {quote(name)}, which is manual there"
         hint = "leave the axis out: inside the manual computation, and in what it calls, shapes are local to it"
-        yield Diagnostic("bound-axis", message, place_of(op), op.name, hint)
+        yield Diagnostic("bound-axis", message, nearest_location(op), op.name, hint)
 
 
 @lru_cache(maxsize=8192)

@@ -73,7 +73,7 @@ def outermost(op: Op) -> Op:
     return op
 
 
-def place_of(op: Op) -> str:
+def nearest_location(op: Op) -> str:
     """Return the location of an op; of one that a pass made, that of the nearest op before or around it, or ""."""
     near: Op | None = op
     while near is not None and not near.location:

@@ -18,7 +18,7 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.shardings import distinct
 from shardy_py.ir.graph.types import Type, static_shape
-from shardy_py.ir.graph.walk import names_with_trait, ops_named, place_of
+from shardy_py.ir.graph.walk import names_with_trait, nearest_location, ops_named
 from shardy_py.ir.interfaces.ops import (
     Broadcast,
     Concatenation,
@@ -363,7 +363,7 @@ class _Run:
         if plan.reduced_axes is None:
             message = "the results have unreduced axes, but the operands do not agree on the axes that are reduced"
             hint = "shard the reduced dimensions of all operands alike"
-            raise VerificationError(Diagnostic("unreduced-conflict", message, place_of(op), op.name, hint))
+            raise VerificationError(Diagnostic("unreduced-conflict", message, nearest_location(op), op.name, hint))
         self._reshard_operands(op, plan)
         self._reshard_results(op, plan)
         if plan.reduced_axes:

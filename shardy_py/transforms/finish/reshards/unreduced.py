@@ -12,7 +12,7 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.op_names import REPLICATED_TO_UNREDUCED, RESHARD, SHARDED_TO_UNREDUCED
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.walk import place_of
+from shardy_py.ir.graph.walk import nearest_location
 from shardy_py.ir.interfaces.ops import OpOperand
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
 from shardy_py.sharding.mesh import Mesh
@@ -250,4 +250,4 @@ def reduce_results(
 
 
 def _error(code: str, message: str, op: Op, hint: str) -> VerificationError:
-    return VerificationError(Diagnostic(code, message, place_of(op), op.name, hint))
+    return VerificationError(Diagnostic(code, message, nearest_location(op), op.name, hint))
