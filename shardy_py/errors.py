@@ -1,4 +1,4 @@
-"""Every error of the package: a stable code, a message, the place and the fix."""
+"""Every error of the package: a stable code, a message, the location and the fix."""
 
 from __future__ import annotations
 
@@ -87,8 +87,17 @@ class OptionError(ShardyError):
     """An unknown option or an invalid value for one."""
 
 
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article.
+
+    >>> with_article("int"), with_article("float")
+    ('an int', 'a float')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+
+
 def did_you_mean(name: str, known: Iterable[str], *, otherwise: str = "", likeness: float = 0.6) -> str:
-    """Return a hint with the names that a misspelt one may stand for.
+    """Return a hint with the known names closest to a misspelt one.
 
     Args:
         name: The name that does not exist.
@@ -120,7 +129,7 @@ class RuleWarning(UserWarning):
 
 
 class WorkerError(ShardyError):
-    """A process that worked for this one and ended before its work was done."""
+    """A child process that ended before its work was done."""
 
 
 def require_library(name: str, *, purpose: str, extra: str, at_least: tuple[int, ...] = ()) -> None:

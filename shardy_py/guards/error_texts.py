@@ -15,14 +15,14 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from shardy_py.errors import Diagnostic, ShardyError, did_you_mean
+from shardy_py.errors import Diagnostic, ShardyError, did_you_mean, with_article
 from shardy_py.values import without_addresses
 
 _LONG = 200
 
 
 def diagnostics_of(error: ShardyError) -> list[Diagnostic]:
-    """Return the diagnostics of one of our errors; code of plugins may have raised it with a text, or with nothing."""
+    """Return the diagnostics of an error of this package, even if a plugin raised it without any."""
     diagnostics = error.diagnostics or (type(error).__name__,)
     return [
         item if isinstance(item, Diagnostic) else Diagnostic("plugin-failed", shown_text(item)) for item in diagnostics
@@ -94,8 +94,8 @@ def shown(thing: object) -> str:
     try:
         text = without_addresses(repr(thing))
     except Exception:
-        return f"a {type(thing).__name__}"
-    return text if len(text) <= _LONG and "\n" not in text else f"a {type(thing).__name__}"
+        return with_article(type(thing).__name__)
+    return text if len(text) <= _LONG and "\n" not in text else with_article(type(thing).__name__)
 
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
@@ -104,7 +104,7 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep
 
 
 def show_location(file: str, line: int) -> str:
-    """Return a place in a file as ``file:line``, from the working directory where the file is below it."""
+    """Return a source location as ``file:line``, relative to the working directory if possible."""
     path = os.path.abspath(file)
     try:
         here = os.getcwd() + os.sep
@@ -114,13 +114,13 @@ def show_location(file: str, line: int) -> str:
 
 
 def shorten_location(location: str) -> str:
-    """Return a place that `calling_location` gave as `show_location` shows it."""
+    """Return a location of `calling_location` in the form of `show_location`."""
     file, colon, line = location.rpartition(":")
     return show_location(file, int(line)) if colon and line.isdigit() else location
 
 
 def location_of(thing: Any) -> str:
-    """Return the place of a function, a method, or the class of an object; "" if it is not in a plugin."""
+    """Return the source location of a function, method or class of an object; "" outside plugins."""
     code = _code_of(thing)
     if code is None or _is_ours(code.co_filename):
         return ""

@@ -1,4 +1,4 @@
-"""Guarded calls into the code of plugins: a failure is an error that names the plugin and the place."""
+"""Call the code of plugins behind a guard: a failure is an error that names the plugin and the location."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Guard:
         return guarded
 
     def failure(self, error: BaseException, op: Op | None = None) -> ShardyError:
-        """Return the error for an exception of the function; raises an exception that is no fault of a plugin."""
+        """Return the error for an exception of the function; raises an exception that is not the fault of a plugin."""
         if isinstance(error, InvalidAnswer):
             return self.refusal(error.message, op, hint=error.hint)
         if isinstance(error, ShardyError):
@@ -135,7 +135,7 @@ class Guard:
 
     @property
     def provenance(self) -> str:
-        """The owner and the place of the function: ``defined by plugin 'toy' at toy.py:3``."""
+        """The owner and the location of the function: ``defined by plugin 'toy' at toy.py:3``."""
         return self._defined_by("")
 
     def _defined_by(self, location: str) -> str:

@@ -1,4 +1,4 @@
-"""Indexing maps: which element of one tensor an element of another one reads, as expressions over bounded variables.
+"""Indexing maps: from the index of an element to the index of the element that it reads in another tensor.
 
 Sharding rules are derived from them, layouts are maps from indices to places in memory, kernels compute with them.
 """

@@ -1,4 +1,4 @@
-"""The canonical form of index expressions: what holds whatever the variables' ranges are.
+"""The canonical form of index expressions, independent of the ranges of variables.
 
 Constants stand on the right, sums are flat and sorted with equal summands joined, products with a constant are
 distributed over sums, divisors and moduli are as small as possible.
@@ -22,7 +22,7 @@ _VARIABLE_RANK, _CONSTANT_RANK = 7, 8
 
 @lru_cache(maxsize=1 << 16)
 def sort_key(expression: Expression) -> tuple[Any, ...]:
-    """Return the place of an expression among others: by operator, then left, then right."""
+    """Return the sort key of an expression: operator, then left, then right."""
     if isinstance(expression, Constant):
         return (_CONSTANT_RANK, expression.value)
     if isinstance(expression, Variable):

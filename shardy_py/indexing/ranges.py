@@ -115,7 +115,7 @@ _MOST_POINTS = 4096
 
 @frozen
 class Outside:
-    """A place outside of a tensor.
+    """An index outside a tensor.
 
     Args:
         point: The values of the map's dimensions and symbols.
@@ -130,7 +130,7 @@ class Outside:
 
 @lru_cache(maxsize=4096)
 def first_outside(map_: IndexingMap, shape: tuple[int, ...]) -> Outside | None:
-    """Return a place of a map that is outside of a tensor, or None where there is none, or none is found.
+    """Return an index outside a tensor to which a map leads, or None if none is found.
 
     Sums of variables without constraints are looked at as a whole, all other maps point by point, if these are few.
 

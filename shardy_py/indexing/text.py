@@ -131,7 +131,7 @@ def _factor(expression: Expression) -> int:
 
 
 class MapParser:
-    """Reads expressions, bounds and lists of names; every error names the place in the text.
+    """Parses expressions, bounds and lists of names; every error shows the column in the text.
 
     Args:
         text: The text, with or without MLIR's attribute around it.
@@ -178,7 +178,7 @@ class MapParser:
         start = max(0, column - 60)
         excerpt = f"{self._text[start : column + 60]}\n{' ' * (column - start)}^"
         code = f"malformed-{self._kind.replace(' ', '-')}"
-        return ParseError(Diagnostic(code, f"this is no {self._kind}: {message}", excerpt=excerpt))
+        return ParseError(Diagnostic(code, f"this is not a valid {self._kind}: {message}", excerpt=excerpt))
 
     def listed_names(self, opening: str, closing: str) -> list[str]:
         """Return the names between two brackets; [] where there are none."""
@@ -260,7 +260,7 @@ class MapParser:
             self.expect(")")
             return Binary(_CALLS[token], left, right)
         if token not in self.names:
-            raise self.error(f"{token!r} is no variable" if token.isidentifier() else "an expression is expected")
+            raise self.error(f"{token!r} is not a variable" if token.isidentifier() else "an expression is expected")
         return self.names[self.take()]
 
     def _integer(self) -> int:

@@ -49,7 +49,7 @@ def check_methods(thing: Any, protocol: type, *, op: str, code: str, what: str, 
             continue
         method = getattr(thing, name)
         if not callable(method):
-            raise refuse(code, f"{what} has {name} = {shown(method)}, which is no method", op)
+            raise refuse(code, f"{what} has {name} = {shown(method)}, which is not a method", op)
         check_callable(method, op=op, code=code, what=f"{name} of {what}", arguments=_arguments_of(protocol, name))
 
 

@@ -28,7 +28,7 @@ def as_traits(value: Any, *, op: str = "", argument: str = "traits") -> frozense
     """Return the traits of an argument as a set.
 
     Raises:
-        PluginError: it is no list, or something in it is no trait.
+        PluginError: it is not a list, or an item is not a trait.
     """
     if value is _NO_TRAITS or (type(value) in (list, tuple) and not value):
         return _NO_TRAITS
@@ -65,7 +65,7 @@ def check_dialect_name(name: Any) -> None:
     """Check the name of a dialect.
 
     Raises:
-        PluginError: it is no name of a dialect.
+        PluginError: it is not the name of a dialect.
     """
     if not isinstance(name, str) or not name.strip():
         raise refuse("invalid-dialect", f"a dialect has a name, not {shown(name)}", hint='Dialect("toy")')
@@ -77,7 +77,7 @@ def check_op_name(name: Any) -> None:
     """Check the name of an op.
 
     Raises:
-        PluginError: it is no name of an op.
+        PluginError: it is not the name of an op.
     """
     if isinstance(name, str) and name.split() == [name]:
         return
@@ -92,7 +92,7 @@ def check_op_name(name: Any) -> None:
 
 
 def check_contextual(contextual: Any, *, op: str) -> None:
-    """Check whether a rule looks further than at its op, or the function of what it finds there.
+    """Check the argument `contextual`: a bool, or a function that returns the context of a rule.
 
     Raises:
         PluginError: it is neither true nor false, nor a function of the op.
@@ -125,7 +125,7 @@ def check_attribute_name(name: Any, *, op: str) -> None:
     """Check the name of the attribute that holds shardings.
 
     Raises:
-        PluginError: it is no name.
+        PluginError: it is not a name.
     """
     if not isinstance(name, str) or not name.strip():
         hint = 'sharding_attribute="sdy.sharding" is the default'
@@ -211,7 +211,7 @@ def check_indexing(function: Any, *, op: str) -> None:
     """Check a function for indexing maps.
 
     Raises:
-        PluginError: it is no function of the op.
+        PluginError: it is not a function of the op.
     """
     if function is None:
         return
@@ -225,7 +225,7 @@ def check_emission(function: Any, *, op: str) -> None:
     """Check a scalar body.
 
     Raises:
-        PluginError: it is no function of a builder and the op.
+        PluginError: it is not a function of a builder and the op.
     """
     if function is None:
         return
@@ -240,7 +240,7 @@ def check_local(local: Any, *, op: str) -> None:
     """Check a local form.
 
     Raises:
-        PluginError: it is no function of the op and its shard, nor an object that has one.
+        PluginError: it is not a function of the op and its shard, nor an object that has one.
     """
     if local is None:
         return

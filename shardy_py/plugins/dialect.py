@@ -178,7 +178,7 @@ class Dialect:
         """Add a definition made elsewhere.
 
         Raises:
-            PluginError: the dialect defines the op already, or it is no definition.
+            PluginError: the dialect defines the op already, or it is not a definition.
         """
         self._check(definition)
         first = self._definitions.get(definition.key)
@@ -190,10 +190,10 @@ class Dialect:
         return definition
 
     def replace(self, definition: OpDefinition) -> OpDefinition:
-        """Put a definition in the place of the one of the same name.
+        """Replace the definition of the same name.
 
         Raises:
-            PluginError: the dialect does not define the op, or it is no definition.
+            PluginError: the dialect does not define the op, or it is not a definition.
         """
         self._check(definition)
         if definition.key not in self._definitions:
@@ -208,7 +208,7 @@ class Dialect:
         return tuple(self._types.values())
 
     def type(self, name: str, *, shape_of: ShapeOf | None = None) -> TypeDefinition:
-        """Define a type that is no builtin tensor; also a decorator over its ``shape_of``.
+        """Define a type that is not a builtin tensor; also a decorator over its ``shape_of``.
 
         >>> torch = Dialect("torch")
         >>> torch.type("!torch.int").name
@@ -218,7 +218,7 @@ class Dialect:
             name: The name with its dialect and without parameters: ``!torch.vtensor``.
             shape_of: A function of the type (an `OpaqueType` with ``name``, ``parameters`` and ``text``) that returns
                 its sizes, None for a dynamic one; or a `TensorType`, which has the element type, too; or None for a
-                type that is no tensor. Without it no type of that name is a tensor.
+                type that is not a tensor. Without it no type of that name is a tensor.
 
         Returns:
             The definition.
@@ -235,7 +235,7 @@ class Dialect:
         return definition
 
     def replace_type(self, definition: TypeDefinition) -> None:
-        """Put the definition of a type in the place of the one of the same name."""
+        """Replace the definition of the type of the same name."""
         self._types[definition.name] = definition
 
     def _check(self, definition: Any) -> None:
@@ -245,25 +245,25 @@ class Dialect:
 
 
 def _other_location(first: str, second: str) -> str:
-    """Return a hint about the place of the first one of two definitions; "" where it is not known."""
+    """Return a hint about the location of the first of two definitions; "" where it is not known."""
     if first and first == second:
         return f"{shorten_location(first)} ran twice: make the dialect again, too, as in a notebook"
     return f"it is defined at {shorten_location(first)}, too" if first else ""
 
 
 def check_dialects(dialects: Any) -> tuple[Dialect, ...]:
-    """Return dialects that a caller gives.
+    """Check an argument that is a list of dialects, and return it as a tuple.
 
     Raises:
-        PluginError: they are no list of dialects.
+        PluginError: they are not a list of dialects.
     """
     if isinstance(dialects, Dialect):
         raise refuse("invalid-dialect", f"the dialects are {shown(dialects.name)} alone", hint="give a list: [toy]")
     if isinstance(dialects, str) or not isinstance(dialects, Iterable):
-        raise refuse("invalid-dialect", f"{shown(dialects)} is no list of dialects", hint="give a list: [toy]")
+        raise refuse("invalid-dialect", f"{shown(dialects)} is not a list of dialects", hint="give a list: [toy]")
     checked = tuple(dialects)
     for item in checked:
         if not isinstance(item, Dialect):
             hint = "a module with hooks goes to plugins=[...]" if inspect.ismodule(item) else 'sdy.Dialect("toy")'
-            raise refuse("invalid-dialect", f"{shown(item)} is no dialect", hint=hint)
+            raise refuse("invalid-dialect", f"{shown(item)} is not a dialect", hint=hint)
     return checked

@@ -35,7 +35,7 @@ class Distribution:
 
 @frozen
 class EntryPoint:
-    """A place in a module that a distribution offers.
+    """An entry point: an object of a module that a distribution offers.
 
     Args:
         name: What the distribution calls it.
@@ -48,7 +48,7 @@ class EntryPoint:
     dist: Distribution
 
     def load(self) -> Any:
-        """Import the module, and return what is there."""
+        """Import the module, and return the object."""
         module, _, path = self.value.partition(":")
         loaded: Any = import_module(module)
         for part in filter(None, path.split(".")):

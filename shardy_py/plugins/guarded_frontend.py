@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from shardy_py.errors import with_article
 from shardy_py.guards.error_texts import shown
 from shardy_py.guards.guard import Check, Guard, InvalidAnswer, as_boolean
 from shardy_py.ir.graph.program import Op, Program
@@ -195,7 +196,7 @@ def _one(name: str) -> Any:
     def check(answer: Any, op: Op) -> Any:
         # The classes are those of rooms above this one, and of xDSL.
         if type(answer).__name__ != name:
-            raise InvalidAnswer(f"returned {shown(answer)}, not a {name}")
+            raise InvalidAnswer(f"returned {shown(answer)}, not {with_article(name)}")
         return answer
 
     return check

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.errors import PluginError, RuleError
+from shardy_py.errors import PluginError, RuleError, with_article
 from shardy_py.guards.error_texts import shown
 from shardy_py.guards.guard import Check, Guard, InvalidAnswer, as_boolean, bounded_list
 from shardy_py.ir.graph.attributes import shared_key
@@ -39,7 +39,7 @@ def guard_traits_of(
 
 
 def guard_context(context: Any, *, owner: str, location: str = "") -> Callable[[Op], Hashable] | None:
-    """Return the function of what a rule reads around its op, behind the guard, or None where there is none."""
+    """Guard the function that returns the context of a rule; None where there is no function."""
     if isinstance(context, bool):
         return None
     return Guard(context, "contextual", owner, RuleError, "rule-failed", location).wrap(_hashable)
@@ -90,7 +90,7 @@ def guard_local(local: Any, *, owner: str, location: str = "") -> Localize:
 
 
 def guard_applies(local: Any, *, owner: str, location: str = "") -> Callable[[Op], bool] | None:
-    """Return what says which ops a local form is for, behind the guard, or None where it is for all."""
+    """Guard the predicate for the ops of a local form; None where the form is for all ops."""
     applies = getattr(local, "applies", None)
     if applies is None:
         return None
@@ -104,7 +104,7 @@ def guard_mesh_reference(reference: Any, *, owner: str, location: str = "") -> M
 
 
 def guard_object(thing: Any, protocol: type, checks: Mapping[str, Check | None], guard: Guard) -> Any:
-    """Return an object with guarded methods in the place of those that are written, and the defaults of the protocol.
+    """Return an object with guarded methods for those that are written, and the defaults of the protocol.
 
     Its class is one of its own, named as that of the object: who asks a class what it overrides gets the same answer.
     """
@@ -186,8 +186,7 @@ def checked_items(answer: Any, class_: type, wanted: str) -> tuple[Any, ...]:
     items = tuple(answer) if is_list else _iterated(answer, wanted)
     for item in items:
         if not isinstance(item, class_):
-            article = "an" if wanted[0] in "AIO" else "a"
-            raise InvalidAnswer(f"gives {shown(item)}, not {article} {wanted}")
+            raise InvalidAnswer(f"gives {shown(item)}, not {with_article(wanted)}")
     return items
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pluggy
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, PluginError, did_you_mean
+from shardy_py.errors import Diagnostic, PluginError, did_you_mean, with_article
 from shardy_py.guards.error_texts import location_of, shorten_location, shown
 from shardy_py.guards.guard import Guard, as_boolean
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
@@ -80,7 +80,7 @@ def _checked(candidate: Candidate, answer: Any, hook: str, wanted: str, accept: 
     if isinstance(answer, (list, tuple)):
         wrong = next(item for item in answer if not accept(item))
         hint = _pass_hint(wrong) if hook == "shardy_register_passes" else _item_hint(wrong)
-    what = f"a {type(answer).__name__}" if accept(answer) else shown(answer)
+    what = with_article(type(answer).__name__) if accept(answer) else shown(answer)
     raise PluginError(broken(candidate, f"{hook} returned {what}, not a list of {wanted}", hint=hint))
 
 
@@ -192,7 +192,7 @@ def _priority_problems(priority: OpPriority, op_names: Sequence[str]) -> Iterato
     for name in selector.names:
         if name.split(".")[0] not in spaces:
             hint = did_you_mean(name, op_names) or "a plugin gives priorities to its own ops only"
-            yield f"speaks of {name}, which is no op of the plugin", hint
+            yield f"speaks of {name}, which is not an op of the plugin", hint
         elif not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in op_names):
             yield f"speaks of {name}, which the plugin does not define", did_you_mean(name, op_names)
 

@@ -37,7 +37,7 @@ def given_registry(
     options: RuleOptions = DEFAULT_OPTIONS,
     skip_broken: bool = False,
 ) -> Registry:
-    """Return `Registry.from_entry_points` of the installed plugins and of others, one object while all are the same.
+    """Return the cached `Registry.from_entry_points` of the installed plugins and of others.
 
     The other plugins are asked each time, as an op may have been added to one of their dialects.
 

@@ -107,7 +107,7 @@ def _parameters(called: str) -> Iterable[str]:
 
 @contextmanager
 def located(plugin: object) -> Iterator[None]:
-    """Add the file of a plugin to its errors without a place.
+    """Add the file of a plugin to its errors without a location.
 
     Raises:
         PluginError: one came out.

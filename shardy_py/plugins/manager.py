@@ -169,7 +169,7 @@ def _is_bundled(candidate: Candidate) -> bool:
 
 
 def _duplicates(candidates: Iterable[Candidate]) -> dict[Candidate, Diagnostic]:
-    """Return the plugins whose name an earlier one has, each with its diagnostic."""
+    """Return the plugins with the name of an earlier plugin, each with its diagnostic."""
     first: dict[str, Candidate] = {}
     duplicates = {}
     for item in candidates:
@@ -241,7 +241,7 @@ def _installed() -> list[tuple[EntryPoint, str]]:
 
 
 def _origins(points: Iterable[EntryPoint]) -> dict[int, str]:
-    """Return name and version of the distributions of entry points by identity; a look at either parses metadata."""
+    """Return name and version of the distributions of entry points, by identity."""
     distributions = {identity(item.dist): item.dist for item in points}
     return {key: f"{dist.name} {dist.version}" if dist else "" for key, dist in distributions.items()}
 

@@ -210,7 +210,7 @@ class OpDefinition:
         return not _GLOB_CHARACTERS.isdisjoint(self.name)
 
     def with_parts(self, parts: Mapping[str, Any]) -> OpDefinition:
-        """Return the definition with other parts; what stays as it was is not checked again.
+        """Return the definition with other parts; only these are checked.
 
         Args:
             parts: The parts, by the names of the arguments.

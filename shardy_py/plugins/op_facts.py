@@ -117,7 +117,7 @@ def make_facts_of(
 def make_rule(
     op: Op, resolved: ResolvedDefinition, options: RuleOptions, types: Mapping[str, TypeDefinition]
 ) -> OpShardingRule | None:
-    """Return the rule written on an op, else the one that its definition gives, or None.
+    """Return the rule written on an op, else the rule of its definition, or None.
 
     Raises:
         RuleError: the plugin's function fails or returns a rule that does not fit the op.
@@ -161,7 +161,7 @@ def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptio
 
 
 def _call_contextual(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> Any:
-    """Return the answer of a rule function that may look around its op."""
+    """Call a rule function that may read the context of its op."""
     guard = resolved.rule_guard
     before, values = op_fingerprint(op), (*op.operands, *op.results)
     types = [value.type for value in values]
@@ -175,7 +175,7 @@ def _call_contextual(op: Op, resolved: ResolvedDefinition, options: RuleOptions)
 
 
 def _call_on_view(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> Any:
-    """Return the answer of a rule function whose rule is that of all ops that look the same."""
+    """Call a rule function on a view of the op, as equal ops share its rule."""
     guard, view = resolved.rule_guard, OpView(op)
     rule = guard.call(view, options) if resolved.takes_options else guard.call(view)
     if view.reads:

@@ -83,7 +83,7 @@ def find_imported_modules(
     known: Mapping[str, str] = MappingProxyType({}),
     folder: str = "",
 ) -> ImportedModules:
-    """Return what a plugin and the modules it imports import, also what their functions import later.
+    """Return the modules that a plugin imports directly or indirectly, imports inside functions included.
 
     Args:
         module: The module of the plugin.
@@ -236,7 +236,7 @@ def record_read_files() -> Iterator[dict[str, None]]:
 
 @cache
 def _install() -> None:
-    """Add the hook of Python that sees what is opened; it stays as long as the process."""
+    """Add the audit hook that sees opened files; it stays as long as the process."""
     sys.addaudithook(_note_opened)
 
 

@@ -65,7 +65,7 @@ class PluginFile:
         """Return the plugin of a file or a directory.
 
         Raises:
-            PluginError: it cannot be read, or is no Python.
+            PluginError: it cannot be read, or is not Python.
         """
         file = Path(path)
         is_package = file.is_dir()
@@ -181,7 +181,7 @@ class PluginFile:
 
     @contextmanager
     def _blame(self) -> Iterator[None]:
-        """Turn every exception of the file into an error with its place; an interrupt passes.
+        """Turn every exception of the file into an error with its location; an interrupt passes.
 
         Raises:
             PluginError: something else came out.

@@ -58,7 +58,7 @@ _T = TypeVar("_T")
 def first_of_each(
     claims: Iterable[tuple[str, str, _T]], clash: Callable[[str, list[str]], Diagnostic]
 ) -> tuple[dict[str, tuple[str, _T]], list[tuple[list[str], Diagnostic]]]:
-    """Return the first owner and thing of each name, and a diagnostic for each name that several things have."""
+    """Return the first owner and value of each name, and a diagnostic for each name with several values."""
     by_name: dict[str, list[tuple[str, _T]]] = {}
     for owner, name, thing in claims:
         others = by_name.get(name)

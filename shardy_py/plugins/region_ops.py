@@ -84,7 +84,7 @@ class LoopDataFlow(ShardableDataFlowOpInterface):
                 message = f"finds no argument {number} for result {owner.index}: a region has {count}"
                 hint = (
                     "first_argument is the number of arguments before the carried ones, carried that of the results "
-                    "that are no stacked outputs; branches have BranchDataFlow"
+                    "that are not stacked outputs; branches have BranchDataFlow"
                 )
                 raise InvalidAnswer(message, hint)
         return [block.arguments[number] for block in blocks if number < len(block.arguments)]

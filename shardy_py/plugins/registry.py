@@ -120,7 +120,7 @@ class Registry:
             options: The options of rule functions.
 
         Raises:
-            PluginError: two dialects define the same op, two frontends have one name, or something is no dialect.
+            PluginError: two dialects define the same op, two frontends have one name, or something is not a dialect.
         """
         return cls.build(
             [(f"dialect {dialect.name!r}", dialect) for dialect in check_dialects(dialects)],
@@ -258,7 +258,7 @@ class Registry:
         return cached
 
     def give_shape(self, type_: OpaqueType) -> Type | None:
-        """Return a type of a dialect with its shape, as it is where it is no tensor, None where nobody defines it.
+        """Return a type of a dialect with its shape, unchanged if it is not a tensor, None if it is not defined.
 
         Raises:
             PluginError: the function of the plugin fails, or returns no shape.
@@ -332,7 +332,7 @@ class Registry:
         return cached
 
     def _keep_names(self, key: tuple[frozenset[str], frozenset[Trait] | None], names: Iterable[str]) -> frozenset[str]:
-        """Remember an answer about the names of a program: its passes ask over and over, and so does the next one."""
+        """Cache an answer about the names of a program, as its passes ask for it repeatedly."""
         if len(self._names) >= _MANY_ANSWERS:
             self._names.clear()
         return self._names.setdefault(key, frozenset(names))
@@ -384,7 +384,7 @@ class Registry:
         return None if resolved.local_applies is not None and not resolved.local_applies(op) else resolved.local
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
-        """Return the rule of an op: the one written on it, else the one its definition gives, or None.
+        """Return the rule of an op: the rule written on it, else the rule of its definition, or None.
 
         Ops of the same name, types and attributes share one rule, unless their definition is contextual.
 

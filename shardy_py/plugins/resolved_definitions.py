@@ -1,4 +1,4 @@
-"""Op definitions made ready for look-ups: globs applied, functions of plugins behind the guard."""
+"""Resolve op definitions for look-ups: apply globs, and guard the functions of plugins."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ResolvedDefinition:
         object.__setattr__(self, "rule_guard", guard)
 
     def variant_of(self, op: Op) -> ResolvedDefinition:
-        """Return what holds for an op: of the variants that are about it, the one with most conditions."""
+        """Return the variant for an op with the most conditions, or this definition."""
         return next((variant for definition, variant in self.variants if definition.is_about(op)), self)
 
     def traits_of(self, op: Op) -> frozenset[Trait]:
@@ -141,7 +141,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         return resolved
 
     def of(self, op: Op) -> ResolvedDefinition:
-        """Return what holds for an op."""
+        """Return the definition for an op."""
         resolved = self[op.name]
         return resolved.variant_of(op) if resolved.variants else resolved
 
@@ -158,7 +158,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         return evolve(base, variants=tuple((item, self._variant(base, item)) for item in variants))
 
     def _variant(self, base: ResolvedDefinition, definition: OpDefinition) -> ResolvedDefinition:
-        """Return what holds for the ops that a definition is about: what it gives, and for the rest that of all."""
+        """Return the definition of a variant, with the missing parts from the base definition."""
         variant = self._resolve_one(definition, base.traits | definition.traits, base.predicates)
         inherited = {
             name: getattr(base, name)
@@ -258,7 +258,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
 def _derived_rule(
     definition: OpDefinition, indexing: IndexingOf | None, traits: frozenset[Trait], body: SharedBody | None
 ) -> Callable[[Op], OpShardingRule | None] | None:
-    """Return the rule function of ops whose definition has none: elementwise, or what follows from indexing maps.
+    """Return the rule function of a definition without rule: elementwise, or derived from indexing maps.
 
     Args:
         definition: The definition.
@@ -293,7 +293,7 @@ def _derived_rule(
 
 
 def _elementwise_rule(body: SharedBody) -> Callable[[Op], OpShardingRule | None]:
-    """Return the rule function of elementwise ops; dimensions whose index the body names stay whole."""
+    """Return the rule function of elementwise ops; dimensions whose index the body names are replicated."""
     from shardy_py.plugins.bodies.replicated_dims import named_dims
     from shardy_py.sharding.derivation import with_whole_dims
     from shardy_py.sharding.rules import elementwise

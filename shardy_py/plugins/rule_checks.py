@@ -69,7 +69,7 @@ def check_written_rule(op: Op, written: object) -> OpShardingRule:
     """Return the rule written on an op, checked as the reference does: such a rule may have any sizes.
 
     Raises:
-        RuleError: it does not fit the op, or is no rule.
+        RuleError: it does not fit the op, or is not a rule.
     """
     if not isinstance(written, OpShardingRule):
         message = f"{RULE_ATTRIBUTE} holds {shown(written)}, not a sharding rule"
@@ -91,7 +91,7 @@ def as_combiner(answer: Any, op: Op) -> Combiner | None:
     """
     if answer is not None and not isinstance(answer, Combiner):
         raise InvalidAnswer(
-            f"returned {shown(answer)}, which is no Combiner", "for example Combiner.MAX, or None for not"
+            f"returned {shown(answer)}, which is not a Combiner", "for example Combiner.MAX, or None for not"
         )
     return answer
 
@@ -120,7 +120,7 @@ _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
 def find_notices(definitions: Iterable[OpDefinition], owners: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """Return a notice for each rule text with a factor that only operands have and that no mark speaks of.
+    """Return a notice for each rule text with an unmarked factor that only operands have.
 
     Such a factor passes through: no all-reduce follows, and each device keeps the result of its own shard. There is a
     notice for each rule function without a return, too.
@@ -139,7 +139,7 @@ def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
 
 
 def unmarked_factors(spec: RuleSpec, op: str, owner: str) -> Iterator[Diagnostic]:
-    """Yield a notice for a rule with factors that only operands have and that no mark speaks of.
+    """Yield a notice for a rule with unmarked factors that only operands have.
 
     Args:
         spec: The rule.
@@ -177,7 +177,7 @@ def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic
 
 
 def _last_steps(steps: Sequence[dis.Instruction]) -> list[dis.Instruction]:
-    """Return the steps of a function that give what it returns, in the code of any version of Python."""
+    """Return the instructions of a function that load its return values, for any version of Python."""
     returns = [step for step in steps if step.opname == "RETURN_CONST"]
     before = {after.offset: step for step, after in pairwise(steps)}
     for step in steps:
@@ -189,7 +189,7 @@ def _last_steps(steps: Sequence[dis.Instruction]) -> list[dis.Instruction]:
 
 
 def warn_at(notices: Iterable[Diagnostic], function: object) -> None:
-    """Warn of each notice once, at the place of the function that made the rule."""
+    """Warn of each notice once, at the location of the function that returned the rule."""
     file, _, line = location_of(function).rpartition(":")
     known = getattr(function, "__globals__", {}).setdefault("__warningregistry__", {})
     for notice in notices:

@@ -19,7 +19,7 @@ _HINT = "give the op contextual=True, or a function of the op that returns what 
 
 
 class _Outside:
-    """An attribute of a view that lies outside of what ops of one kind share.
+    """An attribute that a view refuses, as equal ops do not share it.
 
     Args:
         words: What it is, for the error.
@@ -109,7 +109,7 @@ class OpView(Op):
 
     @property
     def is_changed(self) -> bool:
-        """True if the function changed the op, which it should only look at."""
+        """True if the function changed the op, which it may only read."""
         return self._state() != self._before
 
     def _state(self) -> tuple[Any, ...]:
@@ -162,7 +162,7 @@ class RuleMemory(dict[Hashable, OpFacts]):
 
 
 def look_key(kind: Hashable, attributes: Hashable | None, operands: int, types: Iterable[Hashable]) -> Hashable | None:
-    """Return the key of an op in a `RuleMemory`, the same for ops that look the same in any program.
+    """Return the key of an op in a `RuleMemory`, equal for equal ops of all programs.
 
     Args:
         kind: The name of the op, with what its rule reads around it.
@@ -174,7 +174,7 @@ def look_key(kind: Hashable, attributes: Hashable | None, operands: int, types: 
 
 
 def attributes_look(attributes: Mapping[str, Any]) -> Hashable | None:
-    """Return attributes as a value that tells 1 and True apart; None where one has a meaning in its program only."""
+    """Return attributes as a hashable value that tells 1 and True apart; None for attributes tied to their program."""
     parts: list[Hashable] = []
     for name, value in attributes.items():
         look = _look(value)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ShapeOf = Callable[[OpaqueType], TensorType | Sequence[int | None] | None]
 """Returns the sizes of a type, None for one that is not known; or a `TensorType`, which also has the element type; or
-None where the type is no tensor."""
+None where the type is not a tensor."""
 
 _NAME = re.compile(r"![A-Za-z_][\w$]*(\.[\w$.-]+)?")
 
@@ -78,7 +78,7 @@ class TypeDefinition:
 
 
 def give_shape(type_: OpaqueType, definitions: Mapping[str, TypeDefinition], owners: Mapping[str, str]) -> Type | None:
-    """Return a type of a dialect with its shape, as it is where it is no tensor, None where nobody defines it.
+    """Return a type of a dialect with its shape, unchanged if it is not a tensor, None if it is not defined.
 
     Args:
         type_: The type.
@@ -103,7 +103,7 @@ def give_shape(type_: OpaqueType, definitions: Mapping[str, TypeDefinition], own
 
 
 def has_unknown_shape(op: Op, definitions: Mapping[str, TypeDefinition]) -> bool:
-    """Return whether an operand or a result of an op has a type of a dialect that nobody defines."""
+    """Return whether an operand or a result of an op has an undefined type of a dialect."""
     types = [value.type for value in (*op.operands, *op.results)]
     return any(isinstance(type_, OpaqueType) and type_.is_foreign and type_.name not in definitions for type_ in types)
 
@@ -113,16 +113,16 @@ def _shape(answer: Any, op: Op) -> tuple[tuple[int | None, ...], str] | None:
     if answer is None:
         return None
     sizes, element_type = (answer.shape, answer.element_type) if isinstance(answer, TensorType) else (answer, "")
-    hint = "return the sizes, such as (2, 3) or (None, 3), a TensorType, or None for what is no tensor"
+    hint = "return the sizes, such as (2, 3) or (None, 3), a TensorType, or None for what is not a tensor"
     if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence):
-        raise InvalidAnswer(f"returned {shown(answer)}, which is no shape", hint)
+        raise InvalidAnswer(f"returned {shown(answer)}, which is not a shape", hint)
     return tuple(_size(size, answer, hint) for size in bounded_list(sizes)), element_type
 
 
 def _size(size: Any, answer: Any, hint: str) -> int | None:
     number = as_integer(size)
     if size is not None and (number is None or number < 0):
-        raise InvalidAnswer(f"returned {shown(answer)}, where {shown(size)} is no size", hint)
+        raise InvalidAnswer(f"returned {shown(answer)}, where {shown(size)} is not a size", hint)
     return number
 
 
@@ -165,7 +165,7 @@ def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:
 
 
 def require_shapes(warnings: Iterable[Diagnostic]) -> None:
-    """Refuse a program with types that nobody defines.
+    """Refuse a program with undefined types.
 
     Args:
         warnings: What `give_shapes` returned; others are left alone.

@@ -307,7 +307,7 @@ class _Compiler:
 
 
 def _dangling_edge(op: Op, wanted: str) -> UnsupportedError:
-    message = "the input of the data flow edge is no edge owner with this edge as its only use"
+    message = "the input of the data flow edge is not an edge owner with this edge as its only use"
     return UnsupportedError(Diagnostic("dangling-edge", message, op.location, op.name, f"its input must be {wanted}"))
 
 

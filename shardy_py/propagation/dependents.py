@@ -86,7 +86,7 @@ class Dependents:
 
 
 class _StepsOfSlots:
-    """Per-slot steps with the slot among theirs, in one flat array: lists for all slots take ten times the memory."""
+    """Steps by slot, in a flat array, as lists for all slots take ten times the memory."""
 
     __slots__ = ("_pairs", "_step_slots")
 

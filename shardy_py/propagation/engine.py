@@ -199,7 +199,7 @@ def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> Non
 
 
 def op_rules(problem: Problem) -> Iterator[tuple[Op, OpShardingRule]]:
-    """Yield the ops with a rule of their own, which edges and barriers have not, with the rule."""
+    """Yield the ops with a rule, without edges and barriers, and their rules."""
     is_own = [group.fixed is None and not group.name.endswith("data_flow_edge") for group in problem.groups]
     for op, group, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
         if rule is not None and is_own[group]:

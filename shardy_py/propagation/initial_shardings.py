@@ -42,7 +42,7 @@ def initial_shardings(program: Program, problem: Problem) -> list[int]:
 
 
 def _open_siblings(problem: Problem, initial: list[int]) -> None:
-    """Open the results of which only others have a sharding: one attribute holds those of all results.
+    """Give open shardings to results without one where another result of their op has a sharding.
 
     Mirrors utils.cc::getOpenShardingsWithShardingAtIndex.
     """

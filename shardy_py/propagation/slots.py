@@ -202,7 +202,7 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
 
 
 def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
-    """Return the types of all results, each once: equal ones are mostly the same object, told apart much faster."""
+    """Return the distinct types of all results, by identity, as equal types are mostly one object."""
     ops = all_ops(program)
     types = {identity(value.type): value.type for op in ops for value in op.results}
     if arguments:

@@ -86,7 +86,7 @@ def solve(
 
 
 def _make_recorder(problem: Problem, observer: Observer | None, log: VisitLog | None) -> Recorder | None:
-    """Return the recorder of a solve that somebody looks at."""
+    """Return the recorder of a solve with an observer or a log, else None."""
     if observer is None and log is None:
         return None
     from shardy_py.propagation.trace import Recorder

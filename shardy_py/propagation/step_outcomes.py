@@ -123,7 +123,7 @@ NOTHING: dict[tuple[int, ...], Outcome] = _Nothing()
 
 
 class _WholeAxisRules(dict[int, WholeAxisRule | None]):
-    """Per-class fast forms of rules; a missing one is made at once."""
+    """Fast forms of rules by class, computed when they are looked up."""
 
     __slots__ = ("_rules",)
 

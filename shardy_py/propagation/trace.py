@@ -96,7 +96,7 @@ DirectionsOf = Callable[[int, int, int], Directions]
 
 
 class SchedulePosition(NamedTuple):
-    """Place of a visit in the priority hierarchy."""
+    """Position of a visit in the priority hierarchy."""
 
     user_priority: int
     level: int
@@ -144,7 +144,7 @@ class VisitLog:
 
 
 class Recorder:
-    """Recorder of one solve for its observer and its log; exists only where there is one of them.
+    """Recorder of a solve for its observer and its log.
 
     Args:
         problem: The problem that is solved.
@@ -159,7 +159,7 @@ class Recorder:
         self.keeps_all = log is not None
 
     def enter(self, user_priority: int, level: int, strategy: Strategy) -> None:
-        """Note the place of the following visits in the hierarchy."""
+        """Note the position of the following visits in the hierarchy."""
         self.log.places.append(SchedulePosition(user_priority, level, strategy))
 
     def record(

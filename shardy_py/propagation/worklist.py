@@ -32,7 +32,7 @@ class Worklist:
     cursor: int = 0
 
     def put_back(self, steps: Iterable[int], visited: int, active: bytearray) -> None:
-        """Put active steps back that do not wait already; the one just visited has nothing to add."""
+        """Put active steps back that are not waiting, except the step just visited."""
         for step in steps:
             if active[step] and not self.waiting[step] and step != visited:
                 self.waiting[step] = 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, OptionError, PluginError
+from shardy_py.errors import Diagnostic, OptionError, PluginError, with_article
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.ops import Trait
 from shardy_py.schedule.builtin import DEFAULT, NAMED, builtin_schedule
@@ -60,7 +60,7 @@ def _given(schedule: ScheduleLike, rest: Schedule, more_traits: Iterable[str]) -
     if isinstance(schedule, Path):
         return read_schedule(schedule, rest=rest, more_traits=more_traits)
     if not isinstance(schedule, str):
-        message = f"a {type(schedule).__name__} is not a schedule"
+        message = f"{with_article(type(schedule).__name__)} is not a schedule"
         hint = "give a Schedule, the pathlib.Path of a TOML file, or the name of a built-in schedule"
         raise OptionError(Diagnostic("invalid-schedule", message, hint=hint))
     if schedule not in NAMED and schedule.endswith(".toml"):

@@ -78,7 +78,7 @@ def _tuple_of(value: Any, class_: type[_T], what: str) -> tuple[_T, ...]:
         return value
     if isinstance(value, str) or not isinstance(value, Iterable):
         hint = "put it into a tuple: (..., )" if isinstance(value, class_) else ""
-        raise _refuse(f"{shown(value)} is no tuple of {what}", hint)
+        raise _refuse(f"{shown(value)} is not a tuple of {what}", hint)
     items = tuple(value)
     for item in items:
         if not isinstance(item, class_):

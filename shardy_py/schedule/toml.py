@@ -43,7 +43,7 @@ def format_schedule(schedule: Schedule) -> str:
     """Return a schedule as TOML that `parse_schedule` reads back.
 
     Raises:
-        OptionError: an entry has a predicate, which is no data.
+        OptionError: an entry has a predicate, which is not data.
     """
     blocks = [f"then = {_string(NOTHING)}\n" + ("settles = true\n" if schedule.settles else "")]
     for level in schedule.levels:
@@ -64,7 +64,7 @@ def parse_schedule(
         more_traits: The names of traits that may be named besides the bundled ones.
 
     Raises:
-        OptionError: it is no TOML or no schedule; all problems are listed.
+        OptionError: it is not TOML, or not a schedule; all problems are listed.
     """
     data = parse_toml(text, code="invalid-schedule", source=source)
     reader = _Reader(source, frozenset((*more_traits, *(trait.name for trait in TRAITS))))

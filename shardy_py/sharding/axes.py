@@ -33,7 +33,7 @@ def _escape(char: str) -> str:
         return "\\\\"
     if char != '"' and " " <= char <= "~":
         return char
-    # What MLIR has as bytes that are no UTF-8 is written back as these; other surrogates are no characters at all.
+    # What MLIR has as bytes that are not UTF-8 is written back as these; other surrogates are not characters at all.
     errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
     return "".join(f"\\{byte:02X}" for byte in char.encode("utf-8", errors))
 
@@ -87,7 +87,7 @@ class AxisRef:
         return f"{quote(self.name)}:{self.sub_axis}" if self.sub_axis else quote(self.name)
 
     def size(self, mesh: AxisSizes) -> int:
-        """Return the number of shards this axis makes."""
+        """Return the number of shards along this axis."""
         return self.sub_axis.size if self.sub_axis else mesh.axis_size(self.name)
 
     def next_pre_size(self, mesh: AxisSizes) -> int:

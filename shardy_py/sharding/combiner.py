@@ -19,7 +19,7 @@ _BOOLEAN_WORDS: dict[str, ReductionOp] = {"and": "min", "mul": "min", "min": "mi
 
 
 class Combiner(Enum):
-    """The function that makes one of the partial results of two shards.
+    """The function that combines the partial results of two shards.
 
     ``AND`` and ``OR`` are bitwise on integers, logical on booleans. ``MIN`` and ``MAX`` compare as the element type
     does: signless integers count as signed.
@@ -55,7 +55,7 @@ def parse_combiner(word: object) -> Combiner | None:
     """Return the combiner of a word, or None for ``not``; a combiner is returned as it is.
 
     Raises:
-        RuleError: it is no such word.
+        RuleError: it is another word.
 
     >>> parse_combiner("max"), parse_combiner("not")
     (<Combiner.MAX: 'max'>, None)

@@ -169,7 +169,7 @@ def _factors(cursor: Cursor) -> DimMapping:
 
 
 def _dim_mapping(cursor: Cursor) -> DimMapping:
-    """Parse one dimension; MLIR accepts a missing one and leaves the complaint to verification."""
+    """Parse one dimension; a missing one is accepted, as in MLIR, and found by verification."""
     return () if cursor.token in {",", "]"} else _factors(cursor)
 
 

@@ -107,7 +107,7 @@ class Mesh(SdyAttribute):
             ) from None
 
     def equals(self, other: Mesh, *, ignore_device_ids: bool = False) -> bool:
-        """Return whether both are the same mesh, on request whatever the order of their devices."""
+        """Return whether two meshes are equal; the order of devices may be ignored."""
         if not ignore_device_ids:
             return self == other
         return self.is_maximal == other.is_maximal and self.axes == other.axes

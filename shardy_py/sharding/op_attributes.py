@@ -121,7 +121,7 @@ class EdgeValueRef:
 
 @frozen(cache_hash=True)
 class AxisToPropagationDetails:
-    """One axis, where it came from and where it went."""
+    """An axis, with the operand or result that it came from and those that it went to."""
 
     axis: AxisRef
     source: EdgeValueRef

@@ -210,7 +210,7 @@ class Reductions:
 def with_collectives_only(
     rule: OpShardingRule, reductions: Reductions, element_types: Sequence[str]
 ) -> tuple[OpShardingRule, Mapping[int, ReductionOp]]:
-    """Return a rule in which only those factors are reduced that one collective per result can combine.
+    """Return a rule in which only factors are reduced that one collective per result can combine.
 
     Shardy's collectives add, and take the largest or smallest. Other factors need replication, and so do those of an
     operation that starts from a value that must count once, unless it may count several times.

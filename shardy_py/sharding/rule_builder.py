@@ -44,7 +44,7 @@ def values_of(op: HasShardableValues) -> list[Any]:
     """Return the operands and the results of an op.
 
     Raises:
-        RuleError: it is no op.
+        RuleError: it is not an op.
     """
     try:
         return [*op.operands, *op.results]
@@ -61,7 +61,7 @@ def as_shapes(tensor_shapes: Iterable[Shape], side: str) -> tuple[Shape, ...]:
         side: What messages call a tensor: ``operand`` or ``result``.
 
     Raises:
-        RuleError: one is no sequence of sizes.
+        RuleError: one is not a sequence of sizes.
     """
     try:
         shapes = tuple([shape if type(shape) is tuple else tuple(shape) for shape in tensor_shapes])
@@ -74,7 +74,7 @@ def as_shapes(tensor_shapes: Iterable[Shape], side: str) -> tuple[Shape, ...]:
 
 
 class OpShardingRuleBuilder:
-    """Collects factors and where they lie; `build` makes the rule.
+    """Collects factors with their dimensions; `build` returns the rule.
 
     A dimension left without a factor gets one of its own of size 1, so that nothing propagates through it.
 
@@ -101,7 +101,7 @@ class OpShardingRuleBuilder:
         """Start a rule for the operands and results of an op.
 
         Raises:
-            RuleError: it is no op.
+            RuleError: it is not an op.
         """
         values_of(op)
         return cls(map(tensor_shape, op.operands), map(tensor_shape, op.results))
@@ -274,22 +274,23 @@ class OpShardingRuleBuilder:
         if kind is not FactorKind.PASS_THROUGH:
             self._special.append((factor, self._reduced(factor, kind, combiner)))
         elif combiner is not Combiner.ADD:
-            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is no reduction"
+            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is not a reduction"
             raise RuleError(Diagnostic("factor-kind", message, hint="give kind=FactorKind.REDUCTION"))
         if blocked:
             self._blocked.append(factor)
         return factor
 
     def _reduced(self, factor: int, kind: FactorKind, combiner: Combiner | str) -> FactorKind:
-        """Return the kind of a factor, with its combiner noted; what does not combine needs replication."""
+        """Return the kind of a factor, and note its combiner; a factor that does not combine needs replication."""
         if not isinstance(kind, FactorKind):
             hint = "; ".join(f"FactorKind.{known.name}" for known in FactorKind)
-            raise RuleError(Diagnostic("factor-kind", f"{kind!r} is no kind of a factor", hint=f"the kinds are {hint}"))
+            message = f"{kind!r} is not a valid kind of factor"
+            raise RuleError(Diagnostic("factor-kind", message, hint=f"the kinds are {hint}"))
         if combiner is Combiner.ADD:
             return kind
         parsed = parse_combiner(combiner)
         if kind is not FactorKind.REDUCTION:
-            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is no reduction"
+            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is not a reduction"
             raise RuleError(Diagnostic("factor-kind", message, hint="give kind=FactorKind.REDUCTION"))
         if parsed is None:
             return FactorKind.NEED_REPLICATION
@@ -299,7 +300,7 @@ class OpShardingRuleBuilder:
 
 
 def _is_size(size: object) -> bool:
-    """Return whether something is the size of a dimension, maybe an unknown one."""
+    """Return whether a value is the size of a dimension, or None for an unknown size."""
     return type(size) is int or size is None or as_integer(size) is not None
 
 
@@ -319,16 +320,16 @@ def _checked_size(size: Any) -> int:
 
 def _no_sequence(value: object, side: str) -> RuleError:
     message = f"{side}_dims is {value!r}, not one dimension per {side}"
-    return RuleError(Diagnostic("no-dimension", message, hint=f"[{value!r}] for one {side}; None is no dimension"))
+    return RuleError(Diagnostic("no-dimension", message, hint=f"[{value!r}] for one {side}; None stands for none"))
 
 
 def _no_dimension(dim: object, what: str, number: int, mapping: Sequence[object]) -> RuleError:
     message = f"{what} {number} has no dimension {shown(dim)}, its rank is {len(mapping)}"
-    return RuleError(Diagnostic("no-dimension", message, hint="dimensions are numbered from 0; None is no dimension"))
+    return RuleError(Diagnostic("no-dimension", message, hint="dimensions are numbered from 0; None stands for none"))
 
 
 def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: int = 1) -> OpShardingRule:
-    """Return the rule of an op all of whose tensors have one shape and are sharded alike.
+    """Return the rule of an op whose tensors all have the same shape and sharding.
 
     Mirrors ``createIdentityShardingRule`` in upstream's ``op_sharding_rule_builder.cc``.
 
@@ -354,7 +355,7 @@ def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
         op: The op; anything with operands and results whose types may have a shape.
 
     Returns:
-        The rule, or None where the first result is no tensor or another tensor has more dimensions than it.
+        The rule, or None where the first result is not a tensor or another tensor has more dimensions than it.
     """
     if not op.results or not hasattr(op.results[0].type, "shape"):
         return None

@@ -51,7 +51,7 @@ def _all_problems(
     malformed = tuple(_malformed(rule))
     if malformed:
         return malformed
-    # A rule with nothing on one side of the arrow is no attribute, but a rule all the same.
+    # A rule with nothing on one side of the arrow is not an attribute, but a rule all the same.
     sided = bool(rule.operand_mappings and rule.result_mappings)
     counts = (len(rule.operand_mappings), len(rule.result_mappings)) == (len(operand_shapes), len(result_shapes))
     if sided or not counts:
@@ -184,7 +184,7 @@ def _ranks(rule: OpShardingRule, shapes: Sequence[Shape]) -> Iterator[Diagnostic
 
 
 def _both_sides(rule: OpShardingRule) -> OpShardingRule:
-    """Return a rule without operands or results with a scalar in their place."""
+    """Return a rule in which missing operands or results are replaced by a scalar."""
     scalars = ((),)
     return OpShardingRule(
         rule.factor_sizes,
@@ -245,10 +245,10 @@ def _reduction_problems(rule: OpShardingRule) -> Iterator[Diagnostic]:
     named = [factor for factor, _ in rule.combiners]
     for factor, combiner in rule.combiners:
         if not isinstance(combiner, Combiner):
-            message = f"factor {factor_symbol(factor)} combines by {combiner!r}, which is no Combiner"
+            message = f"factor {factor_symbol(factor)} combines by {combiner!r}, which is not a Combiner"
             yield Diagnostic("unknown-combiner", message, hint="for example Combiner.MAX")
         if factor not in rule.reduction_factors:
-            message = f"factor {factor_symbol(factor)} has a combiner, but is no reduction factor"
+            message = f"factor {factor_symbol(factor)} has a combiner, but is not a reduction factor"
             yield Diagnostic("factor-kinds", message, hint="list it among the reduction factors, too")
     if len(set(named)) != len(named) or named != sorted(named):
         yield Diagnostic("factor-order", "combiners must be sorted by factor, each named once")

@@ -1,4 +1,4 @@
-"""The devices of a mesh by their places along axes: the parts they hold, groups of them, and pairs.
+"""Positions of the devices of a mesh along axes: their parts, replica groups, and permutation pairs.
 
 Device ``mesh.device_ids[q]`` has the place q in row-major order; the first axis of a dimension is the major one.
 """
@@ -15,7 +15,7 @@ from shardy_py.sharding.tensor import TensorSharding
 
 
 def devices_of(mesh: Mesh) -> Sequence[int]:
-    """Return the device number of each place."""
+    """Return the device number at each position of a mesh."""
     return mesh.device_ids or range(mesh.total_size)
 
 
@@ -125,7 +125,7 @@ def _without(position: int, mesh: Mesh, axes: Sequence[AxisRef]) -> int:
 
 
 def _stride(mesh: Mesh, axis: AxisRef) -> int:
-    """Return the distance in places of two neighbours along an axis or a part of one."""
+    """Return the distance in positions between neighbours along an axis or a sub-axis."""
     number = [item.name for item in mesh.axes].index(axis.name)
     minor = prod(item.size for item in mesh.axes[number + 1 :])
     return minor * (mesh.axes[number].size // axis.next_pre_size(mesh))

@@ -123,7 +123,7 @@ class TensorSharding(SdyAttribute):
         """Return whether both place the same data on every device (open and closed aside).
 
         Args:
-            other: The sharding to compare with; None is no sharding, which is fully replicated.
+            other: The sharding to compare with; None is the absence of a sharding, which is fully replicated.
             ignore_unreduced_axes: Whether to compare only the dimensions.
         """
         unreduced = () if ignore_unreduced_axes else self.unreduced_axes
@@ -158,7 +158,7 @@ class TensorSharding(SdyAttribute):
         return tuple(None if size is None else -(-size // dim.sharded_size(mesh)) for size, dim in sizes)
 
     def with_whole_dims(self, dims: Container[int]) -> TensorSharding:
-        """Return this sharding with some dimensions whole on every device, and closed."""
+        """Return this sharding with some dimensions replicated and closed."""
         numbered = enumerate(self.dim_shardings)
         return evolve(self, dim_shardings=tuple([CLOSED if number in dims else dim for number, dim in numbered]))
 

@@ -335,7 +335,7 @@ def field_problem(value: Any) -> Diagnostic | None:
 
 def _fits(item: object, classes: tuple[type, ...]) -> bool:
     if isinstance(item, str):
-        # Half a pair of surrogates is no Unicode, and MLIR has no text for it.
+        # Half a pair of surrogates is not Unicode, and MLIR has no text for it.
         return str in classes and item == item.encode(errors="ignore").decode()
     if type(item).__name__ in ("bool", "bool_"):
         return bool in classes

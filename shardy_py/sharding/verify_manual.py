@@ -1,4 +1,4 @@
-"""The invariants of the shardings of a manual computation, each broken one as a diagnostic."""
+"""Verify the shardings of a manual computation: each broken invariant is a diagnostic."""
 
 from __future__ import annotations
 

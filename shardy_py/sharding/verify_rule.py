@@ -1,4 +1,4 @@
-"""The invariants of op sharding rules, each broken one as a diagnostic."""
+"""Verify op sharding rules: each broken invariant is a diagnostic."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from operator import index
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar
 
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, with_article
 from shardy_py.values import without_addresses
 
 _P = ParamSpec("_P")
@@ -35,7 +35,7 @@ def shown(value: object) -> str:
         text = without_addresses(repr(value))
     except Exception:  # whatever the object of a caller raises
         bits = value.bit_length() if isinstance(value, int) else 0
-        return f"a number of {bits} bits" if bits else f"a {type(value).__name__}"
+        return f"a number of {bits} bits" if bits else with_article(type(value).__name__)
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}..."
 
 
@@ -175,7 +175,7 @@ _GENERIC: tuple[tuple[str, Any, str], ...] = (
 
 
 def _check_of(text: str, known: Mapping[str, Any]) -> Check | None:
-    """Return what checks values of an annotation, or None where it is none of the simple ones."""
+    """Return the check of an annotation, or None where it is not a simple one."""
     simple = _SIMPLE.get(text)
     if simple is not None:
         return simple
@@ -187,7 +187,7 @@ def _check_of(text: str, known: Mapping[str, Any]) -> Check | None:
 
 
 def _alternatives(text: str) -> list[str]:
-    """Return what stands between the bars of an annotation, those in brackets aside."""
+    """Return the alternatives of an annotation, split at bars outside brackets."""
     parts, depth = [""], 0
     for char in text:
         depth += (char == "[") - (char == "]")
@@ -211,7 +211,7 @@ def _part(text: str, known: Mapping[str, Any]) -> Check | None:
     class_: Any = None if text == "Any" or text.endswith("Like") else known.get(text)
     is_union = isinstance(class_, UnionType) and all(isinstance(item, type) for item in class_.__args__)
     if is_union or (isinstance(class_, type) and not getattr(class_, "_is_protocol", False)):
-        return lambda value: isinstance(value, class_), f"a {text}"
+        return lambda value: isinstance(value, class_), with_article(text)
     return None
 
 
@@ -246,7 +246,7 @@ def parse_integer(text: str) -> int | None:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature of a function, whose annotations may name what only a type checker knows.
+    """Return the signature of a function, even if its annotations cannot be evaluated.
 
     From Python 3.14 on annotations are evaluated when they are asked for, which `inspect.signature` does by itself.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError, UnsupportedError
+from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError, UnsupportedError, with_article
 
 if TYPE_CHECKING:
     import tomllib
@@ -27,7 +27,7 @@ _MANY_DIGITS = r"[0-9](?:_?[0-9]){4000}"
 def refuse_bad_text(
     what: str, *, code: str, location: str = "", error: type[ShardyError] = ParseError
 ) -> Iterator[None]:
-    """Turn the errors of Python that a bad text can lead to into one of this package.
+    """Turn Python's errors about a bad text into an error of this package.
 
     Args:
         what: The name of the text: ``the attribute``.
@@ -36,7 +36,7 @@ def refuse_bad_text(
         error: The class of the error.
 
     Raises:
-        ShardyError: a value has another form, is too large or nested too deeply, or is no valid Unicode.
+        ShardyError: a value has another form, is too large or nested too deeply, or is not valid Unicode.
     """
     try:
         yield
@@ -45,7 +45,7 @@ def refuse_bad_text(
     except MemoryError:
         raise error(Diagnostic(code, f"{what} needs more memory than there is", location)) from None
     except UnicodeError as problem:
-        raise error(Diagnostic(code, f"{what} is no valid Unicode: {problem}", location)) from None
+        raise error(Diagnostic(code, f"{what} is not valid Unicode: {problem}", location)) from None
     except (ValueError, OverflowError) as problem:
         reason = "a number is too long" if "integer string conversion" in str(problem) else str(problem)
         raise error(Diagnostic(code, f"{what} is not valid: {reason}", location)) from None
@@ -55,10 +55,10 @@ def require_text(text: object, what: str, *, code: str, error: type[ShardyError]
     """Check that a caller gave a text.
 
     Raises:
-        ShardyError: it is something else, or holds characters that are no Unicode.
+        ShardyError: it is something else, or holds characters that are not Unicode.
     """
     if not isinstance(text, str):
-        message = f"{what} is a {type(text).__name__}, not a text"
+        message = f"{what} is {with_article(type(text).__name__)}, not a text"
         raise error(Diagnostic(code, message, hint="give a str"))
     with refuse_bad_text(what, code=code, error=error):
         text.encode()
@@ -82,7 +82,7 @@ def parse_toml(text: str, *, code: str, source: str = "") -> dict[str, Any]:
         source: The name of its file, for errors.
 
     Raises:
-        OptionError: it is no TOML, or its numbers or tables are too large.
+        OptionError: it is not TOML, or its numbers or tables are too large.
     """
     require_text(text, "the TOML text", code=code, error=OptionError)
     import tomllib
@@ -106,7 +106,7 @@ def _many_digits(text: str, source: str) -> str:
 
 
 def as_error(error: MemoryError | RecursionError | OverflowError, location: str = "") -> UnsupportedError:
-    """Return the error of this package that says what there was too much of, and what to do.
+    """Return the error of this package for exhausted memory or recursion, with a hint.
 
     Args:
         error: The error of Python.

@@ -45,7 +45,7 @@ def broadcast(output: Shape, dimensions: Sequence[int], shape: Shape = ()) -> In
 
 
 def broadcast_to_output(shape: Shape, output: Shape, dimensions: Sequence[int]) -> IndexingMap:
-    """Return the map from an operand's index to the places where it is in the result.
+    """Return the map from an operand's index to its indices in the result.
 
     There is one symbol per dimension of the result that is new or expanded.
     """

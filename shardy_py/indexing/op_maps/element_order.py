@@ -29,12 +29,12 @@ _FEW_DIMS = 64
 
 
 def strides_of(shape: Shape) -> tuple[int, ...]:
-    """Return the distance between neighbours of each dimension, the last one varying fastest."""
+    """Return the strides of a shape, the last dimension varying fastest."""
     return tuple(accumulate(reversed(shape[1:]), mul, initial=1))[::-1] if shape else ()
 
 
 def linearized(index: Sequence[Expression], shape: Shape) -> Expression:
-    """Return the place of an index in a tensor, the last dimension varying fastest."""
+    """Return the linear offset of an index in a tensor, the last dimension varying fastest."""
     total: Expression = Constant(0)
     for expression, size, stride in zip(index, shape, strides_of(shape), strict=True):
         # The only index of a dimension of size 1 is zero. XLA keeps it; the sum of a thousand is nested too deeply.
@@ -44,7 +44,7 @@ def linearized(index: Sequence[Expression], shape: Shape) -> Expression:
 
 
 def delinearized(offset: Expression, shape: Shape, *, in_bounds: bool = True) -> list[Expression]:
-    """Return the index of a place in a tensor.
+    """Return the index of a linear offset in a tensor.
 
     Args:
         offset: The place, the last dimension varying fastest.
@@ -87,7 +87,7 @@ def reshape(shape: Shape, other: Shape) -> IndexingMap:
 
 
 def _minimal_groups(shape: Shape, other: Shape) -> Iterator[tuple[range, range]]:
-    """Yield runs of dimensions of both shapes with the same product, as short as possible; then what is left."""
+    """Yield the shortest runs of dimensions of both shapes with equal products, then the remaining dimensions."""
     if not prod(shape):
         yield range(len(shape)), range(len(other))
         return
@@ -125,6 +125,6 @@ def bitcast(shape: Shape, minor_to_major: Sequence[int], other: Shape, other_ord
 
 
 def compose_raw(first: IndexingMap, second: IndexingMap) -> IndexingMap:
-    """Return one map after another, in the domain of the first, without constraints that hold anyway."""
+    """Compose two maps over the domain of the first, without redundant constraints."""
     values = {Variable(VariableKind.DIM, number): result for number, result in enumerate(first.results)}
     return IndexingMap(tuple(canonicalize(rewritten(item, values)) for item in second.results), first.dims)

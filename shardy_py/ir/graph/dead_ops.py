@@ -24,7 +24,7 @@ def find_dead_ops(program: Program, semantics: OpSemantics) -> list[Op]:
 
 
 def _has_any(program: Program, semantics: OpSemantics) -> bool:
-    """Return whether there is a dead op at all: then there is one whose results have no uses."""
+    """Return whether the program has a dead op: an op whose results have no uses."""
     for op in all_ops(program):
         results = op.results
         # The first result of nearly every op is used.

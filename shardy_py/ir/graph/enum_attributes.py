@@ -14,7 +14,7 @@ DIRECTIONS = ("NONE", "FORWARD", "BACKWARD", "BOTH")
 
 
 def direction_code(value: object) -> int | None:
-    """Return the number of the direction in an attribute of a propagation barrier, None if it is no direction.
+    """Return the number of the direction in an attribute of a propagation barrier, None if it is not a direction.
 
     >>> direction_code("FORWARD"), direction_code(RawAttribute("2 : i32")), direction_code(4)
     (1, 2, None)

@@ -79,7 +79,7 @@ class Value:
         return len(self.uses) == 1
 
     def insert_after(self, op: Op) -> None:
-        """Insert an op right after what makes the value; for an argument, at the start of its block."""
+        """Insert an op right after the defining op; for an argument, at the start of its block."""
         owner = self.owner
         if isinstance(owner, Block):
             owner.insert_after(None, op)
@@ -115,7 +115,7 @@ class Value:
 
 
 def _remove_use(uses: list[tuple[Op, int]], use: tuple[Op, int]) -> None:
-    """Take a use out of a list; ops are erased last first, and then it is the last one."""
+    """Remove a use from a list; the last use is checked first, as ops are erased from the end."""
     if uses and uses[-1] == use:
         uses.pop()
     else:
@@ -213,7 +213,7 @@ class Op:
         return value
 
     def set_operand(self, number: int, value: Value) -> None:
-        """Replace one operand, keeping the use lists right."""
+        """Replace an operand, and update the use lists."""
         _remove_use(self.operands[number].uses, (self, number))
         self.own_operands()[number] = value
         value.uses.append((self, number))
@@ -295,7 +295,7 @@ class Block:
 
     @property
     def ops(self) -> Iterator[Op]:
-        """Iterate over the ops; the one just given may be erased or moved."""
+        """Iterate over the ops; the op just yielded may be erased or moved."""
         op = self.first
         while op is not None:
             following = op.next
@@ -325,7 +325,7 @@ class Block:
             op = top.first if isinstance(top, Block) else top
 
     def list_ops(self) -> list[Op]:
-        """Return what `walk` yields, in half the time: no op changes meanwhile."""
+        """Return the ops that `walk` yields as a list, in half the time; no op may change meanwhile."""
         ops: list[Op] = []
         append = ops.append
         op = self.first

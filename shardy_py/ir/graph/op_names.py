@@ -34,7 +34,7 @@ REPLICATED_TO_UNREDUCED = "sdy.replicated_to_unreduced"
 
 
 class NamedOp(Protocol):
-    """An op as far as the index looks at it."""
+    """The attributes of an op that the index reads."""
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class OpIndex(Generic[_Op]):
         self._left.add(name)
 
     def invalidate(self) -> None:
-        """Note that regions moved: any op may have come, gone, or changed its place."""
+        """Note that regions moved: any op may have been added, removed or reordered."""
         self._is_stale = True
 
     def all_ops(self) -> list[_Op]:
@@ -106,7 +106,7 @@ class OpIndex(Generic[_Op]):
         return [op for op in self._all_ops() if op.name == wanted]
 
     def derived(self, names: Collection[str], derive: Callable[[list[_Op]], _Derived]) -> _Derived:
-        """Return what a function makes of `ops_among`; it is called once for as long as the list holds.
+        """Return the value that a function derives from `ops_among`; it is cached as long as the list is valid.
 
         Args:
             names: The names.
@@ -142,7 +142,7 @@ class OpIndex(Generic[_Op]):
         return ops
 
     def _update(self) -> None:
-        """Drop the lists that no longer hold, and take what left out of the others."""
+        """Drop invalid lists, and remove the ops that left from the others."""
         lists, entered, left = self._lists, self._entered, self._left
         if self._is_stale:
             lists.clear()

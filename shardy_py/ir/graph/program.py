@@ -104,7 +104,7 @@ class Program:
         return {op.attributes["sym_name"]: op.attributes["mesh"] for op in self._outer_ops(MESH)}
 
     def _outer_ops(self, name: str) -> list[Op]:
-        """Return the ops of a name that are in no other op; passes ask over and over."""
+        """Return the ops of a name at the top level of the module."""
         outer_ops = []
         op = self.body.first
         while op is not None:

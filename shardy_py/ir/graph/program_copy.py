@@ -18,7 +18,7 @@ def copy_program(program: Program) -> Program:
 
 
 class _Copier:
-    """Makes one copy; all values exist before the first use is entered."""
+    """Copies one program; all values exist before the first use is entered."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -59,7 +59,7 @@ def clone_region(program: Program, region: Region, mapping: ValueMapping) -> Reg
 
 
 def _fill(block: Block, new_block: Block, mapping: ValueMapping, pairs: list[tuple[Op, Op]]) -> None:
-    """Fill a block with copies of ops, without operands and regions; enter what is a copy of what."""
+    """Fill a block with copies of ops, without operands and regions; enter each pair of original and copy."""
     previous: Op | None = None
     op = block.first
     while op is not None:
@@ -75,7 +75,7 @@ def _fill(block: Block, new_block: Block, mapping: ValueMapping, pairs: list[tup
 
 
 def clone_function_recursively(function: Op, symbols: SymbolTable) -> Op:
-    """Return a copy of a function, in no block yet; it calls copies of its own of all that the original calls.
+    """Return a copy of a function, in no block yet; it calls new copies of all functions that the original calls.
 
     The copies of the callees are entered into the table, each before its caller. Every copy remembers the name of the
     function it comes from.

@@ -22,7 +22,7 @@ INITIAL_ATTRIBUTE = "shardy_py.initial_operands"
 
 
 def write_rule(op: Op, rule: OpShardingRule) -> None:
-    """Write a rule to the attributes of its op; further attributes hold what Shardy's has no field for."""
+    """Write a rule to the attributes of its op; fields that Shardy's attribute lacks go to further attributes."""
     op.attributes[RULE_ATTRIBUTE] = rule.without_reductions
     if rule.combiners:
         op.attributes[REDUCTIONS_ATTRIBUTE] = {
@@ -48,7 +48,7 @@ def with_written_reductions(op: Op, rule: OpShardingRule) -> OpShardingRule:
         _invalid(op, REDUCTIONS_ATTRIBUTE, words)
     for symbol, word in (words or {}).items():
         if factors.get(symbol) not in rule.reduction_factors:
-            _invalid(op, REDUCTIONS_ATTRIBUTE, f"{symbol}, which is no reduction factor of {rule}")
+            _invalid(op, REDUCTIONS_ATTRIBUTE, f"{symbol}, which is not a reduction factor of {rule}")
         combiner = parse_combiner(word)
         if combiner is None:
             replicated.add(factors[symbol])

@@ -112,7 +112,7 @@ def tensor(*shape: int | None, dtype: str = "f32") -> TensorType:
 def _no_element_type(value: object) -> VerificationError:
     name = value if isinstance(value, str) else getattr(value, "name", getattr(value, "__name__", ""))
     hint = f'write it as MLIR does: dtype="{ARRAY_ELEMENT_TYPES.get(str(name), "f32")}"'
-    return VerificationError(Diagnostic("invalid-type", f"{shown(value)} is no element type", hint=hint))
+    return VerificationError(Diagnostic("invalid-type", f"{shown(value)} is not an element type", hint=hint))
 
 
 def are_same_tensors(type_: Type, other: Type) -> bool:

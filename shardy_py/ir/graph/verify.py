@@ -35,7 +35,7 @@ def verify(program: Program, semantics: OpSemantics | None = None) -> None:
 
 
 def verify_given(program: Program) -> None:
-    """Check a program that somebody gives, Shardy's attributes on its ops included.
+    """Verify a program from a caller, Shardy's attributes on its ops included.
 
     Raises:
         VerificationError: the program is not well formed, or an op of Shardy misses what it needs.
@@ -104,12 +104,12 @@ def _check_links(program: Program) -> Iterator[Diagnostic]:
 
 
 def _check_attributes(program: Program) -> Iterator[Diagnostic]:
-    """Check that the ops of Shardy have their attributes, and that these hold what they are for."""
+    """Check that the ops of Shardy have their attributes, with values of the right types."""
     from shardy_py.ir.graph.verify_shardings import wrong_attributes
 
     for op in program.walk():
         for name, value, expected in wrong_attributes(op):
-            message = f"{name} is missing" if value is None else f"{name} holds {shown(value)}, which is no {expected}"
+            message = f"{name} is missing" if value is None else f"{name} holds {shown(value)}, expected {expected}"
             yield _problem("malformed-attribute", message, op, hint=f"give a value of {expected}")
 
 
@@ -132,7 +132,7 @@ def _values(ops: list[Op]) -> Iterator[tuple[Value, Op]]:
 
 
 def _check_dominance(program: Program) -> Iterator[Diagnostic]:
-    """Check that every operand is visible where it is used: defined before, in this block or one around it.
+    """Check that every operand is defined before its use, in the same block or in an enclosing one.
 
     In regions with several blocks only the order within a block is checked.
     """

@@ -72,7 +72,7 @@ def verify_manual_axes(program: Program) -> None:
 
 
 def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
-    """Yield the problems of each sharding on its own, in program order."""
+    """Yield the problems of each sharding alone, in program order."""
     get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
     # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
     pairs = {
@@ -113,7 +113,7 @@ def _misfits(
 ) -> Sequence[Diagnostic]:
     """Return the problems that a valid sharding has on a value."""
     sharding, type_ = get(value.id), value.type
-    # Of types that are no builtin tensors nobody knows the rank here.
+    # Of types that are not builtin tensors nobody knows the rank here.
     if sharding is None or not isinstance(type_, TensorType) or type_.rank == sharding.rank:
         return ()
     return _problems(sharding, type_.shape, meshes)
@@ -257,7 +257,7 @@ _LISTS = ("arg_attrs", "res_attrs")
 
 
 def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
-    """Yield the attributes of Shardy on an op that hold something else: name, value, and words for what they hold.
+    """Yield the invalid attributes of Shardy on an op: name, value, and a description of the expected value.
 
     One that the op needs and does not have has the value None.
     """
@@ -275,7 +275,7 @@ def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
 
 
 def _is_direction(value: object) -> bool:
-    """Return whether this is a direction: the number or the name of one, or MLIR's attribute with either in it."""
+    """Return whether a value is a direction: its number, its name, or MLIR's attribute with either."""
     return not isinstance(value, bool) and direction_code(value) is not None
 
 

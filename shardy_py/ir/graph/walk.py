@@ -74,7 +74,7 @@ def outermost(op: Op) -> Op:
 
 
 def nearest_location(op: Op) -> str:
-    """Return the location of an op; of one that a pass made, that of the nearest op before or around it, or ""."""
+    """Return the location of an op, or of the nearest op before or around it that has one, or ""."""
     near: Op | None = op
     while near is not None and not near.location:
         near = near.prev or near.parent_op

@@ -69,7 +69,7 @@ class ElementBuilder(Protocol):
         ...
 
     def choose(self, condition: Scalar, then: Callable[[], Scalar], otherwise: Callable[[], Scalar]) -> Scalar:
-        """Return the value of one of two branches; only that one is computed.
+        """Return the value of one of two branches; the other branch is not computed.
 
         Args:
             condition: An ``i1``.
@@ -109,7 +109,7 @@ Emission = Callable[[ElementBuilder, Op], "Scalar | Sequence[Scalar]"]
 
 
 class KernelEmitter(Protocol):
-    """Makes the kernels of fusions that it accepts."""
+    """Emits the kernels of the fusions that it accepts."""
 
     @property
     def name(self) -> str:
@@ -140,7 +140,7 @@ class KernelEmitter(Protocol):
 
 
 class KernelModulePass(Protocol):
-    """A pass over the modules of kernels; a class that is made without arguments.
+    """A pass over the modules of kernels; its class takes no arguments.
 
     Attributes:
         name: The name, as ``--stage`` takes it.

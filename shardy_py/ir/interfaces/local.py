@@ -110,7 +110,7 @@ class Shard:
         return [dim for dim in self.sharded_dims(sharding) if shape[dim] % self.parts(sharding, dim)]
 
     def masked(self, number: int, dims: Sequence[int], fill: Value) -> Value:
-        """Return an operand on the device with a scalar in the place of the padding along some dimensions.
+        """Return an operand on the device with its padding along some dimensions replaced by a scalar.
 
         Args:
             number: The number of the operand.
@@ -125,7 +125,7 @@ class Shard:
         return value
 
     def real_size(self, sharding: TensorSharding, dim: int, size: int) -> Value:
-        """Return the number of elements of the whole tensor, without padding, that the device has along a dimension.
+        """Return the number of elements without padding that the device has along a dimension.
 
         Args:
             sharding: The sharding of the tensor.
@@ -153,7 +153,7 @@ class Shard:
         return list(new_op.results)
 
     def own_part(self, value: Value, sharding: TensorSharding) -> Value:
-        """Return the part that the device has of a whole tensor.
+        """Slice the shard of the device from a global tensor.
 
         Args:
             value: The tensor, which is the same on all devices.
@@ -214,7 +214,7 @@ class LocalOpInterface(Protocol):
 
 @frozen(eq=False)
 class LocalValue:
-    """A value of a local program, with what it is a part of.
+    """A value of a local program, with the sharding of its global value.
 
     Args:
         value: The value.

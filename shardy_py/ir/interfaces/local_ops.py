@@ -98,13 +98,13 @@ class LocalEmitter:
         return new_op
 
     def erase_after(self, last: Op | None) -> None:
-        """Erase the ops behind one of the block, the last of them first; all ops where it is None."""
+        """Erase the ops behind an op of the block, the last first; all ops where it is None."""
         while self.block.last is not None and self.block.last is not last:
             self.block.last.erase()
 
 
 class LocalOps(Protocol):
-    """The ops of a dialect for data that moves between devices, and for the place of a device among the others.
+    """The ops of a dialect for communication between devices, and for offsets that depend on the device.
 
     Attributes:
         are_general: Whether programs of other dialects may have them, too.
@@ -121,7 +121,7 @@ class LocalOps(Protocol):
         ...
 
     def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
-        """Return one part per device of the combination of the values of each group."""
+        """Combine the values of each group, and return the part of each device."""
         ...
 
     def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
@@ -149,11 +149,11 @@ class LocalOps(Protocol):
         ...
 
     def resize(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
-        """Return a tensor cut or extended at the high ends of its dimensions; what the new elements hold is open."""
+        """Return a tensor cut or extended at the high ends of its dimensions; new elements are undefined."""
         ...
 
     def mask(self, emit: LocalEmitter, value: Value, dim: int, count: Value | int, fill: Value) -> Value:
-        """Return a tensor with a scalar in the place of all but the first elements along a dimension.
+        """Return a tensor with all but the first elements along a dimension replaced by a scalar.
 
         Args:
             emit: Where the ops go.
@@ -175,7 +175,7 @@ class LocalOps(Protocol):
         ...
 
     def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
-        """Return what each device needs of a dimension, sent piece by piece; None where the dialect gathers instead.
+        """Exchange the window of a dimension that each device needs; None where the dialect gathers instead.
 
         Args:
             shard: The op for which elements move.
@@ -209,7 +209,7 @@ class LocalOps(Protocol):
     def on_device(
         self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
     ) -> Sequence[Value]:
-        """Return what ops give that run on one device only; the others have zeros, and tokens of their own.
+        """Run ops on one device only and return their results; the other devices have zeros.
 
         Args:
             emit: Where the ops go.
@@ -239,7 +239,7 @@ class LocalOps(Protocol):
         return None
 
     def fold_device(self, program: Program, device: int) -> None:
-        """Put the number of a device into a local program, and fold what follows from it."""
+        """Substitute the number of a device in a local program, and fold constants."""
         return None
 
 

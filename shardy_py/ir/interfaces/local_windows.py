@@ -1,4 +1,4 @@
-"""Windows of sharded dimensions for local forms: elements in a row that each device needs, of its own and of others."""
+"""Windows of sharded dimensions for local forms: ranges of elements that each device needs, its shard included."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardy_py.support.arguments import as_integer
 def with_window(
     shard: Shard, number: int, dim: int, starts: Sequence[int], size: int, *, result_dim: int | None = None
 ) -> Shard:
-    """Return a shard in which each device has a window of an operand: a halo exchange brings what others have.
+    """Return a shard in which each device has a window of an operand, after a halo exchange.
 
     Args:
         shard: The op on one device.
@@ -70,7 +70,7 @@ def _check(shard: Shard, number: int, dim: int, target: int, sizes: Sequence[int
 
 
 def _of_one_dim(shard: Shard, dim: int, rank: int, sharding: TensorSharding | None, given_dim: int) -> TensorSharding:
-    """Return a sharding along one dimension only, as another one has it along some dimension.
+    """Return a sharding of a single dimension, copied from a dimension of another sharding.
 
     Raises:
         CannotLocalize: no tensor of the op has a mesh.

@@ -110,7 +110,7 @@ TRAITS: tuple[Trait, ...] = tuple(item for item in list(globals().values()) if i
 
 
 class OpOperand(NamedTuple):
-    """One operand of one op; a tuple, as thousands are made and thrown away again."""
+    """An operand of an op; a tuple, as thousands are created and dropped."""
 
     op: Op
     number: int
@@ -259,7 +259,7 @@ class RuleOptions:
 
 @frozen(eq=False)
 class OpFacts:
-    """Traits and rule of an op; ops that look the same share one object.
+    """Traits and rule of an op; ops with equal names, types and attributes share an object.
 
     Args:
         traits: All its traits.

@@ -13,7 +13,7 @@ def as_emission(name: str, emission: Any) -> Any:
         emission: What the dialect gives.
 
     Raises:
-        PluginError: a text is no scalar body.
+        PluginError: a text is not a valid scalar body.
     """
     if not isinstance(emission, str):
         return emission
@@ -30,7 +30,7 @@ def as_indexing(name: str, indexing: Any) -> Any:
         indexing: What the dialect gives.
 
     Raises:
-        PluginError: a text is no map.
+        PluginError: a text is not a valid map.
     """
     if not isinstance(indexing, str | list | tuple):
         return indexing

@@ -59,28 +59,28 @@ def symbol(node: ast.operator) -> str:
 
 
 def _folded(sign: str, left: Any, right: Any) -> Any:
-    """Return what an operator makes of two numbers of the text.
+    """Fold an operator over two numbers of the text.
 
     Raises:
-        PluginError: it is no number, or one beyond all types.
+        PluginError: it is not a number, or one beyond all types.
     """
     if sign == "**" and isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
         raise mistake(f"{shown(left)} ** {shown(right)} is a number of more than {_MOST_BITS} bits")
     try:
         return _FOLDED[sign](left, right)
     except (OverflowError, ZeroDivisionError) as error:
-        raise mistake(f"{shown(left)} {sign} {shown(right)} is no number: {describe_error(error)}") from None
+        raise mistake(f"{shown(left)} {sign} {shown(right)} is not a number: {describe_error(error)}") from None
 
 
 def binary(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
-    """Return what an operator makes of two terms.
+    """Apply an operator to two terms.
 
     Raises:
         PluginError: it does not take their types.
     """
     if left.is_number and right.is_number:
         if sign not in _FOLDED or (sign in ("/", "//", "%") and right.number == 0):
-            raise mistake(f"{left.number} {sign} {right.number} is no number")
+            raise mistake(f"{left.number} {sign} {right.number} is not a number")
         return Term(number=_folded(sign, left.number, right.number))
     if sign == "**":
         return power(b, left, right)
@@ -205,13 +205,13 @@ def invert(b: ElementBuilder, term: Term) -> Term:
     """Invert a condition, or all bits of an integer."""
     if term.is_boolean or term.is_integer:
         return binary(b, "^", term, Term(term.dtype, b.constant(1 if term.is_boolean else -1, term.scalar.dtype)))
-    raise mistake(f"{term.dtype or term.number} is no condition", "compare it: x != 0")
+    raise mistake(f"{term.dtype or term.number} is not a condition", "compare it: x != 0")
 
 
 def select(b: ElementBuilder, condition: Term, then: Term, otherwise: Term) -> Term:
     """Return one of two terms, both of which are computed."""
     if not condition.is_boolean:
-        raise mistake(f"{condition.dtype or condition.number} is no condition", "compare it: x != 0")
+        raise mistake(f"{condition.dtype or condition.number} is not a condition", "compare it: x != 0")
     then, otherwise = alike(b, then, otherwise)
     chosen = b.op("arith.select", condition.scalar, then.scalar, otherwise.scalar, dtype=then.scalar.dtype)
     return Term(then.dtype, chosen)

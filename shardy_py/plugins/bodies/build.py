@@ -174,7 +174,7 @@ class _Body:
             hint = did_you_mean(
                 name, named, otherwise="operands, attributes that are numbers, and d0, d1, ... have one"
             )
-            raise mistake(f"{name} is no operand and no attribute of the op", hint)
+            raise mistake(f"{name} is neither an operand nor an attribute of the op", hint)
         return Term(number=_number(name, value))
 
     def _index(self, name: str) -> int | None:
@@ -246,7 +246,7 @@ class _Body:
         for term in terms[1:]:
             condition = binary(self._b, "&" if isinstance(node.op, ast.And) else "|", condition, term)
         if not condition.is_boolean:
-            raise mistake(f"{ast.unparse(node)!r} joins what are no conditions", "compare them: x != 0")
+            raise mistake(f"{ast.unparse(node)!r} joins values that are not conditions", "compare them: x != 0")
         return condition
 
     def _unary(self, node: ast.UnaryOp, wanted: str) -> Term:
@@ -260,7 +260,7 @@ class _Body:
         return invert(self._b, term)
 
     def _choice(self, node: ast.IfExp, wanted: str) -> Term:
-        """Return one of two values, of which only that one is computed."""
+        """Return the value of a branch; only the branch taken is computed."""
         condition = self.term(node.test)
         then: tuple[ast.expr, set[int]] = (node.body, self._tested(node.test))
         # Where one operand has no element, another may have: the interpreter finds reads outside.
@@ -274,7 +274,7 @@ class _Body:
         self, condition: Term, then: tuple[ast.expr, set[int]], otherwise: tuple[ast.expr, set[int]], wanted: str
     ) -> Term:
         if not condition.is_boolean:
-            raise mistake(f"{condition.dtype or condition.number} is no condition", "compare it: x != 0")
+            raise mistake(f"{condition.dtype or condition.number} is not a condition", "compare it: x != 0")
         types = [wanted]
 
         def branch(node: ast.expr, inside: set[int]) -> Callable[[], Scalar]:
@@ -377,7 +377,7 @@ class _Body:
         return Term(types[0], value)
 
     def _reduced(self, node: ast.Call, name: str) -> Term:
-        """Return what a reducer makes of the elements over the symbols of the maps."""
+        """Reduce the elements over the symbols of the maps."""
         if len(node.args) != 1:
             raise mistake(f"{name} combines one expression, not {len(node.args)}")
         if self._at is not None:
@@ -393,7 +393,7 @@ class _Body:
         return combine(self._b, name, combined, dtype, lambda at: self._element(node.args[0], at))
 
     def dry_dtype(self, node: ast.expr, combined: Sequence[int]) -> str:
-        """Return the type of what is combined; nothing is built.
+        """Return the type of the combined expression without building it.
 
         Args:
             node: The expression.

@@ -37,7 +37,7 @@ class CombinedMap:
 
 
 def combined_map(maps: Mapping[int, IndexingMap], name: str) -> CombinedMap:
-    """Return the maps of operands as one.
+    """Return a single map for several operands.
 
     Args:
         maps: The maps that have symbols, by the numbers of their operands.
@@ -81,7 +81,7 @@ def combine(
     dtype: str,
     element: Callable[[Mapping[int, Sequence[Scalar]]], Term],
 ) -> Term:
-    """Return what a function makes of all elements; floats of 16 bits and less are carried in ``f32``.
+    """Reduce elements with a function; floats of 16 bits and less are accumulated in ``f32``.
 
     Args:
         b: Builds the ops.

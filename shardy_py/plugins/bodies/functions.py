@@ -167,7 +167,7 @@ def cast(b: ElementBuilder, term: Term, dtype: str) -> Term:
     if term.is_number or term.dtype == dtype:
         return with_type(b, term, dtype)
     if term.is_complex:
-        raise mistake(f"{term.dtype} is no {dtype}", "take real(x) or imag(x)")
+        raise mistake(f"{term.dtype} is not {dtype}", "take real(x) or imag(x)")
     target = Term(dtype, term.value)
     if dtype == BOOLEAN:
         return compare(b, ast.NotEq(), term, Term(number=0))

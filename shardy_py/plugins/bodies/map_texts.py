@@ -88,7 +88,7 @@ def parse_maps(argument: str | Sequence[Any], *, op: str) -> MapTexts:
         op: The name of the op, for errors.
 
     Raises:
-        PluginError: one is no map.
+        PluginError: one is not a map.
     """
     texts = (argument,) if isinstance(argument, str) else argument
     wrong = [type(item).__name__ for item in texts if not isinstance(item, str)]
@@ -114,7 +114,7 @@ def _parse(text: str, name: str) -> IndexingMap | AffineMap:
 
 
 def elementwise_indexing(op: Op) -> OpIndexing | None:
-    """Return the maps of an op that reads the element at its own place, of scalars the only one.
+    """Return the identity maps of an elementwise op; scalars are read at their only element.
 
     None for other shapes, and for those that are not known.
     """

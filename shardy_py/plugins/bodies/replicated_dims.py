@@ -16,7 +16,7 @@ from shardy_py.values import frozen
 
 
 def whole_dims(emission: Any, op: Op, maps: Sequence[IndexingMap]) -> frozenset[int]:
-    """Return the dimensions of the results of an op that a scalar body has to see whole.
+    """Return the dimensions of the results along which a scalar body cannot be sharded.
 
     Those whose index it reads, and all of them where it reads operands elsewhere than their maps say.
 
@@ -57,7 +57,7 @@ class _Watched:
 
 
 class _Indices(Sequence[Any]):
-    """The index of an element; tells which parts of it are read."""
+    """The index of an element, which records the dimensions that are read."""
 
     def __init__(self, rank: int, dims: set[int]) -> None:
         self._rank = rank
@@ -80,7 +80,7 @@ class _Indices(Sequence[Any]):
 
 
 class _Watcher:
-    """A builder that builds nothing, and tells which places a body reads; has the methods of an `ElementBuilder`.
+    """An `ElementBuilder` that builds nothing and records the indices that a body reads.
 
     Args:
         rank: The number of dimensions of the results.
@@ -106,7 +106,7 @@ class _Watcher:
         return _Watched(_kernel_dtype(self._op.operands[number].type))
 
     def op(self, name: str, *operands: _Watched, dtype: str | None = None, **attributes: Any) -> _Watched:
-        """Return what an op gives."""
+        """Return the result of an op."""
         for item in operands:
             if item.at is not None:
                 self._reads(item.at[0])

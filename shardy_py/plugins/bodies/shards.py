@@ -51,7 +51,7 @@ class SharedBody:
 
     @property
     def word(self) -> str:
-        """The function by which all results combine elements, or "" where there is not one alone."""
+        """The combiner of all results, or "" where they have several."""
         words = {_reduced(node)[0] for node in self.body.results}
         return words.pop() if len(words) == 1 and words <= _COMBINERS.keys() else ""
 
@@ -116,7 +116,7 @@ def _reduced(node: ast.expr) -> tuple[str, ast.expr, tuple[str, ...]]:
 
 
 def _may_cast_later(word: str, before: str, after: str) -> bool:
-    """Return whether casting and then combining gives what combining and then casting gives."""
+    """Return whether a cast commutes with the combiner."""
     source, target = (Term(dtype, value=object()) for dtype in (before, after))  # type: ignore[arg-type]
     if before == after or (source.is_float and target.is_float):
         return True
@@ -137,7 +137,7 @@ def _is_monotone(source: Term, target: Term) -> bool:
 
 
 def _keeps_neutral(reduced: tuple[str, ast.expr, tuple[str, ...]], masked: Mapping[str, str]) -> bool:
-    """Return whether what is combined is neutral where the masked operands are."""
+    """Return whether the expression is neutral where the masked operands are neutral."""
     word, element, _ = reduced
     if word == "sum":
         return _is_zero(element, masked)

@@ -44,7 +44,7 @@ class Term:
 
     @property
     def is_number(self) -> bool:
-        """True if it takes the type of what it meets."""
+        """True for an open number, which takes the type of the other term."""
         return self.value is None
 
     @property
@@ -118,9 +118,9 @@ def with_type(b: ElementBuilder, term: Term, dtype: str) -> Term:
     number = term.number
     is_whole = number == int(number.real) if abs(number) < float("inf") else False
     if target.is_boolean and number not in (0, 1):
-        raise mistake(f"{number} is no condition", "compare it: x != 0")
+        raise mistake(f"{number} is not a condition", "compare it: x != 0")
     if (target.is_integer and not is_whole) or (not target.is_complex and isinstance(number, complex)):
-        raise mistake(f"{number} is no {dtype}", "write f32(...) around what it stands beside")
+        raise mistake(f"{number} is not {dtype}", "write f32(...) around what it stands beside")
     return Term(dtype, b.constant(number, scalar_dtype(dtype)))
 
 
@@ -146,7 +146,7 @@ class _Typed:
 
 
 class DryBuilder:
-    """Gives values that have a type only.
+    """A builder whose values have a type only.
 
     Args:
         rank: The number of dimensions of the result.
@@ -174,7 +174,7 @@ class DryBuilder:
         return _Typed(self._element_dtype(number))
 
     def op(self, name: str, *operands: Scalar, dtype: str | None = None, **attributes: Any) -> Scalar:
-        """Return what an op gives."""
+        """Return the result of an op."""
         return _Typed(operands[0].dtype if dtype is None else dtype)
 
     def constant(self, value: complex, dtype: str) -> Scalar:
@@ -204,13 +204,13 @@ class DryBuilder:
         initial: Sequence[Scalar],
         body: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]],
     ) -> list[Scalar]:
-        """Return what a loop begins with."""
+        """Return the initial values of a loop."""
         return list(initial)
 
     def repeat(
         self, count: int, initial: Sequence[Scalar], body: Callable[[Sequence[Scalar]], Sequence[Scalar]]
     ) -> list[Scalar]:
-        """Return what a loop begins with."""
+        """Return the initial values of a loop."""
         return list(initial)
 
     def call(self, op: Op, arguments: Sequence[Scalar]) -> list[Scalar]:

@@ -1,4 +1,4 @@
-"""Fast form of aggressive factor propagation for steps along whole axes, which most steps are.
+"""Aggressive factor propagation for steps along full axes: the fast form that fits most steps.
 
 It applies if every dimension of the tensors has one factor and no tensor has a sub-axis. Then an axis is its name, the
 axes of a factor are those of a dimension, and an axis fits anywhere it is not used. `propagate_aggressive` is the slow

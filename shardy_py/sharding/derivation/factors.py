@@ -93,7 +93,7 @@ class LoopFactors:
         )
 
     def _with_exact_dims(self, mappings: Sequence[TensorMapping]) -> list[TensorMapping]:
-        """Return mappings without the factors that no dimension has as a whole: a shard of such a one means nothing."""
+        """Return mappings without factors that lie on no complete dimension, as these cannot be sharded."""
         pairs = list(zip(mappings, self._accesses, strict=True))
         exact = {
             factor
@@ -164,7 +164,7 @@ class LoopFactors:
         return moving[0] if len(moving) == 1 else None
 
     def _demands(self, index: DimIndex, size: int) -> Iterator[tuple[int, FactorKind]]:
-        """Yield the loops that an index makes more expensive, and the kinds that they get."""
+        """Yield the loops whose kind an index changes, with the new kind."""
         if isinstance(index, OpaqueIndex):
             yield from ((loop, FactorKind.NEED_REPLICATION) for loop in index.loops)
         elif isinstance(index, DigitIndex):
@@ -207,7 +207,7 @@ def restricted_factors(
 
 
 def _symbol_range(map_: IndexingMap, index: Expression, size: int) -> Interval:
-    """Return the values of an index that is a symbol alone; all that there are for another one."""
+    """Return the range of an index that is a single symbol; an unbounded range for any other index."""
     if isinstance(index, Variable) and index.kind is VariableKind.RANGE:
         return map_.ranges[index.number].interval
     return Interval(0, size - 1)

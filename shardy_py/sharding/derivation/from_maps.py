@@ -215,7 +215,7 @@ def _access(map_: AffineMap, shape: Shape) -> LoopAccess:
 
 
 def _symbol_sizes(map_: AffineMap, shape: Shape) -> list[int] | None:
-    """Return the sizes of a map's symbols, from the dimensions that they index alone; None where one is unknown."""
+    """Return the sizes of a map's symbols, from the dimensions that they index alone; None for unknown sizes."""
     known = dict(zip(map_.results, shape, strict=True))
     sizes = [known.get(symbol(number)) for number in range(map_.num_symbols)]
     return None if None in sizes else [size for size in sizes if size is not None]

@@ -57,7 +57,7 @@ Dim = tuple[DimIndex, int]
 def dim_index(expression: Expression) -> DimIndex:
     """Return an expression as the index of a dimension; its dimensions ``d0``, ``d1``... are the loops.
 
-    Symbols and run-time variables are no loops: an expression with one of them is opaque.
+    Symbols and run-time variables are not loops: an expression with one of them is opaque.
 
     >>> from shardy_py.indexing import AffineMap
     >>> [str(dim_index(result)) for result in AffineMap.parse("(d0, d1) -> (d0 * 4 + d1, d0 mod 8)").results]
@@ -93,14 +93,14 @@ def _digit(expression: Expression) -> DigitIndex | None:
 
 
 def _divided(digit: DigitIndex, by: int) -> DigitIndex | None:
-    """Return a digit divided by a number, or None where that is no digit."""
+    """Return a digit divided by a number, or None where that is not a digit."""
     if digit.modulus is None:
         return evolve(digit, divisor=digit.divisor * by)
     return None if digit.modulus % by else DigitIndex(digit.loop, digit.divisor * by, digit.modulus // by)
 
 
 def _reduced(digit: DigitIndex, by: int) -> DigitIndex | None:
-    """Return a digit modulo a number, or None where that is no digit."""
+    """Return a digit modulo a number, or None where that is not a digit."""
     if digit.modulus is not None and digit.modulus % by:
         return None
     return evolve(digit, modulus=by)
@@ -158,7 +158,7 @@ def loop_sizes(dims: Iterable[Dim], num_loops: int) -> tuple[int, ...] | None:
 
 
 def cuts(loop: int, size: int, dims: Iterable[Dim]) -> tuple[int, ...]:
-    """Return the places where digits of a loop begin and end, from 1 to its size.
+    """Return the strides at which digits of a loop begin and end, from 1 to its size.
 
     Where one of them does not divide the next, the loop cannot be taken apart: it has only the two ends.
     """
@@ -174,7 +174,7 @@ def cuts(loop: int, size: int, dims: Iterable[Dim]) -> tuple[int, ...]:
 
 
 def misaligned(dims: Iterable[Dim], sizes: Sequence[int]) -> list[int]:
-    """Return the loops whose dimensions meet at different places, as in the sum of ``x[d0] * y[7 - d0]``.
+    """Return the loops that index dimensions in different ways, as in the sum of ``x[d0] * y[7 - d0]``.
 
     Such a sum is not that of the sums over shards. The digits of a loop lie where the whole loop would.
     """

@@ -47,7 +47,7 @@ class Binding:
                 raise self._error("rule-arity", f"the rule has {_count(len(tensors), what)}, the op {len(shapes)}")
 
     def _error(self, code: str, message: str, *, column: int = -1, hint: str = "") -> RuleError:
-        """Return an error that shows rule, place and shapes."""
+        """Return an error that shows rule, tensor and shapes."""
         shown = f"{excerpt(self._text, column)}\n{self._shown}"
         return RuleError(Diagnostic(code, message, hint=hint, excerpt=shown))
 
@@ -124,7 +124,7 @@ class Binding:
                 sizes[name] = min(known, size)
 
     def _solve(self, dim: Dim, size: int, role: str, sizes: Sizes) -> bool:
-        """Find the size of the one unknown factor of a compound; return False where there are more yet."""
+        """Find the size of the only unknown factor of a compound; return False where several are unknown."""
         unknown = [(name, column) for name, column in dim.factors if name not in sizes]
         if len(unknown) > 1:
             return False

@@ -96,7 +96,8 @@ def _checked(mark: str, argument: Any) -> Any:
     names = argument if isinstance(argument, Mapping) else tuple(argument)
     wrong = [shown(name) for name in names if not isinstance(name, str)]
     if wrong:
-        raise RuleError(Diagnostic("invalid-rule", f"{mark} names {wrong[0]}, which is no factor", hint=f'{mark}="k"'))
+        message = f"{mark} names {wrong[0]}, which is not a factor"
+        raise RuleError(Diagnostic("invalid-rule", message, hint=f'{mark}="k"'))
     return names
 
 
@@ -104,7 +105,7 @@ def _numbers(initial: int | Iterable[int]) -> tuple[int, ...]:
     items: list[Any] = list(initial) if isinstance(initial, Iterable) and not isinstance(initial, str) else [initial]
     numbers = [number for number in map(as_integer, items) if number is not None]
     if len(numbers) < len(items):
-        message = f"initial: {shown(initial)} is no number of an operand"
+        message = f"initial: {shown(initial)} is not the number of an operand"
         raise RuleError(Diagnostic("initial-operand", message, hint="operands are numbered from 0: initial=0"))
     return tuple(sorted(set(numbers)))
 
@@ -169,7 +170,7 @@ def _problem(spec: RuleSpec, code: str, message: str, *, column: int = -1, hint:
 
 
 def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
-    """Find names that are not in the rule, sizes that are none, and a factor twice in one tensor."""
+    """Find names that are not in the rule, invalid sizes, and factors that a tensor has twice."""
     columns: dict[str, int] = {}
     for name, column in (factor for dim in _dims(spec) for factor in dim.factors):
         columns.setdefault(name, column)
@@ -196,7 +197,7 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
 
 
 def _name_hint(name: str, columns: Iterable[str]) -> str:
-    """Return what to write instead of a name that is marked and that no dimension has."""
+    """Return a hint for a marked name that no dimension has."""
     known = list(columns)
     letters = list(name)
     if len(letters) > 1 and all(letter in known for letter in letters):

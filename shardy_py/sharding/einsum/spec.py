@@ -55,7 +55,7 @@ class RuleSpec:
     initial: tuple[int, ...] = ()
 
     def bind(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> OpShardingRule:
-        """Return the rule for the given shapes; () is the shape of a scalar and of anything that is no tensor.
+        """Return the rule for the given shapes; () is the shape of a scalar and of anything that is not a tensor.
 
         Raises:
             RuleError: number, ranks or sizes of the tensors are not those of the rule.
@@ -82,7 +82,7 @@ class RuleSpec:
 
     @property
     def unmarked(self) -> Factors:
-        """The factors that only operands have and no mark speaks of: most likely reductions that are not marked."""
+        """The factors of operands that no result has and that are not marked: most likely missing reductions."""
         marked = {name for kind in EXCLUSIVE for name in getattr(self, kind)}
         in_results = {name for tensor in self.results for name in names_in(tensor)}
         in_operands = dict.fromkeys(name for tensor in self.operands for name in names_in(tensor))

@@ -69,7 +69,7 @@ class _Token:
 
 
 def excerpt(text: str, column: int = -1) -> str:
-    """Return a text, with a caret under a column where there is one.
+    """Return a text with a caret under a column, if there is a column.
 
     >>> print(excerpt("i j -> i", 2))
     i j -> i
@@ -116,7 +116,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _tensors(text: str, tokens: list[_Token], end: int) -> tuple[TensorSpec, ...]:
-    """Return the tensors on one side of the arrow; nothing there is one scalar until an op has none."""
+    """Return the tensors on one side of the arrow; an empty side is a scalar."""
     groups: list[list[_Token]] = [[]]
     ends: list[int] = []
     for token in tokens:

@@ -67,7 +67,7 @@ def to_hlo_sharding(sharding: TensorSharding, mesh: Mesh, *, manual_axes: Collec
 def from_hlo_sharding(
     sharding: HloSharding, mesh: Mesh, *, rank: int, mesh_name: str | Mesh = "mesh", open_dims: Collection[int] = ()
 ) -> TensorSharding:
-    """Return a sharding of HLO as one over the axes of a mesh.
+    """Convert a sharding of HLO to a sharding over the axes of a mesh.
 
     Args:
         sharding: The sharding, not of a tuple. Manual subgroups are left out, see `manual_axes_of`.
@@ -222,7 +222,7 @@ def _required(axes: list[list[AxisRef]] | None, sharding: HloSharding, mesh: Mes
 
 
 def derive_meshes(shardings: Iterable[HloSharding], *, device_count: int | None = None) -> tuple[Mesh, ...]:
-    """Return the meshes over which shardings can be said by axes; one is enough unless devices are in several orders.
+    """Return meshes whose axes express all shardings: one mesh for each order of the devices.
 
     Axes are called ``_axis_0``, ``_axis_1`` and so on, as XLA calls those of the meshes it derives. Where the tiles
     of two shardings have no common factors, what they are parts of stays one axis, of which they use sub-axes.
@@ -310,7 +310,7 @@ def _sorted_devices(shardings: Sequence[HloSharding]) -> tuple[int, ...]:
 
 
 def _digit_ends(digits: Sequence[Digits], sharding: HloSharding) -> Iterator[int]:
-    """Return the places where digits begin and end, except those of devices that have the same data."""
+    """Yield the strides at which digits begin and end, except digits of replicated devices."""
     kinds: list[str] = ["dim"] * (len(digits) - len(sharding.subgroups)) + list(sharding.subgroups)
     for kind, dim in zip(kinds, digits, strict=True):
         for digit in dim if kind != "replicated" else ():

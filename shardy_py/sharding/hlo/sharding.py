@@ -64,7 +64,7 @@ class HloSharding:
 
     @classmethod
     def replicated(cls) -> HloSharding:
-        """Return the sharding of a value that every device has whole."""
+        """Return the sharding of a replicated value."""
         return cls("replicated")
 
     @classmethod
@@ -74,7 +74,7 @@ class HloSharding:
 
     @classmethod
     def unreduced(cls) -> HloSharding:
-        """Return the sharding of a value of which every device has one summand."""
+        """Return the sharding of an unreduced value: every device has a summand."""
         return cls("unreduced")
 
     @classmethod
@@ -84,7 +84,7 @@ class HloSharding:
 
     @classmethod
     def maximal(cls, device: int) -> HloSharding:
-        """Return the sharding of a value that one device has."""
+        """Return the sharding of a value on a single device."""
         return cls("maximal", device=device)
 
     @classmethod
@@ -170,7 +170,7 @@ def parse_hlo_sharding(text: str) -> HloSharding:
     ('manual',)
 
     Raises:
-        ParseError: it is no sharding, or one of a form that is not known here.
+        ParseError: it is not a sharding, or one of a form that is not known here.
     """
     require_text(text, "the sharding", code="syntax")
     with refuse_bad_text("the sharding", code="syntax"):
@@ -268,7 +268,7 @@ def _device(cursor: Cursor) -> int:
 
 
 def _metadata(cursor: Cursor) -> None:
-    """Skip what is said about the origin of the sharding."""
+    """Skip the metadata about the origin of the sharding."""
     cursor.expect("{")
     depth = 1
     while depth:

@@ -38,7 +38,7 @@ class TileAssignment:
         """Return the assignment printed ``[dims]<=[reshape]T(permutation)``, in its shortest form.
 
         Raises:
-            VerificationError: the sizes do not fit together, or it is no permutation.
+            VerificationError: the sizes do not fit together, or it is not a permutation.
 
         >>> print(TileAssignment.iota((2, 4), (2, 2, 2), (2, 0, 1)))
         [2,4]<=[4,2]T(1,0)
@@ -49,7 +49,7 @@ class TileAssignment:
         if prod(reshape) != prod(dims):
             raise _invalid(f"the tiles {list(dims)} are {prod(dims)}, the devices {list(reshape)} are {prod(reshape)}")
         if sorted(permutation) != list(range(len(reshape))):
-            raise _invalid(f"{list(permutation)} is no permutation of the {len(reshape)} dimensions of the devices")
+            raise _invalid(f"{list(permutation)} is not a permutation of the {len(reshape)} dimensions of the devices")
         all_digits = digits_of(reshape)
         return cls.of_digits(dims, [all_digits[number] for number in permutation])
 
@@ -206,7 +206,7 @@ def digits_of(sizes: Sequence[int]) -> Digits:
 
 
 def merged(digits: Iterable[Digit]) -> Digits:
-    """Return digits with neighbours joined that follow each other, and those of size one dropped."""
+    """Merge adjacent digits, and drop those of size one."""
     result: list[Digit] = []
     for digit in digits:
         if digit.size == 1:
@@ -218,7 +218,7 @@ def merged(digits: Iterable[Digit]) -> Digits:
 
 
 def find_digits(positions: Sequence[int]) -> Digits | None:
-    """Return the digits of which the positions are made, or None if they are no permuted digits.
+    """Return the digits of which the positions are made, or None if they are not permuted digits.
 
     Args:
         positions: A permutation of 0, 1, 2...; an array in row-major order, whatever its dimensions.
@@ -285,7 +285,7 @@ def complement(digits: Iterable[Digit], count: int) -> Digits:
 
 
 def cut(digits: Iterable[Digit], ends: Iterable[int]) -> Digits:
-    """Return digits cut where others end, the parts of each major first; ends that do not divide one are left out."""
+    """Split digits where others end, the parts of each major first; ends that do not divide a digit are skipped."""
     pieces: list[Digit] = []
     bounds = sorted(set(ends), reverse=True)
     for digit in digits:

@@ -56,7 +56,7 @@ def dims_of(op: HasShardableValues, helper: str, dims: int | Iterable[int], rank
 
 
 def order_of(op: HasShardableValues, helper: str, order: int | Iterable[int], rank: int) -> list[int]:
-    """Return dimensions as numbers from 0, in the order in which they are given.
+    """Return dimensions as numbers from 0, in the order of the argument.
 
     Raises:
         RuleError: there is no such dimension, or one is given twice.
@@ -74,7 +74,7 @@ def order_of(op: HasShardableValues, helper: str, order: int | Iterable[int], ra
 def numbers_of(
     op: HasShardableValues, helper: str, argument: int | Iterable[int], what: str = "dimensions"
 ) -> list[int]:
-    """Return one integer, or several, as integers of Python.
+    """Return an integer or several as a list of Python integers.
 
     Raises:
         RuleError: there is something else among them.

@@ -112,7 +112,7 @@ class Child:
             with unwind_on_termination():
                 try:
                     answer = self._exchange(request, seconds, show)
-                except BaseException:  # what is left of a message is no answer to the next request
+                except BaseException:  # what is left of a message is not an answer to the next request
                     self.close()
                     raise
         finally:
@@ -147,7 +147,7 @@ class Child:
         self.disown()
 
     def disown(self) -> None:
-        """Leave the process to whoever else has its pipes, such as the process that this one was forked from."""
+        """Leave the process to another owner of its pipes, such as the parent of a fork."""
         for pipe in (self._process.stdin, self._process.stdout, self._stderr):
             with contextlib.suppress(BrokenPipeError):  # a request that the process never read
                 if pipe is not None:

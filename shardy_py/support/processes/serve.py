@@ -28,7 +28,7 @@ _LONGEST_ALARM = 10**6
 
 
 class ShowStep(Protocol):
-    """Receiver of the number of steps that are done, of how many there are, and of what comes next."""
+    """Receiver of progress: the steps done, their total, and the next step."""
 
     def __call__(self, done: int, total: int | None, what: str = "") -> None:
         """Show it."""
@@ -123,7 +123,7 @@ _POLL_SECONDS = 1.0
 
 
 def end_with_parent() -> None:
-    """End this process soon after its parent, however that one ends: nobody waits for the answer any more.
+    """End this process soon after its parent ends.
 
     A parent that is killed, by ``timeout`` for example, cannot end its children, and XLA may go on for hours.
     """
@@ -132,7 +132,7 @@ def end_with_parent() -> None:
 
 @cache
 def end_with(process: int) -> None:
-    """End this process soon after another one, where that is its parent; asked again, one watch is enough.
+    """End this process soon after its parent, if that has a given id; repeated calls watch once.
 
     Args:
         process: The id of the other one; a process that somebody else started, or a thread of it, is left alone.

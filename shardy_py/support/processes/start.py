@@ -57,7 +57,7 @@ def search_path() -> list[str]:
 
 
 def _flags() -> list[str]:
-    """Return the flags of this interpreter that say what Python may look at when it starts."""
+    """Return the flags of this interpreter that restrict what Python reads at its start."""
     if sys.flags.isolated:
         return ["-I"]
     flags = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site, "-S": sys.flags.no_site}

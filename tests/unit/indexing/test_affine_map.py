@@ -50,7 +50,7 @@ def test_sizes_are_bounds() -> None:
         ("d0 -> d0", "is expected"),
         ("(d0) -> (d0 +)", "an expression is expected"),
         ("affine_map<(d0)>", "'->' is expected"),
-        ("(d0) -> (d1)", "'d1' is no variable"),
+        ("(d0) -> (d1)", "'d1' is not a variable"),
         ("(d0, d0) -> (d0)", "'d0' stands twice"),
         ("(d0) -> (d0) d0", "has ended"),
         ("", "is expected"),
@@ -58,6 +58,6 @@ def test_sizes_are_bounds() -> None:
 )
 def test_malformed_maps(text, message) -> None:
     """Anything else is an error that names the place."""
-    with pytest.raises(ParseError, match="this is no affine map") as error:
+    with pytest.raises(ParseError, match="this is not a valid affine map") as error:
         AffineMap.parse(text)
     assert message in str(error.value)

@@ -162,7 +162,7 @@ def test_rules_in_a_module_say_how_they_combine():
     assert 'shardy_py.reductions = {j = "mul"}' in kept
     with pytest.raises(sdy.RuleError, match="'maximal'"):
         sdy.propagate(module.replace('"max"', '"maximal"'), registry=registry)
-    with pytest.raises(sdy.RuleError, match="i, which is no reduction factor"):
+    with pytest.raises(sdy.RuleError, match="i, which is not a reduction factor"):
         sdy.propagate(module.replace('{j = "max"}', '{i = "max"}'), registry=registry)
 
 
