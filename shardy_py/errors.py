@@ -22,7 +22,7 @@ class Diagnostic:
         location: Where, in MLIR's notation (``file:line:column``), or "".
         op: The name of the op concerned, or "".
         hint: What the user can do about it, or "".
-        excerpt: The text concerned, with a mark under the place, or "".
+        excerpt: The text concerned, with a mark under the column, or "".
         severity: The word of its text, ``error`` or ``warning``.
     """
 

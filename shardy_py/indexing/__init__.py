@@ -1,6 +1,6 @@
 """Indexing maps: from the index of an element to the index of the element that it reads in another tensor.
 
-Sharding rules are derived from them, layouts are maps from indices to places in memory, kernels compute with them.
+Sharding rules are derived from them, layouts are maps from indices to offsets in memory, kernels compute with them.
 """
 
 from typing import TYPE_CHECKING

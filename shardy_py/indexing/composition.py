@@ -124,7 +124,7 @@ def without_unused_dims(map_: IndexingMap) -> IndexingMap:
 def rescale_symbols(map_: IndexingMap) -> IndexingMap:
     """Return a map whose range variables count only the values that constraints on their remainders let through.
 
-    Where ``s mod k`` has to be ``r``, ``s * k + r`` takes the place of ``s``.
+    Where ``s mod k`` has to be ``r``, ``s * k + r`` replaces ``s``.
     """
     values: dict[Variable, Expression] = {}
     ranges = list(map_.ranges)

@@ -107,7 +107,7 @@ class IndexingMap:
         """Return the map that a text says.
 
         Raises:
-            ParseError: the text is not a valid indexing map; the error shows the place.
+            ParseError: the text is not a valid indexing map; the error shows the column.
         """
         require_text(text, "the indexing map", code="malformed-indexing-map")
         with refuse_bad_text("the indexing map", code="malformed-indexing-map"):

@@ -81,7 +81,7 @@ def check_callable(
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise refuse(code, f"{what} is a coroutine (async def)", op, hint="write def, it is called and not awaited")
     if inspect.isgeneratorfunction(function) and what == "the rule function":
-        raise refuse(code, f"{what} is a generator", op, hint="write return in the place of yield")
+        raise refuse(code, f"{what} is a generator", op, hint="write return instead of yield")
     try:
         signature = signature_of(function)
     except (TypeError, ValueError):

@@ -15,10 +15,6 @@ from shardy_py.values import frozen
 Axes = tuple[AxisRef, ...]
 
 
-def _braces(axes: Iterable[AxisRef]) -> str:
-    return "{" + ", ".join(str(axis) for axis in axes) + "}"
-
-
 @frozen(cache_hash=True)
 class AxisRefList(SdyAttribute):
     """A list of axes, for example those an all-reduce sums over.
@@ -77,6 +73,10 @@ class AllToAllParam:
 
     def __str__(self) -> str:
         return f"{_braces(self.axes)}: {self.src_dim}->{self.tgt_dim}"
+
+
+def _braces(axes: Iterable[AxisRef]) -> str:
+    return "{" + ", ".join(str(axis) for axis in axes) + "}"
 
 
 @frozen(cache_hash=True)

@@ -1,6 +1,6 @@
 """Positions of the devices of a mesh along axes: their parts, replica groups, and permutation pairs.
 
-Device ``mesh.device_ids[q]`` has the place q in row-major order; the first axis of a dimension is the major one.
+Device ``mesh.device_ids[q]`` has the position q in row-major order; the first axis of a dimension is the major one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def replica_groups(mesh: Mesh, axes: Sequence[AxisRef]) -> tuple[tuple[int, ...]
     """
     groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for position, device in enumerate(devices_of(mesh)):
-        # The place with the digits of the axes set to 0 is the same for all of a group.
+        # The position with the digits of the axes set to 0 is the same for all of a group.
         groups[_without(position, mesh, axes)].append((_index(position, mesh, axes), device))
     return tuple(tuple(device for _, device in sorted(group)) for group in groups.values())
 
@@ -82,7 +82,7 @@ def permutation_pairs(
 ) -> list[tuple[int, int]]:
     """Return the pairs of devices that bring a tensor from one sharding to another with the same shard shapes.
 
-    Devices that hold the same shard are paired in the order of their places.
+    Devices that hold the same shard are paired in the order of their positions.
     """
     targets: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for position, device in enumerate(devices_of(target_mesh)):

@@ -33,7 +33,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         content: Its content; text is written as UTF-8, names of files in it as the system has them.
 
     Raises:
-        OSError: the place cannot be written; the old file is as it was. It has the given name.
+        OSError: the target cannot be written; the old file is as it was. It has the given name.
         UnicodeEncodeError: the text is not valid Unicode; the old file is as it was.
     """
     data = content.encode(errors="surrogateescape") if isinstance(content, str) else content
@@ -72,7 +72,7 @@ def _replace(target: str, data: bytes, mode: int, *, exists: bool = False) -> No
     """Replace a regular file, or create it.
 
     Args:
-        target: The place.
+        target: The file.
         data: The content.
         mode: The mode; that of a new file without the bits of the umask.
         exists: Whether the mode is that of an old file, from which nothing is taken.

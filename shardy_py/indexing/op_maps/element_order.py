@@ -47,9 +47,9 @@ def delinearized(offset: Expression, shape: Shape, *, in_bounds: bool = True) ->
     """Return the index of a linear offset in a tensor.
 
     Args:
-        offset: The place, the last dimension varying fastest.
+        offset: The linear offset, the last dimension varying fastest.
         shape: The shape of the tensor.
-        in_bounds: Whether the place lies in the tensor; then the first dimension of more than one needs no ``mod``.
+        in_bounds: Whether the offset lies in the tensor; then the first dimension of more than one needs no ``mod``.
     """
     indices: list[Expression] = []
     open_ended = in_bounds

@@ -65,9 +65,9 @@ def dot(output: Shape, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> tuple[
 
     def operand(rank: int, batches: tuple[int, ...], contracting: tuple[int, ...], first_free: int) -> IndexingMap:
         free = [number for number in range(rank) if number not in batches and number not in contracting]
-        results: dict[int, Expression] = {number: dim(number_) for number_, number in enumerate(batches)}
-        results |= {number: symbol(number_) for number_, number in enumerate(contracting)}
-        results |= {number: dim(first_free + number_) for number_, number in enumerate(free)}
+        results: dict[int, Expression] = {number: dim(position) for position, number in enumerate(batches)}
+        results |= {number: symbol(position) for position, number in enumerate(contracting)}
+        results |= {number: dim(first_free + position) for position, number in enumerate(free)}
         return IndexingMap.of_shape(output, (results[number] for number in range(rank)), ranges=ranges)
 
     return (
@@ -81,9 +81,9 @@ class SlidingWindow:
     """A window that slides over an operand, one entry per dimension.
 
     Args:
-        size: The number of places.
+        size: The number of elements.
         strides: The steps of the window.
-        window_dilations: The distance between its places.
+        window_dilations: The distance between its elements.
         base_dilations: The distance that the operand's elements are moved apart to.
         low: The padding before the operand.
         high: The padding behind it.
@@ -98,7 +98,7 @@ class SlidingWindow:
 
 
 def reduce_window(output: Shape, shape: Shape, window: SlidingWindow) -> IndexingMap:
-    """Return the map of an operand of a windowed reduction: one symbol per window dimension of more than one place."""
+    """Return the map of an operand of a windowed reduction: one symbol per window dimension above size one."""
     dilated = [(size - 1) * step + 1 if size else 0 for size, step in zip(shape, window.base_dilations, strict=True)]
     padded = [low + size + high for low, size, high in zip(window.low, dilated, window.high, strict=True)]
     results = (

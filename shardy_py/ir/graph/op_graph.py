@@ -92,7 +92,7 @@ class Value:
         Uses move newest first, which reverses their order, as in MLIR.
         """
         if not new.uses and except_op is None:
-            # What takes the place of another value mostly has no uses yet.
+            # A value that replaces another one mostly has no uses yet.
             for op, number in self.uses:
                 op.own_operands()[number] = new
             new.uses, self.uses = self.uses[::-1], []

@@ -25,7 +25,7 @@ class Program:
         body: The block of the module, with functions, meshes and other symbols.
         attributes: The attributes of the module.
         shardings: Value id to tensor sharding. Results of functions have ids, too (`Op.function_results`).
-        rules: Op id to the rule that propagation used. It takes the place of the attribute ``sdy.sharding_rule`` until
+        rules: Op id to the rule that propagation used. It replaces the attribute ``sdy.sharding_rule`` until
             the program is written back, as most pipelines drop the rules again before that.
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
@@ -40,7 +40,7 @@ class Program:
         origin: Whatever the frontend needs to write the program back.
         originals: The ids of values that are copies, to those of what they are copies of.
         plugin_problems: What failed in plugins that the program does not need, each once.
-        call_sites: The ids of ops that came in the place of a call, to that call; until the program is written back.
+        call_sites: The ids of ops that replaced a call, to that call; until the program is written back.
     """
 
     __slots__ = (

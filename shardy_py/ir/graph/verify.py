@@ -277,7 +277,7 @@ def refuse_deep_nesting(main: Op | None = None) -> Iterator[None]:
     """Turn a `RecursionError` into an error with a hint.
 
     Args:
-        main: The function to name as the place; a chain of calls has no better one.
+        main: The function to name as the location; a chain of calls has no better one.
 
     Raises:
         UnsupportedError: regions and calls are nested too deeply.

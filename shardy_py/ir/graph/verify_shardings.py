@@ -75,28 +75,19 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
     """Yield the problems of each sharding alone, in program order."""
     get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
     # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
-    pairs = {
-        (identity(item), identity(item_value.type)): item_value
-        for op in ops
-        for item_value in op.results
-        if (item := get(item_value.id)) is not None
-    }
+    results = [value for op in ops for value in op.results]
     inner = _values_without_results([op for op in ops if op.regions])
-    pairs.update(
-        {
-            (identity(item), identity(item_value.type)): item_value
-            for item_value in inner
-            if (item := get(item_value.id)) is not None
-        }
-    )
-    # What does not depend on the value is found out once per sharding.
-    of_sharding = {
-        identity(item_value): _problems(item_value, None, meshes) for item_value in distinct(program.shardings.values())
+    pairs = {
+        (identity(sharding), identity(value.type)): value
+        for value in (*results, *inner)
+        if (sharding := get(value.id)) is not None
     }
+    # The checks that do not depend on the value are made once per sharding.
+    of_sharding = {identity(item): _problems(item, None, meshes) for item in distinct(program.shardings.values())}
     broken = {
         pair: problems
-        for pair, item_value in pairs.items()
-        if (problems := of_sharding[pair[0]] or _misfits(item_value, get, meshes))
+        for pair, value in pairs.items()
+        if (problems := of_sharding[pair[0]] or _misfits(value, get, meshes))
     }
     if not broken:
         return

@@ -143,13 +143,13 @@ def order_uses(program: Program) -> None:
         return
     position = dict(zip(ops, range(len(ops)), strict=True))
 
-    def place(use: tuple[Op, int]) -> tuple[int, int]:
+    def use_key(use: tuple[Op, int]) -> tuple[int, int]:
         return position[use[0]], use[1]
 
     # Each value once: an op may use one as often as it has operands.
     for value in {value.id: value for op in multiple for value in op.operands}.values():
         if len(value.uses) > 1:
-            value.uses.sort(key=place)
+            value.uses.sort(key=use_key)
 
 
 def enter_uses_anew(op: Op) -> None:

@@ -61,7 +61,7 @@ class OpWork:
         transcendentals: The transcendental operations, such as exponentials.
         reads: Operand number to the elements that are read of it, for those that are not read as a whole.
         writes: Result number to the elements that are written of it, for those that are not written as a whole.
-        tables: The numbers of the operands that are read at places that other data gives.
+        tables: The numbers of the operands that are read at indices that other data gives.
         temporary_bytes: The bytes in memory while it runs besides its operands and results.
         ungrouped: The work where a compiler computes all groups together and drops most of it, if that is other work.
         expanded: The work where a compiler makes loops of the op rather than call a library, if that is other work.
@@ -172,7 +172,7 @@ class CostOpInterface(Protocol):
     def get_mirrored_dims(self, op: Op) -> Sequence[int]:
         """Return the dimensions along which the result has the elements of the first operand in reverse order.
 
-        Shards along them change places. Default: none.
+        Shards along them change devices. Default: none.
         """
         return ()
 

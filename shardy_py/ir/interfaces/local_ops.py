@@ -252,7 +252,7 @@ class LocalCollective:
         type: The type of its result on a device.
         groups: The groups of devices that it runs in, each in the order of the shards; of a permutation the pairs of
             source and target.
-        location: The place in the source, or "".
+        location: The source location, or "".
     """
 
     kind: str

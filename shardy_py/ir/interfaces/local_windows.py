@@ -20,7 +20,7 @@ def with_window(
         shard: The op on one device.
         number: The number of the operand.
         dim: The dimension of the operand.
-        starts: For each part of the dimension of the first result, the place in the whole operand where its window
+        starts: For each part of the dimension of the first result, the index in the global operand where its window
             begins; it may be negative.
         size: The size of all windows. What lies outside of the whole operand is undefined.
         result_dim: The dimension of the first result, by default that of the same number.

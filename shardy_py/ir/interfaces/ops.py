@@ -99,7 +99,7 @@ DynamicSlice = Trait("DynamicSlice")
 DynamicUpdate = Trait("DynamicUpdate")
 """Returns its first operand with the second one written into it, at a start per dimension, the operands after these."""
 Scatter = Trait("Scatter")
-"""Returns its first operand with updates, its third, combined into it at the places that its second one lists."""
+"""Returns its first operand with updates, its third, combined into it at the indices that its second one lists."""
 Unpartitioned = Trait("Unpartitioned")
 """Is computed on whole tensors by XLA's SPMD partitioner, which gathers its operands and slices its results."""
 UpstreamDataFlow = Trait("UpstreamDataFlow")

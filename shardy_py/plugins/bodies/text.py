@@ -29,7 +29,7 @@ def parse_body(text: str, *, op: str) -> BodyText:
         op: The name of the op, for errors.
 
     Raises:
-        PluginError: it is not such a text; the error shows the place.
+        PluginError: it is not such a text; the error shows the column.
     """
     left, arrow, right = text.partition("->")
     if not arrow:

@@ -47,7 +47,7 @@ class WholeAxisRule:
 
     Attributes:
         num_operands: How many of the tensors are operands.
-        places: Factor to the tensors that have it, operands first, with the dimension.
+        tensors_of_factor: Factor to the tensors that have it, operands first, with the dimension.
         shared: The factors that several tensors have; what picks the axes along each of them out of those of all
             dimensions of all tensors, one after the other; how many of them are those of operands.
         dim_of: Tensor to its dimensions by factor.
@@ -56,7 +56,7 @@ class WholeAxisRule:
     """
 
     num_operands: int
-    places: tuple[tuple[tuple[int, int], ...], ...]
+    tensors_of_factor: tuple[tuple[tuple[int, int], ...], ...]
     shared: tuple[tuple[int, Callable[[Sequence[Names]], tuple[Names, ...]], int], ...]
     dim_of: tuple[Mapping[int, int], ...]
     ranks: tuple[int, ...]
@@ -66,7 +66,7 @@ class WholeAxisRule:
 def whole_axis_rule(rule: OpShardingRule) -> WholeAxisRule | None:
     """Return a rule in this form, or None where a dimension has several factors or a tensor one factor twice."""
     count, num_operands = len(rule.factor_sizes), len(rule.operand_mappings)
-    places: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    tensors_of_factor: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     positions: list[list[int]] = [[] for _ in range(count)]
     in_operands = [0] * count
     dim_of, ranks, start = [], [], 0
@@ -75,7 +75,7 @@ def whole_axis_rule(rule: OpShardingRule) -> WholeAxisRule | None:
         if len(dims) != len(mapping):
             return None
         for factor, dim in dims.items():
-            places[factor].append((tensor, dim))
+            tensors_of_factor[factor].append((tensor, dim))
             positions[factor].append(start + dim)
             in_operands[factor] += tensor < num_operands
         dim_of.append(dims)
@@ -88,7 +88,7 @@ def whole_axis_rule(rule: OpShardingRule) -> WholeAxisRule | None:
     ]
     sizes = [prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of]
     return WholeAxisRule(
-        num_operands, tuple(map(tuple, places)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes)
+        num_operands, tuple(map(tuple, tensors_of_factor)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes)
     )
 
 
@@ -209,7 +209,7 @@ def _by_preference(
     def key(factor: int) -> tuple[int, int, int, int]:
         axes = wanted[factor]
         size, source = -1, -1
-        for tensor, dim in rule.places[factor]:
+        for tensor, dim in rule.tensors_of_factor[factor]:
             if rule.sizes[tensor] > size and tensors[tensor].dims[dim][: len(axes)] == axes:
                 size, source = rule.sizes[tensor], tensor
         sharded = prod([mesh.axis_size(name) for name in axes]) if is_elementwise else 0

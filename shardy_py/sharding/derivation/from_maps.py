@@ -35,7 +35,7 @@ def rule_from_indexing_maps(
     fill it without gaps and overlaps. One that a window slides over, ``d0 * stride + d1`` with ``d1`` reduced, has that
     of the parallel loop, which needs a permutation (neighbours exchange what windows share), while the loop over the
     window needs replication. Loops that run backwards, are shifted or take steps need a permutation, those in any
-    other expression replication, and so do reduced loops along which tensors meet at different places. A tensor that
+    other expression replication, and so do reduced loops along which tensors meet at different indices. A tensor that
     has a loop in two dimensions is sharded along the first, and gathered for the op.
 
     Args:

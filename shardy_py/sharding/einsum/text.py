@@ -29,7 +29,7 @@ _HINTS = {
 }
 """Hints for characters that other notations have."""
 _WIDTH = 100
-"""The number of characters of a long rule that are shown on either side of a place."""
+"""The number of characters of a long rule that are shown on either side of a column."""
 
 
 @frozen
@@ -84,7 +84,7 @@ def parse_tensors(text: str) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, 
     """Return the operands and the results of a rule string.
 
     Raises:
-        RuleError: it is not a rule; the error shows the place.
+        RuleError: it is not a rule; the error shows the column.
     """
     tokens = list(_tokens(text))
     arrows = [token for token in tokens if token.kind == "arrow"]
