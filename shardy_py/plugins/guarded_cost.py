@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +10,38 @@ from shardy_py.guards.error_texts import shown
 from shardy_py.guards.guard import Check, Guard, InvalidAnswer, as_boolean, bounded_list
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.plugins.definition_checks import check_cost, makes_cost
 from shardy_py.plugins.guarded_interfaces import checked_items, guard_object
 
 if TYPE_CHECKING:
     from shardy_py.ir.interfaces.costs import CostOpInterface, OpWork, OwnCollective, Part, Window
 
 
-def guard_cost(cost: Any, *, owner: str, location: str = "") -> CostOpInterface:
-    """Return a cost behind the guard."""
-    from shardy_py.ir.interfaces.costs import CostOpInterface
+def guard_cost(cost: Any, *, owner: str, location: str = "") -> Callable[[Op], CostOpInterface]:
+    """Return a function that returns the cost behind the guard; the cost is made when the first op asks for it."""
+    cached: list[CostOpInterface] = []
 
-    return guard_object(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", location=location))
+    def cost_of(op: Op) -> CostOpInterface:
+        if not cached:
+            from shardy_py.ir.interfaces.costs import CostOpInterface
+
+            made_cost = _make_cost(cost, op, Guard(cost, "cost", owner, code="invalid-cost", location=location))
+            guard = Guard(made_cost, "", owner, code="cost", location=location)
+            cached.append(guard_object(made_cost, CostOpInterface, _COST, guard))
+        return cached[0]
+
+    return cost_of
+
+
+def _make_cost(cost: Any, op: Op, guard: Guard) -> Any:
+    """Return a cost, or the result of a function that makes it."""
+    if not makes_cost(cost):
+        return cost
+    made_cost = guard.call(op=op)
+    if made_cost is None:
+        raise guard.refusal("returned None, not a cost", op, hint="is a return missing?")
+    check_cost(made_cost, op=op.name)
+    return made_cost
 
 
 def _flops(answer: Any, op: Op) -> float | None:
