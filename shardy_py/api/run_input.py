@@ -39,7 +39,7 @@ from shardy_py.plugins.check_data_flow import check_data_flows
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
 from shardy_py.propagation.engine import StageCallback
-from shardy_py.transforms.prepare.results_on_no_edge import replicate_results_on_no_edge
+from shardy_py.transforms.prepare.add_data_flow_edges import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
 

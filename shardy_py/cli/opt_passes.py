@@ -25,7 +25,7 @@ from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.report.words import fold
 from shardy_py.support.exhaustion import as_error
 from shardy_py.support.texts import escape_controls
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.transforms.finish.input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )
 from shardy_py.transforms.pass_names import bundled_passes, find_pass, parse_pass, parse_pipeline

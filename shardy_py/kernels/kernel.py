@@ -270,8 +270,7 @@ class Kernel:
         from shardy_py.kernels.passes.plugin_passes import with_plugin_passes
         from shardy_py.kernels.passes.uniform_barriers import check_barriers
         from shardy_py.kernels.passes.verify import verify_module
-        from shardy_py.transforms.run import run
-        from shardy_py.transforms.stages import passes_of
+        from shardy_py.transforms.run import passes_of, run
 
         check_shared_memory(module, self.device)
         check_barriers(module)

@@ -18,10 +18,10 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import whole_axes
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.transforms.finish.input_output_shardings import (
     evenly_sharded,
     inputs_and_outputs,
+    whole_axes,
 )
 from shardy_py.transforms.prepare.remove_size_one_axes import remove_size_one_axes
 

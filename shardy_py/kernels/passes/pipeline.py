@@ -27,7 +27,7 @@ from shardy_py.kernels.passes.simplify_arith import SimplifyArith
 from shardy_py.kernels.passes.unroll_loops import UnrollLoops
 from shardy_py.kernels.passes.unswitch_loops import UnswitchLoops
 from shardy_py.kernels.passes.vectorize_loads_stores import VectorizeLoadsStores
-from shardy_py.transforms.stages import Stage
+from shardy_py.transforms.run import Stage
 
 LOOP_PIPELINE: tuple[Stage, ...] = (
     Stage(SimplifyArith(), "bounds checks of single elements are decided by the ranges of their indices"),

@@ -10,7 +10,7 @@ from shardy_py.ir.graph.callgraph import main_function
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.transforms.finish.input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )
 from shardy_py.values import define

@@ -12,10 +12,8 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.transforms.debug_info.edges import EdgeLog, next_step, save_edges
-from shardy_py.transforms.debug_info.new_axes import edge_value_ref, find_new_axes
-from shardy_py.transforms.debug_info.origins import OriginTable, collect_origins
-from shardy_py.transforms.debug_info.save_origins import save_origins
+from shardy_py.transforms.debug_info.edges import EdgeLog, edge_value_ref, find_new_axes, next_step, save_edges
+from shardy_py.transforms.debug_info.origins import OriginTable, collect_origins, save_origins
 from shardy_py.values import frozen
 
 

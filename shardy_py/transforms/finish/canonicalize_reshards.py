@@ -12,8 +12,7 @@ from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.transforms.finish.fold_constants import fold_constants
-from shardy_py.transforms.finish.unify_constants import unify_constants
+from shardy_py.transforms.finish.canonicalize_constants import fold_constants, unify_constants
 from shardy_py.values import NoFields
 
 

@@ -38,13 +38,17 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.support.identity import identity
 from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
-from shardy_py.transforms.finish.reshards.captured_tensors import replicate_captures
 from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder, rank_of
 from shardy_py.transforms.finish.reshards.plan import Mode, Plan, PlanKey, Shardings, make_plan
+from shardy_py.transforms.finish.reshards.replicated_tensors import (
+    computes_on_whole_tensors,
+    divides_slices,
+    gather_around,
+    gather_updated,
+    replicate_captures,
+)
 from shardy_py.transforms.finish.reshards.sharding_carriers import OpInfo, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
-from shardy_py.transforms.finish.reshards.updates import divides_slices, gather_updated
-from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
 from shardy_py.transforms.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.values import NoFields, frozen
 

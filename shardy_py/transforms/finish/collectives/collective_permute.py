@@ -6,7 +6,7 @@ Mirrors reshard_to_collectives.cc::tryCollectivePermute.
 from __future__ import annotations
 
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.transforms.finish.collectives.state import ReshardState, are_divisible
+from shardy_py.transforms.finish.collectives.search_state import ReshardState, are_divisible
 
 
 def find_permutation(state: ReshardState) -> bool:

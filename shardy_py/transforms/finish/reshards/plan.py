@@ -133,14 +133,14 @@ def _full_plan(plan_key: PlanKey, projection: OpProjection, name: str | Mesh, me
     numbers = range(len(shardings))
     overflowing = [projection.has_overflow_axes(number) for number in numbers]
     if plan_key.mode is Mode.RESHAPE and any(overflowing):
-        from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
+        from shardy_py.transforms.finish.reshards.contractions_and_reshapes import fit_overflow_axes
 
         axes = fit_overflow_axes(projection, name)
         own = plan_key.own_operands + plan_key.results
         moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
     else:
         if plan_key.mode in (Mode.PARTITIONER, Mode.JOINED):
-            from shardy_py.transforms.finish.reshards.partitioner.result_axes import find_result_axes
+            from shardy_py.transforms.finish.reshards.partitioner_axes import find_result_axes
 
             axes = find_result_axes(
                 projection,
@@ -177,7 +177,7 @@ def _has_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Mapp
 def _minimal_plan(plan_key: PlanKey, projection: OpProjection, name: str | Mesh) -> Plan:
     results: list[TensorSharding | None] = [None] * len(plan_key.results)
     if plan_key.mode is Mode.CONTRACTION:
-        from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
+        from shardy_py.transforms.finish.reshards.contractions_and_reshapes import shard_result_like_operand
 
         if shard_result_like_operand(projection, plan_key.operand_sizes + plan_key.result_sizes):
             results[0] = projection.sharding(len(plan_key.operands), name)

@@ -8,11 +8,13 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import ManualAxes, Mesh, TensorShardingPerValue, parse_op_sharding_rule, parse_tensor_sharding
 from shardy_py.transforms.finish.close_shardings import CloseShardingsPass
-from shardy_py.transforms.finish.drop_sharding_and_mesh import DropShardingAndMeshPass
-from shardy_py.transforms.finish.drop_sharding_rules import DropShardingRulesPass
-from shardy_py.transforms.finish.remove_propagation_debug_info import RemovePropagationDebugInfoPass
-from shardy_py.transforms.finish.remove_sharding_groups import RemoveShardingGroupsPass
-from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import (
+from shardy_py.transforms.finish.drop_meshes import DropShardingAndMeshPass
+from shardy_py.transforms.finish.drop_propagation_data import (
+    DropShardingRulesPass,
+    RemovePropagationDebugInfoPass,
+    RemoveShardingGroupsPass,
+)
+from shardy_py.transforms.finish.input_output_shardings import (
     RemoveSubAxesInInputOutputShardingsPass,
 )
 

@@ -6,7 +6,7 @@ import pytest
 
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding
-from shardy_py.transforms.finish.full_rematerialization import is_fully_rematerialized, sharding_between_steps
+from shardy_py.transforms.finish.split_partitioner_reshards import is_fully_rematerialized, sharding_between_steps
 
 MESH = Mesh.of(data=4, model=2)
 

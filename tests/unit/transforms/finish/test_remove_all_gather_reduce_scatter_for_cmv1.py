@@ -7,7 +7,7 @@ from shardy_py.ir.interfaces.ops import Contraction
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Dialect, Registry
 from shardy_py.sharding import Mesh
-from shardy_py.transforms.finish.remove_all_gather_reduce_scatter_for_cmv1 import (
+from shardy_py.transforms.finish.canonicalize_collectives import (
     RemoveAllGatherReduceScatterForCMV1Pass,
 )
 

@@ -6,7 +6,7 @@ from shardy_py.ir import Builder, tensor
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import ManualAxes, Mesh, TensorShardingPerValue, parse_tensor_sharding
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.transforms.finish.input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
     evenly_sharded,
 )

@@ -1,15 +1,41 @@
-"""Finding the axes of an all-slice.
+"""The axes of all-gathers, all-slices and all-to-alls that lead a search for collectives to its target.
 
-Mirrors reshard_to_collectives.cc::tryAllSlice.
+Mirrors reshard_to_collectives.cc::tryAllGather, reshard_to_collectives.cc::tryAllSlice and
+reshard_to_collectives.cc::tryAllToAlls.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import gcd
 
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
-from shardy_py.transforms.finish.collectives.alignment import AxesPerDim
-from shardy_py.transforms.finish.collectives.state import ReshardState
+from shardy_py.sharding.collectives import AllToAllParam
+from shardy_py.transforms.finish.collectives.search_state import AxesPerDim, ReshardState
+
+
+def find_gathering_axes(state: ReshardState) -> tuple[tuple[AxisRef, ...], ...] | None:
+    """Gather what the target does not need, and return it by dimension; None where there is nothing.
+
+    A dimension is gathered when its last misplaced axis is not in the target, and then completely: an axis before it
+    that the target needs elsewhere could not have been moved.
+    """
+    gathered = tuple(_gather(state, dim) for dim in state.dims)
+    return gathered if any(gathered) else None
+
+
+def _gather(state: ReshardState, dim: int) -> tuple[AxisRef, ...]:
+    in_axes = state.in_axes[dim]
+    if not in_axes or in_axes[-1] in state.out_positions:
+        return ()
+    state.in_set.discard(in_axes[-1])
+    state.pop_current(dim, in_axes)
+    gathered: list[AxisRef] = []
+    for axis in in_axes:
+        add_axis_or_merge(gathered, axis, state.mesh)
+    in_axes.clear()
+    return tuple(gathered)
+
 
 _DYNAMIC = -(2**63)
 """The number that MLIR computes with for a dynamic size."""
@@ -112,3 +138,58 @@ def _common_suffix_length(first: list[AxisRef], second: list[AxisRef]) -> int:
     while length < min(len(first), len(second)) and first[-1 - length] == second[-1 - length]:
         length += 1
     return length
+
+
+def find_all_to_alls(state: ReshardState, *, in_order: bool) -> Iterator[AllToAllParam]:
+    """Move axes to the dimensions where the target has them, and yield each move after it is made.
+
+    Args:
+        state: The state, which changes.
+        in_order: Whether only moves that put the axes right into place are allowed.
+    """
+    for src_dim in state.dims:
+        while (param := _move(state, src_dim, in_order=in_order)) is not None:
+            yield param
+
+
+def _move(state: ReshardState, src_dim: int, *, in_order: bool) -> AllToAllParam | None:
+    """Move the longest suffix of a dimension whose axes all go to the same other one."""
+    src_in_axes = state.in_axes[src_dim]
+    start, tgt_dim = _find_suffix(state, src_dim)
+    if tgt_dim is None:
+        return None
+    axes = src_in_axes[start:]
+    if in_order and axes != state.out_axes[tgt_dim][: len(axes)]:
+        return None
+    state.pop_current(src_dim, axes)
+    del src_in_axes[start:]
+    moved: list[AxisRef] = []
+    for axis in axes:
+        add_axis_or_merge(moved, axis, state.mesh)
+        _arrive(state, tgt_dim, axis)
+    return AllToAllParam(tuple(moved), src_dim, tgt_dim)
+
+
+def _find_suffix(state: ReshardState, src_dim: int) -> tuple[int, int | None]:
+    """Return where the suffix starts, and the dimension it goes to."""
+    in_axes = state.in_axes[src_dim]
+    tgt_dim: int | None = None
+    start = len(in_axes)
+    while start > 0:
+        dim, _ = state.out_positions.get(in_axes[start - 1], (src_dim, 0))
+        if dim == src_dim or tgt_dim not in (None, dim):
+            break
+        tgt_dim = dim
+        start -= 1
+    return start, tgt_dim
+
+
+def _arrive(state: ReshardState, dim: int, axis: AxisRef) -> None:
+    """Append an axis to its target dimension, where it may or may not be in place."""
+    state.add_current(dim, axis)
+    state.in_set.discard(axis)
+    if not state.in_axes[dim] and state.out_axes[dim][:1] == [axis]:
+        del state.out_axes[dim][0]
+    else:
+        state.in_axes[dim].append(axis)
+        state.in_set.add(axis)

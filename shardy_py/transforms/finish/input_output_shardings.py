@@ -1,17 +1,20 @@
-"""Make sure that inputs and outputs need no padding.
+"""Reduce the shardings of inputs and outputs to whole axes that divide their dimensions evenly.
 
-Mirrors update_non_divisible_input_output_shardings.cc::UpdateNonDivisibleInputOutputShardingsPass.
+Mirrors remove_sub_axes_in_input_output_shardings.cc::RemoveSubAxesInInputOutputShardingsPass and
+update_non_divisible_input_output_shardings.cc::UpdateNonDivisibleInputOutputShardingsPass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from math import gcd
 from typing import ClassVar
 
 from attrs import evolve
 
+from shardy_py.ir.graph.callgraph import main_function
 from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.op_values import entry_arguments
@@ -25,6 +28,39 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.support.identity import identity
 from shardy_py.values import NoFields
+
+
+class RemoveSubAxesInInputOutputShardingsPass(NoFields):
+    """Cut the open dimensions of the main function's arguments and results before their first sub-axis.
+
+    It comes after dimensions were made to divide evenly, which a prefix leaves true. Closed dimensions are what the
+    user wanted.
+    """
+
+    name: ClassVar[str] = "sdy-remove-sub-axes-in-input-output-shardings"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Cut the shardings of the main function.
+
+        Raises:
+            UnsupportedError: several functions, none of them ``main``.
+        """
+        main = main_function(program)
+        if main is None:
+            return
+        table = program.shardings
+        arguments = [value for region in main.regions for block in region.blocks[:1] for value in block.arguments]
+        for value in [*arguments, *main.function_results]:
+            sharding = table.get(value.id)
+            if sharding is not None:
+                table[value.id] = sharding.map_dims(whole_axes)
+
+
+def whole_axes(dim: DimensionSharding) -> DimensionSharding:
+    """Return an open dimension without its first sub-axis and what follows it; a closed one stays as it is."""
+    if dim.is_closed or not any(axis.sub_axis for axis in dim.axes):
+        return dim
+    return evolve(dim, axes=tuple(takewhile(lambda axis: axis.sub_axis is None, dim.axes)))
 
 
 class UpdateNonDivisibleInputOutputShardingsPass(NoFields):

@@ -1,6 +1,7 @@
-"""Remove the debug information of propagation.
+"""Remove what only propagation needs: sharding rules on ops, sharding groups, debug information.
 
-Mirrors remove_propagation_debug_info.cc::RemovePropagationDebugInfoPass.
+Mirrors drop_sharding_rules.cc::DropShardingRulesPass, remove_sharding_groups.cc::RemoveShardingGroupsPass and
+remove_propagation_debug_info.cc::RemovePropagationDebugInfoPass.
 """
 
 from __future__ import annotations
@@ -9,10 +10,34 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.op_names import FUNCTION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.rule_attributes import drop_rules
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
+
+
+class DropShardingRulesPass(NoFields):
+    """Remove every ``sdy.sharding_rule`` but those the user wrote, which are marked as custom."""
+
+    name: ClassVar[str] = "sdy-drop-sharding-rules"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Drop the rules of all ops."""
+        drop_rules(program)
+
+
+class RemoveShardingGroupsPass(NoFields):
+    """Erase every ``sdy.sharding_group``."""
+
+    name: ClassVar[str] = "sdy-remove-sharding-groups"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Erase the groups of all functions."""
+        for op in ops_named(program, SHARDING_GROUP):
+            op.erase()
+
 
 _DEBUG_INFO = (
     "sdy.propagation_edges",
