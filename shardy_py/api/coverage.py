@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 
 from attrs import evolve
 
-from shardy_py.api.stub_flows import is_unmarked_terminator
-from shardy_py.api.stub_rules import Condition, Made, condition_of, has_tensors_inside, stub_rules
+from shardy_py.api.stub_rules import (
+    Condition,
+    Made,
+    condition_of,
+    has_tensors_inside,
+    is_unmarked_terminator,
+    stub_rules,
+)
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.op_index import all_ops, ops_among

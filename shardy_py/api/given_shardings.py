@@ -7,12 +7,12 @@ from itertools import chain
 from typing import Any
 
 from shardy_py.api.main_function import (
+    MainValues,
     argument_name,
     main_arguments,
     main_results,
     result_name,
 )
-from shardy_py.api.main_values import MainValues
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import astuple, evolve, field
 
-from shardy_py.api.check_plugins import check_given
 from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput, ProgramOptions
-from shardy_py.api.registries import load_registry
+from shardy_py.api.registries import check_given, load_registry
 from shardy_py.api.run_input import RunInput, give_shardings, read_input, resolve_like
 from shardy_py.extensions import function
 from shardy_py.frontends.select import bundled_frontend, find_frontend, frontend_of, named_frontend

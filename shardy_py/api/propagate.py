@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sized
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.coverage import require_coverage, survey_rules
-from shardy_py.api.engine_options import engine_options
 from shardy_py.api.keywords import takes
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Options, PropagateArguments
-from shardy_py.api.pipeline import make_pipeline
-from shardy_py.api.progress import RunProgress
+from shardy_py.api.pipeline import engine_options, make_pipeline
 from shardy_py.api.result import Result
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
-from shardy_py.api.written import write, write_verified
 from shardy_py.extensions import function
+from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.nesting import refuse_deep_nesting
+from shardy_py.ir.graph.op_names import (
+    CONSTANT,
+    CONSTRAINT,
+    DATA_FLOW_EDGE,
+    FUNC_DATA_FLOW_EDGE,
+    MESH,
+    NAMED_COMPUTATION,
+    REGION_RETURN,
+    RESHARD,
+    SHARDING_GROUP,
+)
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes, verify_shardings
@@ -25,20 +34,98 @@ from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry
 from shardy_py.plugins.foreign_types import require_shapes
 from shardy_py.propagation import PropagationOptions
+from shardy_py.propagation.engine import StageCallback
 from shardy_py.propagation.solve import Solution
 from shardy_py.support.gc_pause import no_garbage_collection
-from shardy_py.transforms.plugin_passes import with_plugin_passes
+from shardy_py.transforms.plugin_passes import GuardedPass, with_plugin_passes
 from shardy_py.transforms.propagate import PropagatePass
 from shardy_py.transforms.run import run
 from shardy_py.transforms.snapshots import AfterPass, snapshot_after_each, snapshot_writer
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.api.given_run import GivenRun
+    from shardy_py.api.run_again import GivenRun
     from shardy_py.propagation.trace import VisitLog
     from shardy_py.trace.recording import Recording
     from shardy_py.trace.trace import Trace
     from shardy_py.transforms.constant_copies import CopyLog
+
+
+ProgressCallback = Callable[[int, int, str], None]
+"""Receiver of the number of steps that are done, of how many there are, and of the name of the stage."""
+
+
+@define
+class RunProgress:
+    """The steps of a run: to read the module, each pass, and to write it.
+
+    Args:
+        on_stage: Called with the name of each stage as it starts.
+        on_progress: Called as a stage starts, and after each step.
+        total: The number of steps.
+        done: The number of those that are done.
+        name: The name of the stage.
+    """
+
+    on_stage: StageCallback | None
+    on_progress: ProgressCallback | None
+    total: int = 0
+    done: int = 0
+    name: str = ""
+
+    def stage(self, name: str) -> None:
+        """Start a stage."""
+        self.name = name
+        if self.on_stage is not None:
+            self.on_stage(name)
+        self._tell()
+
+    def finish_step(self) -> None:
+        """Record that a step is done."""
+        self.done += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(self.done, self.total, self.name)
+
+
+_WITHOUT_VERIFIER = frozenset(
+    (
+        *(MESH, CONSTANT, RESHARD, REGION_RETURN, SHARDING_GROUP, CONSTRAINT),
+        *(DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, NAMED_COMPUTATION),
+    )
+)
+"""Ops of Shardy that ask for no more than what `verify_shardings` checks, and those that are taken out again."""
+
+
+def write(program: Program) -> Any:
+    """Bring the native module of a program up to date and return it."""
+    return frontend_of(program).write_back(program)
+
+
+def write_verified(program: Program, passes: Iterable[Pass], name: str) -> Any:
+    """Bring the native module of a program up to date, let it verify itself, and return it.
+
+    Shardings are no concern of the verifiers of most ops, so that only programs with collectives and other such ops of
+    Shardy are verified, those that keep their rules, and those that passes of plugins changed.
+
+    Args:
+        program: The program, with its shardings in its attributes.
+        passes: The passes that ran; those of plugins may have done anything.
+        name: What locations call the source of the module.
+
+    Raises:
+        VerificationError: the module breaks an invariant of one of its ops.
+    """
+    frontend, module = frontend_of(program), write(program)
+    if any(isinstance(item, GuardedPass) for item in passes) or program.rules or _has_verifiers(program):
+        frontend.verify_native(module, name=name or "-")
+    return module
+
+
+def _has_verifiers(program: Program) -> bool:
+    return any(op.startswith("sdy.") and op not in _WITHOUT_VERIFIER for op in program.op_names)
 
 
 @takes(PropagateArguments)
@@ -114,7 +201,7 @@ def propagate(given: PropagateArguments) -> Result:
 
 def _keep_given(given: PropagateArguments, registry: Registry) -> GivenRun:
     """Return what a result needs to run again."""
-    from shardy_py.api.given_run import keep_given
+    from shardy_py.api.run_again import keep_given
 
     return keep_given(given, registry)
 

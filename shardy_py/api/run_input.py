@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from shardy_py.api.check_traits import check_traits
 from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
@@ -26,15 +26,18 @@ from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, PluginError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import find_frontend
 from shardy_py.guards.error_texts import shown
+from shardy_py.guards.plugin_places import shorten_place
 from shardy_py.ir.graph.builder_checks import check_shardings
+from shardy_py.ir.graph.op_index import names_with_trait, ops_among
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.interfaces.frontend import Frontend
-from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, Trait
+from shardy_py.plugins import OpDefinition, Registry, RuleOptions
 from shardy_py.plugins.check_data_flow import check_data_flows
 from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
@@ -45,6 +48,48 @@ from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.jax.signature import JaxSignature
+
+
+def check_traits(program: Program, registry: Registry) -> None:
+    """Check the ops with the traits `ConstantLike` and `IsTerminator`.
+
+    Raises:
+        PluginError: a constant has operands, or other than one result, or ops follow a terminator in its block; one
+            diagnostic for each definition.
+    """
+    problems: dict[tuple[str, str], Diagnostic] = {}
+    for op in ops_among(program, names_with_trait(program, registry, ConstantLike)):
+        if (op.operands or len(op.results) != 1) and ConstantLike in registry.get_traits(op):
+            _add(problems, op, registry, ConstantLike, "constant-with-operands")
+    for op in ops_among(program, names_with_trait(program, registry, IsTerminator)):
+        if op.next is not None and IsTerminator in registry.get_traits(op):
+            _add(problems, op, registry, IsTerminator, "terminator-inside")
+    if problems:
+        raise PluginError(*problems.values())
+
+
+def _add(problems: dict[tuple[str, str], Diagnostic], op: Op, registry: Registry, trait: Trait, code: str) -> None:
+    """Add what is wrong with an op, unless the same definition is blamed already."""
+    source = next((item for item in registry.definitions if _may_give(item, trait, op.name)), None)
+    key = code, source.name if source else op.name
+    if key in problems:
+        return
+    if trait is ConstantLike:
+        message = f"the op has the trait ConstantLike, but {len(op.operands)} operands and {len(op.results)} results"
+        hint = "a constant has no operand and one result; an op that is folded with its operands is ConstantFoldable"
+    else:
+        message = "the op has the trait IsTerminator, but other ops follow it in its block"
+        hint = "a terminator ends its block; leave out the trait"
+    if source is not None:
+        place = f" at {shorten_place(source.place)}" if source.place else ""
+        hint = f"{hint}; defined by {registry.owners.get(source.name, 'an unknown owner')}{place}"
+    problems[key] = Diagnostic(code, message, op.location, op.name, hint)
+
+
+def _may_give(definition: OpDefinition, trait: Trait, name: str) -> bool:
+    is_said = trait in definition.traits or definition.traits_of is not None
+    return is_said and fnmatchcase(name, definition.name)
+
 
 KEEP_UNEVEN = "keep_uneven_shardings=True (--keep-uneven-shardings) keeps it and pads the last shards"
 """The way to keep a sharding that does not divide a size."""

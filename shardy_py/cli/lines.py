@@ -7,7 +7,7 @@ from typing import IO
 
 import click
 
-from shardy_py.report.styles import terminal_lines, terminal_message
+from shardy_py.report.terminal_text import terminal_lines, terminal_message
 from shardy_py.support.texts import escape_controls
 
 

@@ -22,7 +22,7 @@ from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.foreign_types import give_shapes
-from shardy_py.report.words import fold
+from shardy_py.report.terminal_text import fold
 from shardy_py.support.exhaustion import as_error
 from shardy_py.support.texts import escape_controls
 from shardy_py.transforms.finish.input_output_shardings import (

@@ -10,8 +10,7 @@ import attrs
 import click
 
 from shardy_py.api.keywords import help_of
-from shardy_py.api.local_options import LocalOptions
-from shardy_py.api.options import LIKES, STRATEGIES, Options, ProgramInput, ProgramOptions
+from shardy_py.api.options import LIKES, STRATEGIES, LocalOptions, Options, ProgramInput, ProgramOptions
 
 Command = Callable[..., Any]
 LAYOUTS = ("tpu-v5e", "row-major")

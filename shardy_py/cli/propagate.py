@@ -49,7 +49,7 @@ def run_propagate(
     print_warnings(result.warnings)
     memory = None if layout is None else result.memory(layout)
     if plan is not None:
-        from shardy_py.report.plan import plan_json
+        from shardy_py.report.data import plan_json
 
         not_planned: list[Diagnostic] = []
         write_atomically(plan, plan_json(result, warnings=not_planned))
@@ -64,7 +64,7 @@ def run_propagate(
 def _print_reports(result: Result, text: str, memory: MemoryReport | None) -> None:
     print_report(result, text=text, file=sys.stderr)
     if result.copies is not None:
-        from shardy_py.report.copies import print_copies
+        from shardy_py.report.tables import print_copies
 
         print_copies(result.copies, file=sys.stderr)
     if memory is not None:

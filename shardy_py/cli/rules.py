@@ -11,7 +11,7 @@ from shardy_py.cli.files import read_input
 from shardy_py.cli.lines import echo_report
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.report.data import rules_json
-from shardy_py.report.text import format_rule
+from shardy_py.report.summary import format_rule
 
 
 def run_rules(*, file: str, untrusted: bool, as_json: bool, **registry_options: Any) -> None:

@@ -9,11 +9,10 @@ from types import NoneType
 
 from attrs import evolve, field
 
-from shardy_py.api.engine_options import engine_options
 from shardy_py.api.keywords import method_takes, narrow
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Like, ProgramOptions, SessionArguments, Strategy
-from shardy_py.api.pipeline import make_pipeline
+from shardy_py.api.pipeline import engine_options, make_pipeline
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.cost.estimates import Cost, estimate

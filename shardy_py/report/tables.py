@@ -1,12 +1,15 @@
-"""Reports as tables on a terminal."""
+"""Reports as tables on a terminal: ops without a rule, plugins, copies of constants."""
 
 from __future__ import annotations
 
-from typing import IO
+from collections.abc import Sequence
+from itertools import groupby
+from typing import IO, Any
 
 from shardy_py.api.coverage import Coverage
 from shardy_py.plugins import Registry
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
+from shardy_py.transforms.constant_copies import ConstantCopy
 
 
 def print_missing(coverage: Coverage, *, file: IO[str] | None = None) -> None:
@@ -40,3 +43,45 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
                 print_lines(console, [f"{plugin.name} {what}: {', '.join(map(str, items))}"])
     for problem in registry.problems:
         print_lines(console, problem.show("warning").split("\n"), NOTE)
+
+
+def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
+    """Return the copies as plain data."""
+    return [
+        {
+            "op": item.op,
+            "location": item.location,
+            "type": item.type,
+            "reason": item.reason.name.lower(),
+            "user": item.user,
+            "user_location": item.user_location,
+            "operand": item.operand,
+            "through": item.through or None,
+            "original": item.original,
+            "sharding": None if item.sharding is None else str(item.sharding),
+            "outcome": item.outcome,
+        }
+        for item in copies
+    ]
+
+
+def print_copies(copies: Sequence[ConstantCopy], *, file: IO[str] | None = None) -> None:
+    """Print each op that was copied per use with the reason, and a line for each copy."""
+    console = open_console(file)
+    if not copies:
+        console.print("No constant was copied per use.")
+        return
+    headings = ("op, and its users", "where", "reason, and the sharding", "in the end")
+    rows: list[Sequence[str]] = []
+    for _, group in groupby(copies, key=lambda item: item.original):
+        own = list(group)
+        left = sum(item.outcome == "kept" for item in own)
+        head = (f"{own[0].op} {own[0].type}", own[0].location, own[0].reason.value, f"{left} of {len(own)} kept")
+        rows.extend((head, *map(_row, own)))
+    print_table(console, "Copies per use", headings, [rows], words=headings)
+
+
+def _row(item: ConstantCopy) -> tuple[str, str, str, str]:
+    through = f", through {item.through}" if item.through else ""
+    sharding = "replicated" if item.sharding is None else str(item.sharding)
+    return f"  {item.user}, operand {item.operand}{through}", item.user_location, sharding, item.outcome

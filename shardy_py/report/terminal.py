@@ -12,8 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from shardy_py.report.styles import text_width
-from shardy_py.report.words import fold, least_width, wrap_line
+from shardy_py.report.terminal_text import fold, least_width, text_width, wrap_line
 
 Sections = Iterable[Iterable[Sequence[str]]]
 """The rows of a table, in sections with a line between them."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.api.sizes import local_shape, tensor_bytes
+from shardy_py.api.summary import local_shape, tensor_bytes
 from shardy_py.explain.explore.tables import Interned
 from shardy_py.ir.graph.types import Type, static_shape
 from shardy_py.sharding.axes import AxisRef

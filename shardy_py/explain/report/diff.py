@@ -7,7 +7,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic
 from shardy_py.explain.diff import Decision, Divergence, ScheduleDiff
-from shardy_py.report.json_text import record_json
+from shardy_py.report.data import record_json
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.places import at_place
 

@@ -17,8 +17,8 @@ from shardy_py.explain.answer.value_explanation import ValueExplanation
 from shardy_py.explain.reshards.explain_reshard import CommunicationLine, MovedDimension, ReshardExplanation
 from shardy_py.explain.reshards.proposals import Trial
 from shardy_py.ir.graph.op_names import RESHARD
-from shardy_py.report.json_text import record_json
-from shardy_py.report.styles import terminal_lines
+from shardy_py.report.data import record_json
+from shardy_py.report.terminal_text import terminal_lines
 
 Explanation = ValueExplanation | OpExplanation | ReshardExplanation | CommunicationLine | NotSettled
 

@@ -14,9 +14,8 @@ from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.context import ensure_shardy
 from shardy_py.frontends.mlir.native_errors import location_text, scope_text
-from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
-from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
-from shardy_py.frontends.mlir.value_names import native_values
+from shardy_py.frontends.mlir.native_ops import BlockHandle, NativeProgram
+from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants, native_values
 from shardy_py.ir.graph.foreign_types import shardy_name
 from shardy_py.ir.graph.op_names import FUNCTION, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value

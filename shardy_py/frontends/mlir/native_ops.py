@@ -1,4 +1,4 @@
-"""Creation of native ops for ops that passes made or copied."""
+"""The native side of a program, and the creation of native ops for ops that passes made or copied."""
 
 from __future__ import annotations
 
@@ -8,11 +8,49 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, NativeAttributes
-from shardy_py.frontends.mlir.native_program import NativeProgram
+from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, AttributeSets, NativeAttributes
+from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.ir.graph.foreign_types import native_name
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.support.identity import identity
+from shardy_py.values import define
+
+
+class BlockHandle:
+    """The native block of a block, and the ops it has there."""
+
+    __slots__ = ("native", "ops")
+
+    def __init__(self, native: ir.Block, ops: list[Op]) -> None:
+        self.native = native
+        self.ops = ops
+
+
+@define
+class NativeProgram:
+    """The native side of a program, as `write_back` needs it.
+
+    Args:
+        module: The native module.
+        codec: The codec of its context.
+        sets: The attribute sets seen.
+        name: What locations call a source without a name of its own.
+    """
+
+    module: ir.Module
+    codec: Codec
+    sets: AttributeSets
+    name: str = "-"
+
+    @property
+    def changed(self) -> dict[int, NativeAttributes]:
+        """The attributes that changed since the last `write_back`, by identity."""
+        return self.sets.changed
+
+    def attributes_of(self, native: ir.Operation, operands: Sequence[Value] = ()) -> NativeAttributes:
+        """Return the attributes of a native op as a mapping."""
+        return NativeAttributes(self.sets.of(native), native, operands)
+
 
 Items = Sequence[tuple[str, ir.Attribute | None]]
 """Names with native attributes, None for those that were removed."""

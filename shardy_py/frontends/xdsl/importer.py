@@ -1,21 +1,42 @@
-"""xDSL modules to op graphs."""
+"""Import of xDSL modules as op graphs, with checks of Shardy's attributes, which xDSL does not know."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from attrs import field
+from attrs import evolve, field
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir import Block as NativeBlock
 
-from shardy_py.frontends.xdsl.check_attributes import check_attributes
+from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.frontends.xdsl.codec import XdslCodec
 from shardy_py.ir.graph.foreign_types import shardy_name
-from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.op_names import FUNCTION, MESH
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.shardy_attributes import wrong_attributes
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.verify import verify_mesh
 from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.values import define
+
+
+def check_attributes(op: Op) -> None:
+    """Check that attributes of Shardy hold what they are for.
+
+    Raises:
+        ParseError: one is missing, holds something else, or is a mesh that is not valid.
+    """
+    problems = [
+        Diagnostic("malformed-attribute", f"{name} holds {value}, which is no {expected}", op.location, op.name)
+        for name, value, expected in wrong_attributes(op)
+    ]
+    mesh = op.attributes.get("mesh") if op.name == MESH else None
+    if isinstance(mesh, Mesh):
+        problems += [evolve(item, location=op.location, op=op.name) for item in verify_mesh(mesh)]
+    if problems:
+        raise ParseError(*problems)
+
 
 OP_NAME = "op_name__"
 """The attribute with the name of an unregistered op in xDSL."""

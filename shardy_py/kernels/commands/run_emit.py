@@ -29,8 +29,7 @@ from shardy_py.kernels.report import (
 )
 from shardy_py.kernels.requirements import require_xdsl
 from shardy_py.plugins import Registry
-from shardy_py.report.styles import text_width
-from shardy_py.report.words import wrap_line
+from shardy_py.report.terminal_text import text_width, wrap_line
 
 RANDOM = "random"
 

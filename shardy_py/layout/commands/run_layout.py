@@ -18,7 +18,7 @@ from shardy_py.layout.report import format_rows, instruction_rows, shape_data, s
 from shardy_py.layout.shape import AnyShape, Shape
 from shardy_py.layout.shards import shard_shape
 from shardy_py.layout.sizes import padded_bytes
-from shardy_py.report.styles import text_width
+from shardy_py.report.terminal_text import text_width
 
 
 def run_layout(

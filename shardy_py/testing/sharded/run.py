@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.api.propagate import propagate
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Op, Value

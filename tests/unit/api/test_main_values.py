@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shardy_py as sdy
-from shardy_py.api.main_function import arguments_of
-from shardy_py.api.main_values import MainValues
+from shardy_py.api.main_function import MainValues, arguments_of
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.types import TensorType
 

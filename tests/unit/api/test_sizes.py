@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardy_py.api.sizes import local_shape, tensor_bytes
+from shardy_py.api.summary import local_shape, tensor_bytes
 from shardy_py.ir.graph.types import OpaqueType, tensor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding

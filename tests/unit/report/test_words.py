@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.report.words import fold, least_width, wrap_line
+from shardy_py.report.terminal_text import fold, least_width, wrap_line
 
 TEXTS = [
     "float32[4096,64]{1,0:T(8,128)}",
