@@ -13,6 +13,8 @@ from shardy_py.api.keywords import help_of
 from shardy_py.api.options import LIKES, STRATEGIES, LocalOptions, Options, ProgramInput, ProgramOptions
 
 Command = Callable[..., Any]
+FORMS = ("xla", "gspmd")
+"""The compilers that ``--for`` names."""
 LAYOUTS = ("tpu-v5e", "row-major")
 RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shardy_py.api.result import Result
-from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
-from shardy_py.cli.forms import form_text
+from shardy_py.cli.lines import print_warnings
 from shardy_py.cli.progress import step_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
 from shardy_py.errors import Diagnostic
 from shardy_py.extensions import function
@@ -59,6 +58,18 @@ def run_propagate(
     _write(program, result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
         _print_reports(result, text, memory)
+
+
+def form_text(result: Result, target: str | None) -> str:
+    """Return the text of the module in the form for a compiler, or as propagation leaves it."""
+    if target is None:
+        return result.text
+    if target == "xla":
+        return str(result.for_xla())
+    warnings: list[Diagnostic] = []
+    module = result.for_gspmd(warnings=warnings)
+    print_warnings(warnings)
+    return str(module)
 
 
 def _print_reports(result: Result, text: str, memory: MemoryReport | None) -> None:

@@ -39,7 +39,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.arguments import checked, shown
 from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.support.integers import as_integer
-from shardy_py.trace.given_names import GivenNames
+from shardy_py.trace.original_names import GivenNames
 from shardy_py.transforms.constant_copies import CopyLog
 from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
 from shardy_py.transforms.run import run

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shardy_py.cost.session import Session
-from shardy_py.trace.given_names import GivenNames
 from shardy_py.trace.labels import Labels
+from shardy_py.trace.original_names import GivenNames
 
 
 def session_labels(session: Session) -> Labels:

@@ -17,8 +17,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.arguments import checked
-from shardy_py.trace.labels import Labels, OpLabel
-from shardy_py.trace.places import at_place
+from shardy_py.trace.labels import Labels, OpLabel, at_place
 from shardy_py.values import frozen
 
 

@@ -16,15 +16,14 @@ from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.plugins import Registry
-from shardy_py.trace.aliases import native_names
 from shardy_py.trace.labels import Labels, program_names
+from shardy_py.trace.original_names import native_names
 from shardy_py.trace.trace import Trace
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.explain.answer.op_explanation import OpExplanation
+    from shardy_py.explain.answer.explanations import OpExplanation, ValueExplanation
     from shardy_py.explain.answer.unsettled import NotSettled
-    from shardy_py.explain.answer.value_explanation import ValueExplanation
 
 Names = Literal["result", "input"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import asdict
@@ -16,7 +16,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.extensions import function
 from shardy_py.ir.graph.program import Value
 from shardy_py.plugins import Registry
-from shardy_py.report.tables import copies_data
+from shardy_py.transforms.constant_copies import ConstantCopy
 
 if TYPE_CHECKING:
     from shardy_py.cost.memory import MemoryReport
@@ -133,6 +133,26 @@ def plugins_json(registry: Registry) -> str:
             for plugin in registry.plugins
         ]
     )
+
+
+def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
+    """Return the copies as plain data."""
+    return [
+        {
+            "op": item.op,
+            "location": item.location,
+            "type": item.type,
+            "reason": item.reason.name.lower(),
+            "user": item.user,
+            "user_location": item.user_location,
+            "operand": item.operand,
+            "through": item.through or None,
+            "original": item.original,
+            "sharding": None if item.sharding is None else str(item.sharding),
+            "outcome": item.outcome,
+        }
+        for item in copies
+    ]
 
 
 def _value(result: Result, value: Value, name: str, own: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import IO, Any
+from typing import IO
 
 from shardy_py.api.coverage import Coverage
 from shardy_py.plugins import Registry
@@ -43,26 +43,6 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
                 print_lines(console, [f"{plugin.name} {what}: {', '.join(map(str, items))}"])
     for problem in registry.problems:
         print_lines(console, problem.show("warning").split("\n"), NOTE)
-
-
-def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
-    """Return the copies as plain data."""
-    return [
-        {
-            "op": item.op,
-            "location": item.location,
-            "type": item.type,
-            "reason": item.reason.name.lower(),
-            "user": item.user,
-            "user_location": item.user_location,
-            "operand": item.operand,
-            "through": item.through or None,
-            "original": item.original,
-            "sharding": None if item.sharding is None else str(item.sharding),
-            "outcome": item.outcome,
-        }
-        for item in copies
-    ]
 
 
 def print_copies(copies: Sequence[ConstantCopy], *, file: IO[str] | None = None) -> None:

@@ -13,8 +13,7 @@ from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.trace.annotations import Annotation
 from shardy_py.trace.history import Cause, ShardingChange
-from shardy_py.trace.slot_dims import axes_of
-from shardy_py.trace.slot_moves import GROUP, SlotMove, dimension_of, direction_of
+from shardy_py.trace.slots import GROUP, SlotMove, axes_of, dimension_of, direction_of
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 

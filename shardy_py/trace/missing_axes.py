@@ -11,13 +11,11 @@ from shardy_py.propagation.problem import NO_TIES
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.trace.axis_sources import UnreachableSources, find_rivals
 from shardy_py.trace.chains import find_chains
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.rivals import find_rivals
-from shardy_py.trace.slot_dims import SlotDim, axes_of, overlapping, slot_dim_of, slot_dims_with
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotRefusal, axes_of, overlapping, slot_dim_of, slot_dims_with
 from shardy_py.trace.trace import Trace
-from shardy_py.trace.unreachable_sources import UnreachableSources
 
 _NOT_YET = frozenset((Reason.DIRECTION, Reason.FACTOR_KIND, Reason.PRIORITY))
 

@@ -12,8 +12,8 @@ from shardy_py.propagation.trace import VisitLog
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.combiner import NOT
 from shardy_py.trace.annotations import capture_annotations
-from shardy_py.trace.given_names import GivenNames
 from shardy_py.trace.ops_without_rule import capture_ops_without_rule, capture_other_ops
+from shardy_py.trace.original_names import GivenNames
 from shardy_py.trace.trace import Trace
 from shardy_py.transforms.constant_copies import CopyLog
 

@@ -19,8 +19,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, unproject
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.trace.decisions import Decisions
-from shardy_py.trace.obstacles import Obstacle, obstacle_to_merging
+from shardy_py.trace.decisions import Decisions, Obstacle, obstacle_to_merging
 from shardy_py.trace.reasons import Reason, StepMove, StepRefusal
 from shardy_py.values import frozen
 

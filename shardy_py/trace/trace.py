@@ -22,16 +22,13 @@ from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.rule import TensorMapping
 from shardy_py.trace.annotations import Annotation
-from shardy_py.trace.final_visits import FinalVisits
 from shardy_py.trace.history import History, replay
 from shardy_py.trace.labels import Labels
 from shardy_py.trace.ops_without_rule import OpWithoutRule
 from shardy_py.trace.reasons import Reason, StepMove, StepRefusal
-from shardy_py.trace.slot_dims import slot_dim_of
-from shardy_py.trace.slot_moves import GROUP, SlotMove, dimension_of, direction_of
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import GROUP, SlotMove, SlotRefusal, dimension_of, direction_of, slot_dim_of
 from shardy_py.trace.step import StepExplanation
-from shardy_py.trace.visits import Visits
+from shardy_py.trace.visits import FinalVisits, Visits
 from shardy_py.values import define
 
 

@@ -20,8 +20,8 @@ from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.transforms.snapshots import SaveModulePass, snapshot_writer
 from shardy_py.values import frozen
 
-_PassSubject = TypeVar("_Subject", contravariant=True)
-_PassContext = TypeVar("_Context", contravariant=True)
+_PassSubject = TypeVar("_PassSubject", contravariant=True)
+_PassContext = TypeVar("_PassContext", contravariant=True)
 
 
 class PassOver(Protocol[_PassSubject, _PassContext]):

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.forms import FORMS
-from shardy_py.cli.help import Command
+from shardy_py.cli.command import Command
 from shardy_py.cli.needs import needs
-from shardy_py.cli.options import LAYOUTS, propagate_options
+from shardy_py.cli.options import FORMS, LAYOUTS, propagate_options
 
 
 @click.command(cls=Command)

@@ -11,7 +11,7 @@ from shardy_py.cost.advice.judge import Figures, Goal
 from shardy_py.cost.advice.places import SourceLineTensors
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.trace.places import short_place
+from shardy_py.trace.labels import short_place
 from shardy_py.values import frozen
 
 

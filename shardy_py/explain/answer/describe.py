@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.explain.answer.moves import AxisMove, Chain, Origin
-from shardy_py.explain.answer.refusals import CandidateDimension, MissingAxis, Refusal
-from shardy_py.explain.answer.value_explanation import DimensionExplanation
+from shardy_py.explain.answer.explanations import DimensionExplanation
+from shardy_py.explain.answer.moves import AxisMove, CandidateDimension, Chain, MissingAxis, Origin, Refusal
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
@@ -14,9 +13,7 @@ from shardy_py.trace.chains import SlotChain, find_chains
 from shardy_py.trace.labels import Labels
 from shardy_py.trace.missing_axes import find_missing
 from shardy_py.trace.reasons import MEANINGS, Reason
-from shardy_py.trace.slot_dims import SlotDim
-from shardy_py.trace.slot_moves import SlotMove
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotMove, SlotRefusal
 from shardy_py.trace.trace import Trace
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.op_explanation import FactorExplanation, OpExplanation, TensorOfOp
+from shardy_py.explain.answer.explanations import FactorExplanation, OpExplanation, TensorOfOp
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.trace import slots_of_visit
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
@@ -13,9 +13,7 @@ from shardy_py.trace.labels import Labels, OpWithoutStep
 from shardy_py.trace.missing_axes import RefusalSearch
 from shardy_py.trace.ops_without_rule import NO_RULE
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.slot_dims import slot_dim_of
-from shardy_py.trace.slot_moves import SlotMove
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotMove, SlotRefusal, slot_dim_of
 from shardy_py.trace.trace import Trace
 
 

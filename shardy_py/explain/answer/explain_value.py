@@ -8,8 +8,8 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.refusals import MissingAxis, Refusal
-from shardy_py.explain.answer.value_explanation import DimensionExplanation, ValueExplanation
+from shardy_py.explain.answer.explanations import DimensionExplanation, ValueExplanation
+from shardy_py.explain.answer.moves import MissingAxis, Refusal
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Value
 from shardy_py.sharding.axis_lists import axis_set_difference

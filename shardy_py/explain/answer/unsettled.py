@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.sharding.rule import factor_symbol
-from shardy_py.trace.labels import Labels
-from shardy_py.trace.places import at_place
+from shardy_py.trace.labels import Labels, at_place
 from shardy_py.trace.reasons import Reason
-from shardy_py.trace.slot_dims import slot_dim_of
+from shardy_py.trace.slots import slot_dim_of
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 

@@ -10,10 +10,10 @@ from attrs import evolve
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
-from shardy_py.cli.diagnostics import print_warnings
 from shardy_py.cli.files import write_atomically
+from shardy_py.cli.lines import print_warnings
 from shardy_py.cli.progress import step_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.commands.sweep_progress import sweep_progress
 from shardy_py.cost.machines.toml import get_machine

@@ -12,8 +12,7 @@ from attrs import field
 from shardy_py.api.summary import RESHARDS
 from shardy_py.explain.explore.folding import Fold, Leaf, fold, visit, with_neighbours
 from shardy_py.explain.explore.scopes import parse_scope
-from shardy_py.explain.explore.shardings import DistinctShardings
-from shardy_py.explain.explore.tables import Columns, Interned
+from shardy_py.explain.explore.tables import Columns, DistinctShardings, Interned
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Block, Op, Program, Value

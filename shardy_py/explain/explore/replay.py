@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shardy_py.explain.explore.shardings import DistinctShardings, axis_data
-from shardy_py.explain.explore.tables import Columns, Interned
+from shardy_py.explain.explore.tables import Columns, DistinctShardings, Interned, axis_data
 from shardy_py.propagation.trace import op_of_visit, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import factor_symbol
 from shardy_py.trace.labels import EDGE_SUFFIX
 from shardy_py.trace.reasons import MEANINGS
-from shardy_py.trace.slot_dims import SlotDim
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotRefusal
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 

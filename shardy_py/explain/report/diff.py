@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.explain.diff import Decision, Divergence, ScheduleDiff
 from shardy_py.report.data import record_json
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.trace.places import at_place
+from shardy_py.trace.labels import at_place
 
 
 def format_diff(diff: ScheduleDiff, *, limit: int = 20) -> str:

@@ -9,11 +9,9 @@ from typing import IO, Any
 from attrs import asdict
 
 from shardy_py.errors import Diagnostic
-from shardy_py.explain.answer.moves import Chain, chain_lines, dim_text
-from shardy_py.explain.answer.op_explanation import OpExplanation
-from shardy_py.explain.answer.refusals import refusal_lines
+from shardy_py.explain.answer.explanations import OpExplanation, ValueExplanation
+from shardy_py.explain.answer.moves import Chain, chain_lines, dim_text, refusal_lines
 from shardy_py.explain.answer.unsettled import NotSettled
-from shardy_py.explain.answer.value_explanation import ValueExplanation
 from shardy_py.explain.reshards.explain_reshard import CommunicationLine, MovedDimension, ReshardExplanation
 from shardy_py.explain.reshards.proposals import Trial
 from shardy_py.ir.graph.op_names import RESHARD

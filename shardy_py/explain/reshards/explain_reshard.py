@@ -10,8 +10,7 @@ from shardy_py.cost.communications import Communication, list_communications
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.moves import Chain
-from shardy_py.explain.answer.refusals import Refusal
+from shardy_py.explain.answer.moves import Chain, Refusal
 from shardy_py.explain.reshards.proposals import Proposal, Trial, TrialRunner, by_use, propose
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
@@ -20,12 +19,10 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.chains import find_chains
-from shardy_py.trace.labels import EDGE_SUFFIX
+from shardy_py.trace.labels import EDGE_SUFFIX, at_place
 from shardy_py.trace.missing_axes import RefusalSearch
-from shardy_py.trace.places import at_place
 from shardy_py.trace.recording import Recording
-from shardy_py.trace.slot_dims import SlotDim, axes_of
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotRefusal, axes_of
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 

@@ -15,7 +15,7 @@ from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.trace.annotations import Annotation
 from shardy_py.trace.labels import Labels
-from shardy_py.trace.slot_dims import SlotDim
+from shardy_py.trace.slots import SlotDim
 from shardy_py.values import frozen
 
 

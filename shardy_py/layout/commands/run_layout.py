@@ -16,8 +16,7 @@ from shardy_py.layout.parse import parse_shape
 from shardy_py.layout.policies import apply_policy, find_policy
 from shardy_py.layout.report import format_rows, instruction_rows, shape_data, shape_rows
 from shardy_py.layout.shape import AnyShape, Shape
-from shardy_py.layout.shards import shard_shape
-from shardy_py.layout.sizes import padded_bytes
+from shardy_py.layout.sizes import padded_bytes, shard_shape
 from shardy_py.report.terminal_text import text_width
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.testing.numeric.pieces import Array
 

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
+from shardy_py.trace.axis_sources import find_rivals
 from shardy_py.trace.reasons import Reason
-from shardy_py.trace.rivals import find_rivals
 from tests.unit.explain.programs import product
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.parse import parse_tensor_sharding
-from shardy_py.trace.slot_dims import axes_of, overlapping, slot_dim_of, slot_dims_with
+from shardy_py.trace.slots import axes_of, overlapping, slot_dim_of, slot_dims_with
 
 SLOTS = (7, -1, 9)
 MAPPINGS = (((0,), (2,)), ((2,), (1,)), ((0,), (1, 2)))

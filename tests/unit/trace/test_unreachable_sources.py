@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.trace.axis_sources import UnreachableSources
 from shardy_py.trace.reasons import Reason
-from shardy_py.trace.unreachable_sources import UnreachableSources
 from tests.unit.explain.explained import sharded
 from tests.unit.explain.programs import trace_of
 

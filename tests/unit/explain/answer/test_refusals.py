@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.explain.answer.refusals import CandidateDimension, Refusal, refusal_line, refusal_lines
+from shardy_py.explain.answer.moves import CandidateDimension, Refusal, refusal_line, refusal_lines
 
 REFUSAL = Refusal(
     "lost",

@@ -2,7 +2,7 @@
 
 import random
 
-from shardy_py.explain.explore.repeats import Repeat, find_repeats
+from shardy_py.explain.explore.folding import Repeat, find_repeats
 
 
 def test_the_layers_of_a_sequence_are_found():

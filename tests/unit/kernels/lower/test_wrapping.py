@@ -13,7 +13,7 @@ import numpy as np
 import shardy_py as sdy
 from shardy_py.kernels import Fusion, emit
 from shardy_py.kernels.lower.wrapping import may_wrap
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.testing import make_op
 from tests.unit.kernels.fusions import fusion_of
 

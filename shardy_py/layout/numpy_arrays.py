@@ -1,4 +1,4 @@
-"""The image of an array in memory, in numpy: elements in physical order, padding between them.
+"""Arrays of numpy: dtypes for element types, and the image of an array in memory with its padding.
 
 numpy is imported when a function is called: the rest of the library does not need it.
 """
@@ -7,14 +7,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.layout.index import linear_index, multi_indices
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.sizes import padded_elements
 from shardy_py.layout.values import invalid
+from shardy_py.support.element_types import xla_element_type
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
+
+_ML_FLOATS = {
+    "bf16": "bfloat16",
+    "f4e2m1fn": "float4_e2m1fn",
+    "f8e3m4": "float8_e3m4",
+    "f8e4m3": "float8_e4m3",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3b11fnuz": "float8_e4m3b11fnuz",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+    "f8e5m2": "float8_e5m2",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e8m0fnu": "float8_e8m0fnu",
+}
+_SMALL_INTEGERS = {"s1": "int1", "s2": "int2", "s4": "int4", "u1": "uint1", "u2": "uint2", "u4": "uint4"}
+_NUMPY_KINDS = {"s": "int", "u": "uint", "f": "float", "c": "complex"}
+
+
+def numpy_dtype(element_type: str) -> Any:
+    """Return the numpy dtype of an element type in MLIR's notation.
+
+    >>> numpy_dtype("f32").name, numpy_dtype("ui8").name, numpy_dtype("i1").name, numpy_dtype("bf16").name
+    ('float32', 'uint8', 'bool', 'bfloat16')
+
+    Raises:
+        UnsupportedError: no dtype has these elements.
+    """
+    import ml_dtypes
+    import numpy
+
+    name = xla_element_type(element_type)
+    if name is None:
+        message = f"numpy has no dtype for elements of the type {element_type}"
+        raise UnsupportedError(Diagnostic("unknown-dtype", message))
+    if name == "pred":
+        return numpy.dtype(bool)
+    other = _ML_FLOATS.get(name) or _SMALL_INTEGERS.get(name)
+    if other is not None:
+        return numpy.dtype(getattr(ml_dtypes, other))
+    return numpy.dtype(f"{_NUMPY_KINDS[name[0]]}{name[1:]}")
 
 
 def image(array: ArrayLike, shape: Shape, *, fill: Any = 0) -> NDArray[Any]:
