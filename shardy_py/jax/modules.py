@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
-from shardy_py.frontends.mlir.context import module_of_bytecode
+from shardy_py.frontends.mlir.portable_artifacts import module_of_bytecode
 
 _SAY_ARGUMENTS = "give example arguments: propagate(f, args=(x, w)); or what f.lower(x, w) or f.trace(x, w) returns"
 

@@ -1,15 +1,13 @@
-"""MLIR contexts with every dialect a tensor program may use, and portable artifacts of StableHLO; needs jaxlib only."""
+"""MLIR contexts with every dialect a tensor program may use; needs jaxlib only."""
 
 from __future__ import annotations
 
 from functools import cache
 from threading import Lock
-from typing import Any
 
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
 
-from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.ir.graph.op_names import MESH
 
 _REGISTRATION = Lock()
@@ -47,34 +45,3 @@ def ensure_shardy(context: ir.Context) -> None:
     """Load the ``sdy`` dialect into a context somebody else made, unless it is there."""
     if not context.is_registered_operation(MESH):
         _sdy.register_dialect(context)
-
-
-BYTECODE = b"ML\xefR"
-"""The magic number of MLIR's bytecode."""
-_PORTABLE = b"StableHLO_v"
-
-
-def is_portable_artifact(data: bytes) -> bool:
-    """Return whether bytes are a portable artifact of StableHLO."""
-    return data.startswith(BYTECODE) and data[len(BYTECODE) + 1 :].startswith(_PORTABLE)
-
-
-def is_serialized_export(data: bytes) -> bool:
-    """Return whether bytes are what ``Exported.serialize`` returns: a portable artifact among other data."""
-    return not data.startswith(BYTECODE) and BYTECODE in data
-
-
-def module_of_bytecode(data: bytes, name: str = "-") -> Any:
-    """Return the module in a portable artifact: VHLO, which is brought to StableHLO.
-
-    Raises:
-        ParseError: it cannot be read.
-    """
-    from jaxlib.mlir.dialects import stablehlo
-
-    try:
-        return stablehlo.deserialize_portable_artifact(make_context(), data)
-    except Exception as error:  # what the bindings raise has no common base
-        message = f"the portable artifact cannot be read: {error}"
-        hint = "it may have been written by a newer StableHLO; upgrade jaxlib"
-        raise ParseError(Diagnostic("malformed-module", message, name, hint=hint)) from None

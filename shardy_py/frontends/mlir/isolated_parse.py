@@ -46,7 +46,7 @@ def parse_isolated(source: str | bytes | Path, *, name: str = "-") -> ParsedModu
     """
     # Not at the top: few programs are parsed in another process.
     from shardy_py.frontends.isolation import Reader, read_isolated
-    from shardy_py.frontends.mlir.context import is_serialized_export
+    from shardy_py.frontends.mlir.portable_artifacts import is_serialized_export
 
     data, name = source_bytes(source, name)
     reader = Reader(WORKER, "MLIR's parser", "module", SECONDS)

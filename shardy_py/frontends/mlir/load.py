@@ -15,15 +15,15 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
 from shardy_py.extensions import function
 from shardy_py.frontends.mlir.bytecode import read_number
-from shardy_py.frontends.mlir.context import (
+from shardy_py.frontends.mlir.context import make_context
+from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
+from shardy_py.frontends.mlir.native_errors import convert_error
+from shardy_py.frontends.mlir.portable_artifacts import (
     BYTECODE,
     is_portable_artifact,
     is_serialized_export,
-    make_context,
     module_of_bytecode,
 )
-from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
-from shardy_py.frontends.mlir.native_errors import convert_error
 from shardy_py.frontends.sources import check_text, source_bytes
 from shardy_py.sharding.lexer import unescape
 

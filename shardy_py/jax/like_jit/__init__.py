@@ -28,8 +28,8 @@ def is_jax_program(source: Any, frontend: Frontend) -> bool:
         return True
     if frontend.name != "mlir":
         return False
-    from shardy_py.frontends.mlir.context import is_serialized_export
     from shardy_py.frontends.mlir.isolated_parse import ParsedModule
+    from shardy_py.frontends.mlir.portable_artifacts import is_serialized_export
 
     if isinstance(source, ParsedModule):
         return source.is_export
