@@ -1,9 +1,9 @@
-"""What happens to shardings, rules and meshes once propagation is over."""
+"""Shardings, rules, meshes and constraints once propagation is over."""
 
 import pytest
 
 from shardy_py.errors import UnsupportedError
-from shardy_py.ir import Builder, RawAttribute, tensor, verify
+from shardy_py.ir import Builder, OpaqueType, RawAttribute, tensor, verify
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import ManualAxes, Mesh, TensorShardingPerValue, parse_op_sharding_rule, parse_tensor_sharding
@@ -17,6 +17,8 @@ from shardy_py.transforms.finish.drop_propagation_data import (
 from shardy_py.transforms.finish.input_output_shardings import (
     RemoveSubAxesInInputOutputShardingsPass,
 )
+from shardy_py.transforms.finish.sharding_constraint_to_reshard import ShardingConstraintToReshardPass
+from tests.unit.transforms.finish.reshards.reshard_toy import run
 
 T = tensor(8, 8)
 MESH = Mesh.of(a=2, b=4)
@@ -167,3 +169,28 @@ def test_a_program_without_functions_has_nothing_to_cut(context):
     b = Builder(mesh=MESH)
     RemoveSubAxesInInputOutputShardingsPass().run(b.program, context)
     assert [op.name for op in b.program.walk()] == ["sdy.mesh"]
+
+
+def test_a_constraint_becomes_a_reshard_with_its_attributes_and_users():
+    """The reshard stands where the constraint stood and has its sharding, other attributes and users."""
+    b = Builder(mesh=Mesh.of(x=2))
+    with b.function("main", [tensor(8)]) as (x,):
+        y = b.constrain(x, '[{"x"}]')
+        y.owner.attributes["toy.note"] = "kept"
+        b.return_(b.op("toy.neg", [y], [tensor(8)]), y)
+    assert run(ShardingConstraintToReshardPass(), b) == [
+        '%0 = reshard %arg0 [{"x"}]',
+        "%1 = neg %0",
+        "func.return %1, %0",
+    ]
+    (op,) = [op for op in b.program.walk() if op.name == "sdy.reshard"]
+    assert op.attributes["toy.note"] == "kept"
+    assert str(op.attributes["sharding"]) == '<@mesh, [{"x"}]>'
+
+
+def test_a_constraint_on_a_token_becomes_a_reshard():
+    """Tokens are constrained to replication over a mesh; that is kept."""
+    b = Builder(mesh=Mesh.of(x=2))
+    with b.function("main", [OpaqueType("!toy.token")]) as (token,):
+        b.return_(b.constrain(token, "[]"))
+    assert run(ShardingConstraintToReshardPass(), b) == ["%0 = reshard %arg0 []", "func.return %0"]
