@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.lines import echo_diagnostic
+from shardy_py.cli.files import echo_diagnostic
 from shardy_py.cli.main import report_interrupt
 from shardy_py.cli.needs import check_needs
 from shardy_py.errors import ShardyError

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shardy_py.api.result import Result
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import print_warnings
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.api.program_source import SessionOptions
-from shardy_py.cli.lines import print_warnings
+from shardy_py.cli.files import print_warnings
 from shardy_py.errors import RuleWarning
 from shardy_py.plugins import Registry
 from shardy_py.plugins.plugin_files import plugin_files

@@ -10,8 +10,8 @@ from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.explain_op import explain_op
 from shardy_py.explain.answer.explain_value import Subject, explain_value
+from shardy_py.explain.answer.explanations import find_unsettled
 from shardy_py.explain.answer.find import find_slot, find_step
-from shardy_py.explain.answer.unsettled import find_unsettled
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -22,8 +22,7 @@ from shardy_py.trace.trace import Trace
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.explain.answer.explanations import OpExplanation, ValueExplanation
-    from shardy_py.explain.answer.unsettled import NotSettled
+    from shardy_py.explain.answer.explanations import NotSettled, OpExplanation, ValueExplanation
 
 Names = Literal["result", "input"]
 

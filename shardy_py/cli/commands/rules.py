@@ -18,8 +18,7 @@ from shardy_py.cli.options import module_options, plugin_options
 def rules(*, file: str, untrusted: bool, as_json: bool, **registry_options: Any) -> None:
     """Print the sharding rule of each op in FILE (- for stdin)."""
     from shardy_py.api.rules import list_rules
-    from shardy_py.cli.files import read_input
-    from shardy_py.cli.lines import echo_report
+    from shardy_py.cli.files import echo_report, read_input
     from shardy_py.cli.registry import plugin_registry
     from shardy_py.report.data import rules_json
     from shardy_py.report.summary import format_rule

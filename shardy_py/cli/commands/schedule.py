@@ -18,7 +18,7 @@ from shardy_py.errors import Diagnostic, OptionError
 @plugin_choice
 def schedule(*, file: str | None, builtin: str | None, as_toml: bool, **registry_options: Any) -> None:
     """Print the order of ops that runs: by default, by the schedule in FILE, or by a built-in one."""
-    from shardy_py.cli.lines import echo_report
+    from shardy_py.cli.files import echo_report
     from shardy_py.cli.registry import plugin_registry, schedule_argument
     from shardy_py.schedule.given import make_schedule
     from shardy_py.schedule.toml import format_schedule

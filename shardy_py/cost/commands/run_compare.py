@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from shardy_py.api.keywords import keywords
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import echo_report, print_warnings
+from shardy_py.cli.files import echo_report, print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.registry import schedule_argument

@@ -28,14 +28,14 @@ from shardy_py.errors import Diagnostic, OptionError
 @excludes_option("--json", "as_json", "limit")
 def diff(*, schedules: tuple[str, ...], limit: int, as_json: bool, **session_options: Any) -> None:
     """Show where the runs of two schedules over FILE (- for stdin) part, and what differs in the end."""
-    from shardy_py.cli.lines import echo_report, print_warnings
+    from shardy_py.cli.files import echo_report, print_warnings
     from shardy_py.cli.origin import origin_of
     from shardy_py.cli.progress import step_bar
     from shardy_py.cli.registry import schedule_argument
     from shardy_py.cli.session import GivenProgram
     from shardy_py.cost.sweeps.random_schedules import choose_schedules
     from shardy_py.explain.diff import diff_schedules
-    from shardy_py.explain.report.diff import diff_json, format_diff
+    from shardy_py.explain.reports import diff_json, format_diff
 
     names = ("default", *schedules) if len(schedules) == 1 else schedules
     if len(names) != 2:

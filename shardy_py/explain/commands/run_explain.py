@@ -8,14 +8,14 @@ import click
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.result import Result
-from shardy_py.cli.lines import echo_report, print_warnings
+from shardy_py.cli.files import echo_report, print_warnings
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.explanations import OpExplanation, ValueExplanation
-from shardy_py.explain.report.explain import explanation_json, explanations_json, print_reshard
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
+from shardy_py.explain.explain_reshard import ReshardExplainer
+from shardy_py.explain.reports import explanation_json, explanations_json, print_reshard
 
 
 def run_explain(

@@ -10,8 +10,7 @@ from attrs import evolve
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import print_warnings
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram

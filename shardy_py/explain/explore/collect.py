@@ -10,12 +10,12 @@ from attrs import evolve
 from shardy_py.api.main_function import find_main
 from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.machines.toml import MachineLike
+from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.page import StepCallback, tell_nothing
 from shardy_py.explain.explore.program_rows import Naming, ProgramRows
 from shardy_py.explain.explore.proposals import find_proposals
 from shardy_py.explain.explore.replay import Replay, reason_texts
 from shardy_py.explain.explore.runs import RunRows
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
 from shardy_py.propagation.trace import VisitLog
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.sharding.rule import OpShardingRule

@@ -12,9 +12,9 @@ from shardy_py.api.keywords import keywords
 from shardy_py.api.options import ProgramInput, SessionArguments
 from shardy_py.cost.machines.toml import MachineLike
 from shardy_py.cost.sweeps.comparison import Comparison
+from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.collect import Order, collect
 from shardy_py.explain.explore.page import Page, StepCallback, tell_nothing
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
 from shardy_py.schedule.given import ScheduleLike
 from shardy_py.values import frozen
 

@@ -11,9 +11,9 @@ from shardy_py.cost.estimates import Cost
 from shardy_py.cost.machines.toml import MachineLike
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
+from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.page import StepCallback, tell_nothing
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
-from shardy_py.explain.reshards.proposals import Proposal, propose
+from shardy_py.explain.reshard_proposals import Proposal, propose
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.chains import find_chains

@@ -12,8 +12,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import AttributeSet, AttributeSets, NativeAttributes
 from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.codec import Codec
-from shardy_py.frontends.mlir.context import ensure_shardy
-from shardy_py.frontends.mlir.native_errors import location_text, scope_text
+from shardy_py.frontends.mlir.context import ensure_shardy, location_text, scope_text
 from shardy_py.frontends.mlir.native_ops import BlockHandle, NativeProgram
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants, native_values
 from shardy_py.ir.graph.foreign_types import shardy_name

@@ -15,9 +15,8 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
 from shardy_py.extensions import function
 from shardy_py.frontends.mlir.bytecode import read_number
-from shardy_py.frontends.mlir.context import make_context
+from shardy_py.frontends.mlir.context import convert_error, make_context
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
-from shardy_py.frontends.mlir.native_errors import convert_error
 from shardy_py.frontends.mlir.portable_artifacts import (
     BYTECODE,
     is_portable_artifact,

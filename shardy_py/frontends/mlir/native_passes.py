@@ -5,8 +5,8 @@ from __future__ import annotations
 from jaxlib.mlir import ir, passmanager
 
 from shardy_py.errors import Diagnostic, OptionError, VerificationError
+from shardy_py.frontends.mlir.context import convert_error
 from shardy_py.frontends.mlir.importer import import_native
-from shardy_py.frontends.mlir.native_errors import convert_error
 from shardy_py.frontends.mlir.native_ops import NativeProgram
 from shardy_py.frontends.mlir.writer import write
 from shardy_py.ir.graph.program import Program

@@ -10,8 +10,7 @@ import click
 
 from shardy_py.api.options import LocalOptions
 from shardy_py.api.result import Result
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import print_warnings
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.registry import schedule_argument

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.cli.child import ask_child
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import print_warnings
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import ShowProgress, progress_bar, show_nothing
 from shardy_py.cli.registry import schedule_argument

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from shardy_py.api.propagate import propagate
-from shardy_py.cli.files import read_input, write_atomically
-from shardy_py.cli.lines import echo_report, print_warnings
+from shardy_py.cli.files import echo_report, print_warnings, read_input, write_atomically
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError, read_text_file

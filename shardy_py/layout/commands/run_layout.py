@@ -6,8 +6,7 @@ import json
 
 import click
 
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, write_atomically
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.layout.drawing import draw_svg, draw_text
 from shardy_py.layout.index import linear_index

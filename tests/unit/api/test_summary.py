@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import shardy_py as sdy
 from shardy_py.api.main_function import find_main
 from shardy_py.api.summary import local_shape, summarize, tensor_bytes
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
+from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.ir.graph.types import OpaqueType, tensor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding

@@ -10,9 +10,9 @@ import pytest
 from shardy_py.api.coverage import survey_rules
 from shardy_py.api.main_function import find_main
 from shardy_py.api.result import Result
-from shardy_py.explain.report.explain import explanation_data, format_reshard, print_reshard
-from shardy_py.explain.reshards.explain_reshard import CommunicationLine, ReshardExplanation
-from shardy_py.explain.reshards.proposals import Trial
+from shardy_py.explain.explain_reshard import CommunicationLine, ReshardExplanation
+from shardy_py.explain.reports import explanation_data, format_reshard, print_reshard
+from shardy_py.explain.reshard_proposals import Trial
 from shardy_py.jax.report.running import print_run
 from shardy_py.jax.run_report import ResultLine, RunReport
 from shardy_py.plugins import Registry

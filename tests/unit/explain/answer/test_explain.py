@@ -8,7 +8,7 @@ pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 
 from shardy_py import OptionError, Result
-from shardy_py.explain.answer.unsettled import NotSettled, find_unsettled
+from shardy_py.explain.answer.explanations import NotSettled, find_unsettled
 from tests.unit.explain.explained import NAMED, sharded, traced
 from tests.unit.explain.programs import product
 

@@ -7,7 +7,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, verify_module
-from shardy_py.frontends.mlir.native_errors import location_text, scope_text
+from shardy_py.frontends.mlir.context import location_text, scope_text
 
 TEXT = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
 

@@ -11,7 +11,7 @@ from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
 from shardy_py.explain.answer.moves import Chain, Refusal
-from shardy_py.explain.reshards.proposals import Proposal, Trial, TrialRunner, by_use, propose
+from shardy_py.explain.reshard_proposals import Proposal, Trial, TrialRunner, by_use, propose
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.schedule.given import ScheduleLike

@@ -1,7 +1,8 @@
-"""Ops of Shardy that give their operand another sharding."""
+"""Ops that need care on export: those that reshard, and sorts, whose dimension may count from the end."""
 
 from __future__ import annotations
 
+from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -14,6 +15,7 @@ from shardy_py.ir.graph.op_names import (
     RESHARD,
     SHARDED_TO_UNREDUCED,
 )
+from shardy_py.ir.graph.program import Program
 
 RESHARDS = {
     RESHARD: "sharding",
@@ -28,3 +30,14 @@ RESHARDS = {
     SHARDED_TO_UNREDUCED: "out_sharding",
 }
 """Name of an op that changes the sharding of its operand to the attribute that holds the new one."""
+
+
+_SORT = "stablehlo.sort"
+
+
+def count_from_the_front(program: Program) -> None:
+    """Count the dimension of every ``stablehlo.sort`` from the front, as JAX writes it."""
+    for op in ops_named(program, _SORT):
+        dim = op.attributes.get("dimension")
+        if isinstance(dim, int) and dim < 0:
+            op.attributes["dimension"] = dim + len(op.operands[0].shape)

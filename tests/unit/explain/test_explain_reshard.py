@@ -9,8 +9,8 @@ pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 import shardy_py as sdy
 from shardy_py import OptionError
-from shardy_py.explain.report.explain import format_reshard
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
+from shardy_py.explain.explain_reshard import ReshardExplainer
+from shardy_py.explain.reports import format_reshard
 from tests.unit.explain.explained import MESH, sharded
 
 
