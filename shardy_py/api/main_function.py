@@ -105,9 +105,9 @@ def _own_result_names(function: Op) -> Sequence[str]:
     return [str(item.get(_RESULT_NAME, "")).strip('"') for item in function.attributes.get("res_attrs") or ()]
 
 
-def _unique_names(own: Sequence[str], count: int, name_of: Callable[[int], str]) -> list[str]:
+def _unique_names(own_names: Sequence[str], count: int, name_of: Callable[[int], str]) -> list[str]:
     """Return own names where only one value has them, and numbered names for the others."""
-    padded = [*own, *([""] * (count - len(own)))][:count]
+    padded = [*own_names, *([""] * (count - len(own_names)))][:count]
     return [name if name and padded.count(name) == 1 else name_of(index) for index, name in enumerate(padded)]
 
 
@@ -168,13 +168,13 @@ class MainValues:
     @cached_property
     def _numbers(self) -> Mapping[str, list[int]]:
         """The numbers of those with an own name, by that name."""
-        found: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         for number, name in enumerate(self.own_names):
             if name:
-                found.setdefault(name, []).append(number)
+                numbers.setdefault(name, []).append(number)
         for name, number in self.aliases.items():
-            found.setdefault(name, [number])
-        return found
+            numbers.setdefault(name, [number])
+        return numbers
 
     @cached_property
     def _names(self) -> list[str]:

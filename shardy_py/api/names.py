@@ -63,10 +63,10 @@ class ValueNames:
         if number is not None:
             return main_arguments(self.main).find(number)
         if isinstance(key, str):
-            found = self.by_name.get(key.strip().removeprefix("%"))
+            value = self.by_name.get(key.strip().removeprefix("%"))
         else:
-            found = self.by_native.get(key) if isinstance(key, Hashable) else None
-        if found is None:
+            value = self.by_native.get(key) if isinstance(key, Hashable) else None
+        if value is None:
             raise OptionError(
                 Diagnostic(
                     "unknown-value",
@@ -74,7 +74,7 @@ class ValueNames:
                     hint="give the number of an argument, or a name as the result's text prints it, such as %5",
                 )
             )
-        return found
+        return value
 
 
 def named_graph(program: Program, semantics: OpSemantics) -> nx.MultiDiGraph:

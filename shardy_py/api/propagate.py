@@ -130,7 +130,7 @@ def _has_verifiers(program: Program) -> bool:
 
 @takes(PropagateArguments)
 @no_garbage_collection(keep=True)
-def propagate(given: PropagateArguments) -> Result:
+def propagate(arguments: PropagateArguments) -> Result:
     """Give every tensor of a program a sharding, starting from those the program and the caller give.
 
     Returns:
@@ -139,44 +139,44 @@ def propagate(given: PropagateArguments) -> Result:
     Raises:
         ShardyError: the input or an option is not valid, or a plugin is broken; it carries the diagnostics.
     """
-    registry = make_semantics(given, given.registry)
-    engine = engine_options(given, registry, schedule=given.schedule, op_priorities=given.op_priorities)
-    progress = RunProgress(given.on_stage, given.on_progress)
-    if given.on_progress is not None:
-        progress.total = _step_count(_passes(given, PropagatePass(engine), registry))
+    registry = make_semantics(arguments, arguments.registry)
+    engine = engine_options(arguments, registry, schedule=arguments.schedule, op_priorities=arguments.op_priorities)
+    progress = RunProgress(arguments.on_stage, arguments.on_progress)
+    if arguments.on_progress is not None:
+        progress.total = _step_count(_passes(arguments, PropagatePass(engine), registry))
     progress.stage("import")
-    again = _keep_given(given, registry) if given.trace else None
-    read = read_input(given, registry, verify=given.verify, on_stage=progress.stage)
+    again = _keep_given(arguments, registry) if arguments.trace else None
+    read = read_input(arguments, registry, verify=arguments.verify, on_stage=progress.stage)
     program, main, registry = read.program, read.main, read.registry
     progress.finish_step()
     progress.stage("prepare")
-    left_out = give_shardings(read, given)
+    left_out = give_shardings(read, arguments)
     verify_manual_axes(program)
-    if given.strict:
+    if arguments.strict:
         require_shapes(left_out)
         require_coverage(program, registry)
     surveyed = survey_rules(program, registry)
-    warnings = [*(registry.problems if given.registry is None else registry.notices), *left_out]
+    warnings = [*(registry.problems if arguments.registry is None else registry.notices), *left_out]
     warnings += unknown_op_names(
         engine.schedule,
-        schedule=given.schedule,
-        op_priorities=given.op_priorities,
+        schedule=arguments.schedule,
+        op_priorities=arguments.op_priorities,
         op_names=program.op_names,
         registry=registry,
     )
-    warnings += reduced_shardings(read, given)
-    copies = _make_copy_log(given, registry)
+    warnings += reduced_shardings(read, arguments)
+    copies = _make_copy_log(arguments, registry)
     context = PassContext(registry, warnings, copies=copies, dump=snapshot_writer(registry))
-    recording = _Recording.of(program, main, context, engine) if given.trace else None
+    recording = _Recording.of(program, main, context, engine) if arguments.trace else None
     log, keep = (None, None) if recording is None else (recording.log, recording.keep)
-    passes = _passes(given, PropagatePass(engine, progress.stage, log, keep), registry)
+    passes = _passes(arguments, PropagatePass(engine, progress.stage, log, keep), registry)
     progress.total = _step_count(passes)
     with refuse_deep_nesting(main):
-        run(program, passes, context, _after_pass(given, registry, progress))
+        run(program, passes, context, _after_pass(arguments, registry, progress))
         verify_shardings(program)
         store_shardings(program, registry)
         progress.stage("write")
-        native = write_verified(program, passes, read.source_name) if given.verify else write(program)
+        native = write_verified(program, passes, read.source_name) if arguments.verify else write(program)
     progress.finish_step()
     result = Result(
         module=native,
@@ -185,25 +185,25 @@ def propagate(given: PropagateArguments) -> Result:
         registry=registry,
         surveyed=surveyed,
         warnings=(*context.warnings, *program.plugin_problems.values()),
-        copies=copies.report(program) if given.record_copies and copies is not None else None,
+        copies=copies.report(program) if arguments.record_copies and copies is not None else None,
         trace=None if recording is None else recording.trace,
-        has_explicit_collectives=given.explicit_collectives or given.local,
+        has_explicit_collectives=arguments.explicit_collectives or arguments.local,
         given=again,
         source_name=read.source_name,
         like=read.like,
-        given_arguments=given,
+        given_arguments=arguments,
         signature=read.signature,
     )
-    if given.local:
+    if arguments.local:
         result.local()
     return result
 
 
-def _keep_given(given: PropagateArguments, registry: Registry) -> GivenRun:
+def _keep_given(arguments: PropagateArguments, registry: Registry) -> GivenRun:
     """Return what a result needs to run again."""
     from shardy_py.api.run_again import keep_given
 
-    return keep_given(given, registry)
+    return keep_given(arguments, registry)
 
 
 def _make_copy_log(options: Options, registry: Registry) -> CopyLog | None:

@@ -39,11 +39,11 @@ def load_registry(
         PluginError: a given plugin is broken, or with ``strict_plugins`` anything is wrong.
         OptionError: the plugins are no list, or one that is blocked does not exist.
     """
-    given, not_wanted = check_given(plugins), check_names(blocked)
-    if not given and not not_wanted:
+    objects, blocked_names = check_given(plugins), check_names(blocked)
+    if not objects and not blocked_names:
         return check_plugins(installed_registry(options=options, skip_broken=not strict_plugins), strict=strict_plugins)
-    registry = given_registry(given, blocked=not_wanted, options=options, skip_broken=not strict_plugins)
-    check_blocked(registry, not_wanted)
+    registry = given_registry(objects, blocked=blocked_names, options=options, skip_broken=not strict_plugins)
+    check_blocked(registry, blocked_names)
     return check_plugins(registry, strict=strict_plugins)
 
 
@@ -64,13 +64,15 @@ def check_plugins(registry: Registry, *, strict: bool) -> Registry:
     if not strict and all(map(_is_bundled, registry.plugins)):
         return registry
     infos = [_checked(info, registry) for info in registry.plugins]
-    given = [info for info in infos if not info.origin]
-    wrong = [item for info in given for item in info.problems if info.status == "broken" or item.code in _FATAL]
+    without_origin = [info for info in infos if not info.origin]
+    wrong = [
+        item for info in without_origin for item in info.problems if info.status == "broken" or item.code in _FATAL
+    ]
     if wrong:
         raise PluginError(*dict.fromkeys(wrong))
     if any(new is not old for new, old in zip(infos, registry.plugins, strict=True)):
-        kept = {name for info in infos for name in info.passes}
-        passes = {name: class_ for name, class_ in registry.passes.items() if name in kept}
+        pass_names = {name for info in infos for name in info.passes}
+        passes = {name: class_ for name, class_ in registry.passes.items() if name in pass_names}
         registry = evolve(registry, plugins=tuple(infos), passes=passes)
     if strict and registry.problems:
         raise PluginError(*registry.problems)
@@ -113,12 +115,12 @@ def check_names(blocked: Iterable[str]) -> tuple[str, ...]:
     """Return the names of plugins that a caller blocks.
 
     Raises:
-        OptionError: something is no name.
+        OptionError: something is not a name.
     """
     names = (blocked,) if isinstance(blocked, str) else tuple(blocked)
     for name in names:
         if not isinstance(name, str):
-            message = f"blocked has {shown(name)}, which is no name of a plugin"
+            message = f"blocked has {shown(name)}, which is not a plugin name"
             raise OptionError(Diagnostic("invalid-argument", message, hint='blocked=["name"]'))
     return names
 
@@ -130,17 +132,17 @@ def check_given(plugins: Any) -> tuple[object, ...]:
         OptionError: they are no list.
     """
     if isinstance(plugins, (list, tuple, set, frozenset)) or hasattr(plugins, "__next__"):
-        found = tuple(plugins)
+        objects = tuple(plugins)
     else:
         message = f"plugins is {shown(plugins)}, not a list of plugins"
         hint = "plugins=[module]; a file is loaded by load_plugin_file"
         raise OptionError(Diagnostic("invalid-plugins", message, hint=hint))
-    for item in found:
+    for item in objects:
         if item is None or isinstance(item, (str, bytes, int)):
-            message = f"{shown(item)} is no plugin"
+            message = f"{shown(item)} is not a plugin"
             hint = "give the module itself, or any object with hooks; a file is loaded by load_plugin_file"
             raise OptionError(Diagnostic("invalid-plugins", message, hint=hint))
-    return found
+    return objects
 
 
 def _checked(info: PluginInfo, registry: Registry) -> PluginInfo:
@@ -173,19 +175,19 @@ def _pass_problems(name: str, info: PluginInfo, registry: Registry) -> Iterator[
 
 
 def _place_problems(name: str, class_: Any, info: PluginInfo, place: str) -> Iterator[Diagnostic]:
-    given = {item: getattr(class_, item) for item in RUNS_BESIDE if getattr(class_, item, None) is not None}
-    if not given:
+    neighbours = {item: getattr(class_, item) for item in RUNS_BESIDE if getattr(class_, item, None) is not None}
+    if not neighbours:
         names = [item for item in vars(class_) if not item.startswith("_") and item not in RUNS_BESIDE]
         for item in [item for item in names if did_you_mean(item, RUNS_BESIDE)][:1]:
             message = f"the pass {name!r} of {info.owner} has {item}, which means nothing"
             hint = did_you_mean(item, RUNS_BESIDE, likeness=0.85, otherwise=did_you_mean(item, RUNS_BESIDE))
             yield Diagnostic("invalid-pass", message, place, hint=hint)
         return
-    if len(given) > 1:
-        message = f"the pass {name!r} of {info.owner} has {' and '.join(given)}; it runs in one place"
+    if len(neighbours) > 1:
+        message = f"the pass {name!r} of {info.owner} has {' and '.join(neighbours)}; it runs in one place"
         yield Diagnostic("invalid-pass", message, place, hint="leave one of them out")
         return
-    ((attribute, other),) = given.items()
+    ((attribute, other),) = neighbours.items()
     if not isinstance(other, str) or other not in bundled_passes():
         where = attribute.removeprefix("runs_")
         message = f"the pass {name!r} of {info.owner} is to run {where} {shown(other)}, which does not exist"

@@ -24,51 +24,55 @@ class GivenRun:
     """The arguments of a run.
 
     Args:
-        kept: The arguments; where the run changes its module, without it.
+        stored: The arguments; where the run changes its module, without it.
         frontend: The name of the frontend that reads the copy of the module; "" where the arguments have the module.
         module: The copy.
         registry: The definitions of ops, without those that the module itself brings.
     """
 
-    kept: PropagateArguments
+    stored: PropagateArguments
     frontend: str
     module: bytes = field(repr=False)
     registry: Registry = field(repr=False)
 
     def arguments(self) -> PropagateArguments:
         """Return the arguments, with a module of their own."""
-        known = evolve(self.kept, registry=self.registry, plugins=(), blocked=(), strict_plugins=False)
+        known = evolve(self.stored, registry=self.registry, plugins=(), blocked=(), strict_plugins=False)
         if not self.frontend:
             return known
         frontend = named_frontend(self.frontend, self.registry)
         return evolve(known, module=frontend.from_bytes(self.module))
 
 
-def keep_given(given: PropagateArguments, registry: Registry) -> GivenRun:
+def keep_given(arguments: PropagateArguments, registry: Registry) -> GivenRun:
     """Return the arguments of a run, before it changes its module.
 
     Args:
-        given: The arguments.
+        arguments: The arguments.
         registry: The definitions of ops.
     """
-    is_function = given.args is not None or given.kwargs is not None
-    if is_function or isinstance(given.module, (str, bytes, bytearray, Path, Program)):
-        return GivenRun(given, "", b"", registry)
-    frontend = find_frontend(given.module, registry)
+    is_function = arguments.args is not None or arguments.kwargs is not None
+    if is_function or isinstance(arguments.module, (str, bytes, bytearray, Path, Program)):
+        return GivenRun(arguments, "", b"", registry)
+    frontend = find_frontend(arguments.module, registry)
     # The copy is a module of MLIR, which says no more that it is a program of JAX.
-    like = resolve_like(given.like, given.module, frontend)
-    return GivenRun(evolve(given, module=None, like=like), frontend.name, frontend.to_bytes(given.module), registry)
+    like = resolve_like(arguments.like, arguments.module, frontend)
+    return GivenRun(
+        evolve(arguments, module=None, like=like), frontend.name, frontend.to_bytes(arguments.module), registry
+    )
 
 
-def order_of(given: PropagateArguments) -> ScheduleLike | None:
+def order_of(arguments: PropagateArguments) -> ScheduleLike | None:
     """Return the order of ops of a run, with the ops that came before it."""
-    if given.op_priorities is None:
-        return given.schedule
+    if arguments.op_priorities is None:
+        return arguments.schedule
     from shardy_py.api.pipeline import engine_options
     from shardy_py.api.run_input import make_semantics
 
-    registry = make_semantics(given, given.registry)
-    return engine_options(given, registry, schedule=given.schedule, op_priorities=given.op_priorities).schedule
+    registry = make_semantics(arguments, arguments.registry)
+    return engine_options(
+        arguments, registry, schedule=arguments.schedule, op_priorities=arguments.op_priorities
+    ).schedule
 
 
 def untraced() -> OptionError:

@@ -122,8 +122,8 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
         "blocked": tuple(options.blocked),
         "strict_plugins": options.strict_plugins,
     }
-    for name, given in excluded.items():
-        if given:
+    for name, value in excluded.items():
+        if value:
             message = f"registry and {name} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint=f"build the registry with {name}"))
     registry = with_framework_dialects(registry)
@@ -165,12 +165,12 @@ class RunInput:
 
 
 def read_input(
-    given: ProgramInput, registry: Registry, *, verify: bool = True, on_stage: StageCallback | None = None
+    program_input: ProgramInput, registry: Registry, *, verify: bool = True, on_stage: StageCallback | None = None
 ) -> RunInput:
     """Return the program that a caller gives.
 
     Args:
-        given: The program and what it starts from.
+        program_input: The program and what it starts from.
         registry: The definitions of ops.
         verify: Whether a native library verifies its module.
         on_stage: Called with ``convert`` before the program is brought into the form that `jax.jit` propagates.
@@ -178,12 +178,12 @@ def read_input(
     Raises:
         ShardyError: the module is not valid.
     """
-    module = given.module
-    if given.args is not None or given.kwargs is not None:
-        module = function("lower_function")(module, given.args or (), given.kwargs or {})
+    module = program_input.module
+    if program_input.args is not None or program_input.kwargs is not None:
+        module = function("lower_function")(module, program_input.args or (), program_input.kwargs or {})
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
-    like = resolve_like(given.like, module, frontend)
+    like = resolve_like(program_input.like, module, frontend)
     program: Program | None = None
     warnings: tuple[Diagnostic, ...] = ()
     if like == "jit":
@@ -245,7 +245,7 @@ def _own_names(main: Op) -> Callable[[Value], str]:
     return lambda value: names().get(value.id, "")
 
 
-def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...]:
+def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnostic, ...]:
     """Bring the caller's mesh and shardings into a program, and its own into its table.
 
     Returns:
@@ -256,10 +256,10 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     """
     program, main, semantics = read.program, read.main, read.registry
     opaque = give_shapes(program, semantics)
-    in_shardings, out_shardings = given.in_shardings, given.out_shardings
+    in_shardings, out_shardings = program_input.in_shardings, program_input.out_shardings
     if read.signature is not None:
         in_shardings, out_shardings = read.signature.flat_shardings(in_shardings, out_shardings)
-    mesh = mesh_of_shardings(in_shardings, out_shardings) if given.mesh is None else as_mesh(given.mesh)
+    mesh = mesh_of_shardings(in_shardings, out_shardings) if program_input.mesh is None else as_mesh(program_input.mesh)
     names = None if function("import_round_trip")(program) else read.attribute_names
     if mesh is None and not program.meshes and (in_shardings or out_shardings):
         context = function("context_mesh")()

@@ -99,9 +99,10 @@ def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
         for name in _axis_names(sharding):
             used[name] = used.get(name, 0) + 1
     pairs = [
-        (whole, part)
+        (bytes_, local_bytes)
         for argument in arguments_of(main)
-        if (whole := tensor_bytes(argument.type)) is not None and (part := _local_bytes(program, argument)) is not None
+        if (bytes_ := tensor_bytes(argument.type)) is not None
+        and (local_bytes := _local_bytes(program, argument)) is not None
     ]
     ops = [op for op in program.walk() if is_counted(op, semantics)]
     return Summary(
@@ -112,8 +113,8 @@ def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
         values_sharded=sum(1 for sharding in shardings if is_sharded(sharding)),
         axes_used=tuple(used.items()),
         parameters=len(pairs),
-        parameter_bytes=sum(whole for whole, _ in pairs),
-        parameter_bytes_per_device=sum(part for _, part in pairs),
+        parameter_bytes=sum(bytes_ for bytes_, _ in pairs),
+        parameter_bytes_per_device=sum(local_bytes for _, local_bytes in pairs),
     )
 
 
@@ -213,5 +214,5 @@ def split_communications(counts: Mapping[str, int], program: Program, text: str 
         text: The module as it is written, where that has another form than the program.
     """
     written = {name: count for name, count in count_written(program).items() if text is None or name in text}
-    left = {name: count - written.get(name, 0) for name, count in counts.items()}
-    return Communications(written, {name.partition(".")[2]: count for name, count in left.items() if count > 0})
+    unwritten = {name: count - written.get(name, 0) for name, count in counts.items()}
+    return Communications(written, {name.partition(".")[2]: count for name, count in unwritten.items() if count > 0})

@@ -38,12 +38,12 @@ def read_input(file: str, *, untrusted: bool = False, registry: Registry | None 
         OptionError: stdin cannot be read.
         ShardyError: a module of unknown origin is not valid.
     """
-    given = read_stdin() if file == STDIN else Path(file)
+    source = read_stdin() if file == STDIN else Path(file)
     if not untrusted:
-        return given
+        return source
     from shardy_py.api.source import read_apart
 
-    return read_apart(given, registry=registry)
+    return read_apart(source, registry=registry)
 
 
 def read_stdin() -> bytes:

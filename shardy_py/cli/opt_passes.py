@@ -200,7 +200,7 @@ def _parts(data: bytes, name: str, *, split: bool) -> Iterator[str | bytes]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise _usage(f"{name} cannot be split, it is no text: {error}") from None
+        raise _usage(f"{name} cannot be split, it is not text: {error}") from None
     start = 0
     for separator in [*_SEPARATOR.finditer(text), None]:
         end = separator.start() if separator else len(text)

@@ -26,10 +26,10 @@ class Amount(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail."""
-        found = super().convert(value, param, ctx)
-        if isnan(found):
+        number = super().convert(value, param, ctx)
+        if isnan(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return found
+        return number
 
 
 AMOUNT = Amount(min=0)

@@ -107,17 +107,17 @@ class GivenProgram:
         Raises:
             ShardyError: an option or a plugin is not valid.
         """
-        found = SessionOptions(plugin_files=plugin_files(plugins), **options)
+        session_options = SessionOptions(plugin_files=plugin_files(plugins), **options)
         # Says what is wrong with plugins, once and with the line.
-        registry = make_registry(found)
-        given = ProgramInput(
+        registry = make_registry(session_options)
+        program_input = ProgramInput(
             read_input(file, untrusted=untrusted, registry=registry),
             None if mesh is None else parse_mesh_sizes(mesh),
             in_shardings=parse_in_shardings(in_shardings) or None,
             out_shardings=parse_out_shardings(out_shardings) or None,
             like=like,
         )
-        return cls(given, found, file)
+        return cls(program_input, session_options, file)
 
     def propagate(self, **options: Any) -> Result:
         """Return the propagated program.
@@ -136,7 +136,7 @@ class GivenProgram:
         return self.options.open(self.input, keep_names=keep_names)
 
 
-def take_options(given: dict[str, Any]) -> dict[str, Any]:
+def take_options(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options that only `propagate` has out of those of a command, and return them."""
-    own = {item.name for item in attrs.fields(Options)} - {item.name for item in attrs.fields(ProgramOptions)}
-    return {name: given.pop(name) for name in sorted(own & given.keys())}
+    names = {item.name for item in attrs.fields(Options)} - {item.name for item in attrs.fields(ProgramOptions)}
+    return {name: options.pop(name) for name in sorted(names & options.keys())}

@@ -133,7 +133,7 @@ class ReshardExplainer:
 
     def lines(self) -> list[CommunicationLine]:
         """Return all communication, in program order."""
-        return [self._line(one) for one in self.communications]
+        return [self._line(communication) for communication in self.communications]
 
     def explain(self, number: int, *, limit: int = 12, on_trial: TrialCallback | None = None) -> ReshardExplanation:
         """Explain one communication.
@@ -150,38 +150,40 @@ class ReshardExplainer:
             count = len(self.communications)
             hint = f"the numbers are 0 to {count - 1}" if count else "the program needs none"
             raise OptionError(Diagnostic("unknown-reshard", f"there is no reshard {number}", hint=hint))
-        one = self.communications[number]
-        survey = _Survey(self.trace, one, self.session)
+        communication = self.communications[number]
+        survey = _Survey(self.trace, communication, self.session)
         differences, reduced = tuple(survey.differences()), tuple(survey.reduced())
         runner = TrialRunner(self.session, self.solution, self.communications, self.labels, self.schedule)
         slot_dims = dict.fromkeys(survey.slot_dims)
-        wanted = one.after if differences else None
-        proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=one.slot, wanted=wanted)
-        trials = _tried(runner, one, list(islice(proposals, limit)), on_trial)
+        wanted = communication.after if differences else None
+        proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=communication.slot, wanted=wanted)
+        trials = _tried(runner, communication, list(islice(proposals, limit)), on_trial)
         combiners = tuple(survey.combiners()) if reduced else ()
-        return ReshardExplanation(self._line(one), differences, reduced, tuple(sorted(trials, key=by_use)), combiners)
+        return ReshardExplanation(
+            self._line(communication), differences, reduced, tuple(sorted(trials, key=by_use)), combiners
+        )
 
-    def _line(self, one: Communication) -> CommunicationLine:
+    def _line(self, communication: Communication) -> CommunicationLine:
         return CommunicationLine(
-            one.number,
-            one.kind,
-            self.labels.value(one.slot),
-            _dims(one.before),
-            _dims(one.after),
-            one.where,
-            one.location,
-            one.combiner,
+            communication.number,
+            communication.kind,
+            self.labels.value(communication.slot),
+            _dims(communication.before),
+            _dims(communication.after),
+            communication.where,
+            communication.location,
+            communication.combiner,
         )
 
 
 def _tried(
-    runner: TrialRunner, one: Communication, proposals: Sequence[Proposal], on_trial: TrialCallback | None
+    runner: TrialRunner, communication: Communication, proposals: Sequence[Proposal], on_trial: TrialCallback | None
 ) -> Iterator[Trial]:
     """Yield the trials of proposals."""
     for done, item in enumerate(proposals):
         if on_trial is not None:
             on_trial(done, len(proposals))
-        yield runner.try_out(item, one)
+        yield runner.try_out(item, communication)
     if on_trial is not None:
         on_trial(len(proposals), len(proposals))
 
@@ -193,8 +195,8 @@ def _dims(sharding: TensorSharding | None) -> str:
 class _Survey:
     """Search for the chains and refusals behind a communication, and for the annotations behind these."""
 
-    def __init__(self, trace: Trace, one: Communication, session: Session) -> None:
-        self.trace, self.one = trace, one
+    def __init__(self, trace: Trace, communication: Communication, session: Session) -> None:
+        self.trace, self.communication = trace, communication
         self.describer = Describer(trace, trace.labels)
         self.search = RefusalSearch(trace)
         self.slot_dims: list[SlotDim] = []
@@ -202,10 +204,10 @@ class _Survey:
 
     def _steps(self, ops: Sequence[Op]) -> Iterator[int]:
         """Yield the steps of the op that makes the tensor and of those that take it."""
-        users = {user for user, _ in self.one.users}
+        users = {user for user, _ in self.communication.users}
         known = {op.id for op in ops}
-        for step, _ in self.trace.steps_at.get(self.one.slot, ()):
-            is_maker = self.one.slot in self.trace.labels.results.get(step, ())
+        for step, _ in self.trace.steps_at.get(self.communication.slot, ()):
+            is_maker = self.communication.slot in self.trace.labels.results.get(step, ())
             # A return and what flows into a region or out of it have steps of their own: results and edges.
             is_flow = step < 0 or self.trace.labels.of_step[step].name.endswith(EDGE_SUFFIX)
             if is_maker or (is_flow and not users <= known) or (step >= 0 and ops[step].id in users):
@@ -213,36 +215,39 @@ class _Survey:
 
     def differences(self) -> Iterator[MovedDimension]:
         """Yield the dimensions whose axes change."""
-        sharding = self.trace.history.last(self.one.slot) if self.one.slot >= 0 else None
-        before, after = self.one.before, self.one.after
+        sharding = self.trace.history.last(self.communication.slot) if self.communication.slot >= 0 else None
+        before, after = self.communication.before, self.communication.after
         if after is None:
             return
         mesh = self.trace.problem.table.mesh_of(after)
         for dimension, dim in enumerate(after.dim_shardings):
             had = before.of_dimension(dimension).axes if before else ()
-            own = sharding.of_dimension(dimension).axes if sharding and dimension < sharding.rank else ()
+            axes = sharding.of_dimension(dimension).axes if sharding and dimension < sharding.rank else ()
             if had == dim.axes:
                 continue
-            gone = _within(axis_set_difference(had, dim.axes, mesh), own)
+            gone = _within(axis_set_difference(had, dim.axes, mesh), axes)
             come = axis_set_difference(dim.axes, had, mesh)
             yield MovedDimension(
                 dimension,
-                tuple(self._chains((self.one.slot, dimension), gone)),
+                tuple(self._chains((self.communication.slot, dimension), gone)),
                 tuple(self._stopped(dimension, gone)),
                 tuple(map(str, come)),
-                (*self._chains((self.one.slot, dimension), _within(come, own)), *self._wanted(dimension, come)),
-                tuple(self._reasons(dimension, _without(come, own))),
+                (
+                    *self._chains((self.communication.slot, dimension), _within(come, axes)),
+                    *self._wanted(dimension, come),
+                ),
+                tuple(self._reasons(dimension, _without(come, axes))),
                 tuple(self._rivals(dimension, (*gone, *come))),
             )
 
     def reduced(self) -> Iterator[Chain]:
         """Yield the chains of the axes of reduction factors onto the operands of the op that makes the tensor."""
-        if self.one.kind == RESHARD:
+        if self.communication.kind == RESHARD:
             return
         for step in self.steps:
             rule = self.trace.problem.step_rules[step] if step >= 0 else None
             slots, mappings = self.trace.slots_and_mappings(step)
-            if rule is None or self.one.slot not in self.trace.labels.results.get(step, ()):
+            if rule is None or self.communication.slot not in self.trace.labels.results.get(step, ()):
                 continue
             for slot, mapping in zip(slots, mappings, strict=True):
                 for dimension, factors in enumerate(mapping):
@@ -251,7 +256,7 @@ class _Survey:
 
     def combiners(self) -> list[str]:
         """Return the words of the combiners of the op that makes the tensor, each once."""
-        steps = [step for step in self.steps if self.one.slot in self.trace.labels.results.get(step, ())]
+        steps = [step for step in self.steps if self.communication.slot in self.trace.labels.results.get(step, ())]
         return sorted({word for step in steps for word in self.trace.reductions.get(step, {}).values()})
 
     def _chains(self, slot_dim: SlotDim, axes: Iterable[AxisRef]) -> Iterator[Chain]:
@@ -265,7 +270,7 @@ class _Survey:
     def _stopped(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Refusal]:
         """Yield the refusals of axes of the tensor by the other tensors of the op."""
         for step in self.steps:
-            for refusal in self.search.refusals_from((self.one.slot, dimension), step):
+            for refusal in self.search.refusals_from((self.communication.slot, dimension), step):
                 if any_overlap((refusal.axis,), axes):
                     self.slot_dims.extend(self._annotated(refusal))
                     yield self.describer.refusal(refusal)
@@ -278,8 +283,8 @@ class _Survey:
     def _rivals(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Chain]:
         """Yield the chains of axes onto the tensors of the op along other factors than those of the dimension."""
         for slot_dim in self._slot_dims_of_ops(dimension, same=False):
-            own = self._axes(*slot_dim)
-            yield from self._chains(slot_dim, tuple(axis for axis in own if any_overlap((axis,), axes)))
+            present = self._axes(*slot_dim)
+            yield from self._chains(slot_dim, tuple(axis for axis in present if any_overlap((axis,), axes)))
 
     def _slot_dims_of_ops(self, dimension: int, *, same: bool) -> Iterator[SlotDim]:
         """Yield the dimensions at the op that share a factor with the dimension, or those that share none."""
@@ -289,23 +294,23 @@ class _Survey:
             factors = {
                 factor
                 for slot, mapping in tensors
-                if slot == self.one.slot and dimension < len(mapping)
+                if slot == self.communication.slot and dimension < len(mapping)
                 for factor in mapping[dimension]
             }
             for slot, mapping in tensors:
-                for other, own in enumerate(mapping):
-                    is_same = bool(factors.intersection(own))
-                    if slot >= 0 and is_same is same and not (same and slot == self.one.slot):
+                for other, dim_factors in enumerate(mapping):
+                    is_same = bool(factors.intersection(dim_factors))
+                    if slot >= 0 and is_same is same and not (same and slot == self.communication.slot):
                         yield slot, other
 
     def _axes(self, slot: int, dimension: int) -> tuple[AxisRef, ...]:
         return axes_of(self.trace.history.last(slot), dimension)
 
     def _reasons(self, dimension: int, axes: Iterable[AxisRef]) -> Iterator[Refusal]:
-        if self.one.slot < 0:
+        if self.communication.slot < 0:
             return
         for axis in axes:
-            for refusal in self.search.refusals((self.one.slot, dimension), axis):
+            for refusal in self.search.refusals((self.communication.slot, dimension), axis):
                 self.slot_dims.extend(self._annotated(refusal))
                 yield self.describer.refusal(refusal)
 
@@ -324,10 +329,10 @@ class _Survey:
                 yield from ((chain.slot, chain.dimension) for chain in find_chains(self.trace, *slot_dim, axis))
 
 
-def _within(axes: Iterable[AxisRef], own: tuple[AxisRef, ...]) -> tuple[AxisRef, ...]:
+def _within(axes: Iterable[AxisRef], others: tuple[AxisRef, ...]) -> tuple[AxisRef, ...]:
     """Return those axes that lie inside others."""
-    return tuple(axis for axis in axes if any(one.contains(axis) for one in own))
+    return tuple(axis for axis in axes if any(other.contains(axis) for other in others))
 
 
-def _without(axes: Iterable[AxisRef], own: tuple[AxisRef, ...]) -> tuple[AxisRef, ...]:
-    return tuple(axis for axis in axes if not any_overlap((axis,), own))
+def _without(axes: Iterable[AxisRef], others: tuple[AxisRef, ...]) -> tuple[AxisRef, ...]:
+    return tuple(axis for axis in axes if not any_overlap((axis,), others))

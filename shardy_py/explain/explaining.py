@@ -98,7 +98,7 @@ class Explainer:
         name = labels.value(slot)
         if isinstance(key, str):
             asked = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
-                one for one, at in labels.slots.items() if at == slot
+                label for label, at in labels.slots.items() if at == slot
             }
             # A value of the same edge keeps the name that was asked for.
             name = next(iter(sorted(asked - {labels.printed(slot)})), name)
@@ -148,11 +148,11 @@ def _returned(program: Program, value: Value) -> Value | None:
 
 def _living(program: Program, slot: int, trace: Trace) -> Value | None:
     """Return the value of a slot that is in the result; where there are several, what carries the sharding."""
-    slot_of, found = trace.problem.slot_of, None
+    slot_of, carrier = trace.problem.slot_of, None
     for function in program.functions.values():
         for value in _all_values(function):
             if slot_of.get(value.id) == slot:
                 if value is trace.problem.slot_values[slot] or value.owning_op.name == FUNCTION:
                     return value
-                found = found or value
-    return found
+                carrier = carrier or value
+    return carrier

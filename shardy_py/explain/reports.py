@@ -35,7 +35,7 @@ def explanation_json(explanation: Explanation, *, warnings: Iterable[Diagnostic]
 
 def explanations_json(explanations: Iterable[Explanation]) -> str:
     """Return several explanations as JSON text."""
-    return json.dumps([explanation_data(one) for one in explanations], indent=2, ensure_ascii=False)
+    return json.dumps([explanation_data(explanation) for explanation in explanations], indent=2, ensure_ascii=False)
 
 
 def format_reshard(explanation: ReshardExplanation) -> str:
@@ -44,17 +44,17 @@ def format_reshard(explanation: ReshardExplanation) -> str:
 
 
 def _reshard_lines(explanation: ReshardExplanation) -> Iterator[str]:
-    one = explanation.communication
-    yield str(one)
+    communication = explanation.communication
+    yield str(communication)
     for moved in explanation.differences:
-        yield from _moved_lines(one.value, moved)
+        yield from _moved_lines(communication.value, moved)
     words = [word for word in explanation.combiners if word != "add"]
     by = f" by {', '.join(words)}" if words else ""
     for chain in explanation.reduced:
         yield f"  {chain.axis} shards what is reduced{by}: {chain_start(chain)}, from {chain.origin.annotation}"
         yield from (f"    {line}" for line in chain_lines(chain))
     if not explanation.differences and not explanation.reduced:
-        moves = one.kind != RESHARD or one.before != one.after
+        moves = communication.kind != RESHARD or communication.before != communication.after
         yield f"  no dimension moves{': this is about unreduced axes' if moves else ', nothing has to be sent'}"
 
 

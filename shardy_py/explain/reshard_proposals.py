@@ -110,8 +110,12 @@ def _at_slot_dims(annotations: Mapping[int, Annotation], slot_dims: Iterable[Slo
         where = f"dimension {dimension} of the {annotation.text}"
         for kind, what, new in _variants(dim):
             owner = slot if annotation.owner < 0 else annotation.owner
-            slots = [one for one, other in annotations.items() if one in (slot, owner) or other.owner == owner]
-            shardings = {one: _with_dim(annotations[one].sharding, dimension, new) for one in slots}
+            slots = [
+                annotated
+                for annotated, other in annotations.items()
+                if annotated in (slot, owner) or other.owner == owner
+            ]
+            shardings = {annotated: _with_dim(annotations[annotated].sharding, dimension, new) for annotated in slots}
             yield Proposal(kind, f"{what} {where}", shardings)
 
 
@@ -161,12 +165,12 @@ class TrialRunner:
         session = self.session.with_shardings(proposal.shardings)
         try:
             solution = session.solve(self.schedule)
-            found = list_communications(session, solution, self.labels)
+            communications = list_communications(session, solution, self.labels)
         except ShardyError as error:
             return Trial(proposal.kind, proposal.text, False, before, {}, 0, str(error))
         changed = changed_slots(self.solution, evolve(solution, problem=self.solution.problem))
-        removes = target.key not in {one.key for one in found}
-        return Trial(proposal.kind, proposal.text, removes, before, count_by_kind(found), len(changed))
+        removes = target.key not in {communication.key for communication in communications}
+        return Trial(proposal.kind, proposal.text, removes, before, count_by_kind(communications), len(changed))
 
 
 def by_use(trial: Trial) -> tuple[bool, int, int, str]:

@@ -20,14 +20,14 @@ def source_bytes(source: str | bytes | Path, name: str) -> tuple[bytes, str]:
     try:
         return source.encode() if isinstance(source, str) else source, name
     except UnicodeEncodeError as error:
-        raise ParseError(Diagnostic("malformed-module", f"the text is no valid Unicode: {error}", name)) from None
+        raise ParseError(Diagnostic("malformed-module", f"the text is not valid Unicode: {error}", name)) from None
 
 
 def source_text(source: str | Path, name: str) -> tuple[str, str]:
     """Return the text of a source and its name in locations.
 
     Raises:
-        ParseError: it cannot be read, or is no valid Unicode.
+        ParseError: it cannot be read, or is not valid Unicode.
     """
     data, name = source_bytes(source, name)
     try:

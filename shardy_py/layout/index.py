@@ -120,8 +120,8 @@ def padded_position(shape: Shape, merged: Sequence[int]) -> int:
     """
     levels = levels_of(shape)
     if not levels:
-        found: int = linearized(merged[len(merged) - shape.rank :], shape.physical_sizes)
-        return found
+        memory_position: int = linearized(merged[len(merged) - shape.rank :], shape.physical_sizes)
+        return memory_position
     current, sizes = levels[0].split(merged[len(merged) - len(levels[0].merged) :]), levels[0].tiled
     for level in levels[1:]:
         current, sizes = level.forward(current), level.tiled

@@ -96,7 +96,7 @@ def from_image(buffer: ArrayLike, shape: Shape) -> NDArray[Any]:
     count = padded_elements(shape)
     if source.shape != (count,):
         raise invalid(
-            "shape-mismatch", f"a buffer of sizes {source.shape} is no image of {shape}: it has {count} elements"
+            "shape-mismatch", f"a buffer of sizes {source.shape} is not an image of {shape}: it has {count} elements"
         )
     if 0 in shape.static_bounds:
         return np.empty(shape.static_bounds, source.dtype)

@@ -73,12 +73,12 @@ def report_data(result: Result, text: str | None = None) -> dict[str, Any]:
             "missing": [asdict(item) for item in result.coverage.missing],
         },
         "arguments": [
-            _value(result, value, argument_name(value.index), own)
-            for value, own in zip(arguments, argument_names(result.main), strict=True)
+            _value(result, value, argument_name(value.index), own_name)
+            for value, own_name in zip(arguments, argument_names(result.main), strict=True)
         ],
         "results": [
-            _value(result, value, result_name(value.index), own)
-            for value, own in zip(result.main.function_results, result_names(result.main), strict=True)
+            _value(result, value, result_name(value.index), own_name)
+            for value, own_name in zip(result.main.function_results, result_names(result.main), strict=True)
         ],
         "warnings": diagnostics_data(result.warnings),
         **copies,
@@ -155,11 +155,11 @@ def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
     ]
 
 
-def _value(result: Result, value: Value, name: str, own: str) -> dict[str, Any]:
+def _value(result: Result, value: Value, name: str, own_name: str) -> dict[str, Any]:
     sharding = result.sharding(value)
     return {
         "name": name,
-        **({} if own == name else {"label": own}),
+        **({} if own_name == name else {"label": own_name}),
         "type": str(value.type),
         "sharding": None if sharding is None else str(sharding),
     }

@@ -31,14 +31,14 @@ def print_plugins(registry: Registry, *, file: IO[str] | None = None) -> None:
     ]
     print_table(console, "", headings, [rows], words=headings)
     for plugin in registry.plugins:
-        given = {
+        contents = {
             "traits": plugin.traits,
             "types": plugin.types,
             "passes": plugin.passes,
             "priorities": plugin.priorities,
             "frontends": plugin.frontends,
         }
-        for what, items in given.items():
+        for what, items in contents.items():
             if items:
                 print_lines(console, [f"{plugin.name} {what}: {', '.join(map(str, items))}"])
     for problem in registry.problems:
@@ -54,10 +54,15 @@ def print_copies(copies: Sequence[ConstantCopy], *, file: IO[str] | None = None)
     headings = ("op, and its users", "where", "reason, and the sharding", "in the end")
     rows: list[Sequence[str]] = []
     for _, group in groupby(copies, key=lambda item: item.original):
-        own = list(group)
-        left = sum(item.outcome == "kept" for item in own)
-        head = (f"{own[0].op} {own[0].type}", own[0].location, own[0].reason.value, f"{left} of {len(own)} kept")
-        rows.extend((head, *map(_row, own)))
+        copies_of_op = list(group)
+        count = sum(item.outcome == "kept" for item in copies_of_op)
+        head = (
+            f"{copies_of_op[0].op} {copies_of_op[0].type}",
+            copies_of_op[0].location,
+            copies_of_op[0].reason.value,
+            f"{count} of {len(copies_of_op)} kept",
+        )
+        rows.extend((head, *map(_row, copies_of_op)))
     print_table(console, "Copies per use", headings, [rows], words=headings)
 
 

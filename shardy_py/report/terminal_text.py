@@ -26,7 +26,7 @@ def fold(text: str, width: int) -> list[str]:
     >>> fold("float32[4096,64] of model.layers.weight", 12)
     ['float32', '[4096,64] of', 'model.', 'layers.', 'weight']
     """
-    return [line for own in text.split("\n") for line in _fold_line(own, max(1, width))]
+    return [line for paragraph in text.split("\n") for line in _fold_line(paragraph, max(1, width))]
 
 
 def least_width(text: str) -> int:
@@ -111,9 +111,9 @@ def has_colour(file: IO[str]) -> bool:
 
 def text_width(file: IO[str] | None = None) -> int:
     """Return how many characters a line has: as many as the terminal, or ``COLUMNS``, or 80."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given):
-        return int(given)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
     try:
         # As wide as asked for where it is a terminal; one that does not know its width says 0.
         return os.get_terminal_size((file or sys.stdout).fileno()).columns or WIDTH
@@ -152,7 +152,7 @@ def terminal_message(text: str, file: IO[str]) -> str:
     width = text_width(file)
     lines = [[line] if line.startswith(_EXCERPT) else wrap_line(line, width) for line in text.split("\n")]
     wrapped = "\n".join(line for group in lines for line in group)
-    return _WORDS.sub(lambda found: styled(found[0], _STYLE_OF[found[1]], file), wrapped)
+    return _WORDS.sub(lambda match: styled(match[0], _STYLE_OF[match[1]], file), wrapped)
 
 
 def _terminal_lines(lines: list[str], file: IO[str]) -> Iterator[str]:

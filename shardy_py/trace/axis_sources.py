@@ -53,10 +53,10 @@ def find_rivals(trace: Trace, visit: Visit, refusal: StepRefusal) -> Iterator[Sl
 
 def _still_lost(explanation: StepExplanation, refusal: StepRefusal) -> StepRefusal | None:
     """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
-    for one in explanation.refused_by(refusal.target):
-        is_same = (one.target, one.source, one.factor) == (refusal.target, refusal.source, refusal.factor)
-        if is_same and one.reason is Reason.LOST and one.axis.overlaps(refusal.axis):
-            return one
+    for refused in explanation.refused_by(refusal.target):
+        is_same = (refused.target, refused.source, refused.factor) == (refusal.target, refusal.source, refusal.factor)
+        if is_same and refused.reason is Reason.LOST and refused.axis.overlaps(refusal.axis):
+            return refused
     return None
 
 
@@ -65,7 +65,7 @@ def _without(sharding: TensorSharding, mapping: TensorMapping, factor: int, axis
     dims = list(sharding.dim_shardings)
     for dimension, factors in enumerate(mapping):
         axes = dims[dimension].axes if factor in factors else ()
-        first = next((index for index, one in enumerate(axes) if one.overlaps(axis)), None)
+        first = next((index for index, held in enumerate(axes) if held.overlaps(axis)), None)
         if first is not None:
             dims[dimension] = evolve(dims[dimension], axes=axes[:first])
     return evolve(sharding, dim_shardings=tuple(dims))
@@ -78,7 +78,7 @@ def _holder(
     for position, (value, mapping) in enumerate(zip(values, mappings, strict=True)):
         dims = value.dim_shardings if value is not None else ()
         for dim, factors in zip(dims, mapping, strict=False):
-            if factor in factors and any(one.overlaps(axis) for one in dim.axes):
+            if factor in factors and any(held.overlaps(axis) for held in dim.axes):
                 return position
     return None
 
@@ -136,14 +136,16 @@ class UnreachableSources:
         seen: set[tuple[int, frozenset[int]]] = set()
         for step, position in self.trace.steps_at.get(slot_dim[0], ()):
             slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
-            own = frozenset(factor for factors in mappings[position] for factor in factors) if mappings else frozenset()
+            factors_of_tensor = (
+                frozenset(factor for factors in mappings[position] for factor in factors) if mappings else frozenset()
+            )
             # An op that uses a tensor several times refuses the same each time.
-            if not mappings or (step, own) in seen:
+            if not mappings or (step, factors_of_tensor) in seen:
                 continue
-            seen.add((step, own))
+            seen.add((step, factors_of_tensor))
             for other, mapping in enumerate(mappings):
                 for dimension, factors in enumerate(mapping):
-                    if slots[other] < 0 or own.intersection(factors):
+                    if slots[other] < 0 or factors_of_tensor.intersection(factors):
                         continue
                     if any_overlap((axis,), axes_of(self.last(slots[other]), dimension)):
                         source = (slots[other], dimension)

@@ -63,7 +63,7 @@ def obstacle_within(
 
 def _fits(axis: AxisRef, entry: FactorSharding) -> bool:
     """Return whether what is left of an axis is not stopped by the factor itself."""
-    return (not entry.is_closed and not entry.overflow_axes) or any(own.contains(axis) for own in entry.axes)
+    return (not entry.is_closed and not entry.overflow_axes) or any(held.contains(axis) for held in entry.axes)
 
 
 def obstacle_across(
@@ -79,18 +79,20 @@ def obstacle_across(
         position: The position of the tensor.
     """
     for other, entry in tensor.factors.items():
-        found = overlapping(axis, (*entry.overflow_axes, *entry.axes))
-        if other == factor or not found:
+        obstacles = overlapping(axis, (*entry.overflow_axes, *entry.axes))
+        if other == factor or not obstacles:
             continue
         had = before.factors[other]
         known = overlapping(axis, (*had.overflow_axes, *had.axes))
-        return Obstacle(Reason.OVERLAP if known else Reason.LOST, position, other, found)
+        return Obstacle(Reason.OVERLAP if known else Reason.LOST, position, other, obstacles)
     raise AssertionError("only asked where another factor is in the way")
 
 
 def overlapping(axis: AxisRef, axes: Axes) -> Axes:
     """Return the axes that share something with an axis, or could not be used beside it."""
-    return tuple(one for one in axes if one.name == axis.name and (one.overlaps(axis) or not one.can_coexist(axis)))
+    return tuple(
+        other for other in axes if other.name == axis.name and (other.overlaps(axis) or not other.can_coexist(axis))
+    )
 
 
 def obstacle_to_merging(
@@ -103,11 +105,11 @@ def obstacle_to_merging(
     is_operand = source < len(projection.operands)
     if direction != Direction.BOTH and is_operand != (direction == Direction.FORWARD):
         return Obstacle(Reason.DIRECTION, detail=f"only {str(Direction(direction).name).lower()} at this level")
-    own = projection.tensors[source].factors[factor].axes
+    source_axes = projection.tensors[source].factors[factor].axes
     tensors = projection.tensors
     for other in chain((target,), range(len(tensors))):
         entry = tensors[other].factors.get(factor)
-        if other != source and entry is not None and _conflict(own, entry.axes):
+        if other != source and entry is not None and _conflict(source_axes, entry.axes):
             return Obstacle(Reason.CONFLICT, other, factor, entry.axes)
     raise AssertionError("axes on which no two tensors disagree are merged")
 
@@ -183,20 +185,20 @@ class Decisions:
         if self._obstacle is None:
             self._obstacle = obstacle_across(axis, self._tensors[position], self._before[position], factor, position)
 
-    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, kept: Axes) -> None:
+    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, remaining: Axes) -> None:
         """Note where axes were cut off, by the first obstacle since the last truncation."""
         # Without an obstacle all of the axis fits, and it is a sub-axis.
         obstacle = self._obstacle or Obstacle(Reason.CONSERVATIVE)
         self._obstacle = None
         for position in positions:
-            self._stop(position, factor, axes, kept, obstacle)
+            self._stop(position, factor, axes, remaining, obstacle)
 
-    def limit(self, position: int, factor: int, axes: Axes, kept: Axes) -> None:
+    def limit(self, position: int, factor: int, axes: Axes, remaining: Axes) -> None:
         """Note the axes that an operand may not take from another one."""
-        self._stop(position, factor, axes, kept, Obstacle(Reason.SIDEWAYS))
+        self._stop(position, factor, axes, remaining, Obstacle(Reason.SIDEWAYS))
 
-    def _stop(self, position: int, factor: int, axes: Axes, kept: Axes, obstacle: Obstacle) -> None:
-        if kept != axes:
-            is_whole = kept == axes[: len(kept)]
-            index = len(kept) if is_whole else len(kept) - 1
+    def _stop(self, position: int, factor: int, axes: Axes, remaining: Axes, obstacle: Obstacle) -> None:
+        if remaining != axes:
+            is_whole = remaining == axes[: len(remaining)]
+            index = len(remaining) if is_whole else len(remaining) - 1
             self.stops.setdefault((position, factor), []).append(Stop(index, obstacle))

@@ -68,21 +68,21 @@ def native_names(program: Program, main: Op | None = None) -> tuple[dict[int, st
 
 def _arguments(main: Op, printed: Any) -> dict[str, int]:
     """Return the names in the locations of arguments."""
-    found: dict[str, int] = {}
+    names: dict[str, int] = {}
     for region in main.regions:
         for value in region.blocks[0].arguments if region.blocks else ():
             native = printed[value.id][1] if value.id in printed else None
             match = _NAMED.match(str(getattr(native, "location", "")))
             if match:
-                found.setdefault(match[1], value.id)
-    return found
+                names.setdefault(match[1], value.id)
+    return names
 
 
 def _results(main: Op) -> dict[str, int]:
     """Return the names that JAX gives to results."""
-    found: dict[str, int] = {}
+    names: dict[str, int] = {}
     for value, item in zip(main.function_results, main.attributes.get("res_attrs") or (), strict=False):
         name = str(item.get(_RESULT_INFO, "")).strip('"')
         if name:
-            found.setdefault(name, value.id)
-    return found
+            names.setdefault(name, value.id)
+    return names

@@ -41,7 +41,7 @@ def axes_of(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, .
 
 def overlapping(axis: AxisRef, axes: Sequence[AxisRef]) -> tuple[AxisRef, ...]:
     """Return the axes that share something with an axis."""
-    return tuple(one for one in axes if one.overlaps(axis))
+    return tuple(other for other in axes if other.overlaps(axis))
 
 
 GROUP = "group"

@@ -66,7 +66,9 @@ class StepExplanation:
             target: The position of the tensor.
             factors: The factors along which they would have come; None for all.
         """
-        asked = [one for one in self.old.tensors[target].factors if factors is None or one in factors]
+        asked = [
+            own_factor for own_factor in self.old.tensors[target].factors if factors is None or own_factor in factors
+        ]
         return [refusal for factor in asked for refusal in self.reporter.report(target, factor)[1]]
 
 
@@ -114,9 +116,9 @@ def _after(
     for position, tensor in enumerate(new.tensors):
         if not updated[position]:
             continue
-        found = unproject(tensor, rule.mappings[position], rule.factor_sizes, name, mesh)
-        if not (before[position] is None and found.empty_axes):
-            after[position] = found
+        sharding = unproject(tensor, rule.mappings[position], rule.factor_sizes, name, mesh)
+        if not (before[position] is None and sharding.empty_axes):
+            after[position] = sharding
     return tuple(after)
 
 
@@ -195,7 +197,7 @@ class _Reporter:
         for factors in self.rule.mappings[source]:
             if factor in factors:
                 majors = factors[: factors.index(factor) + 1]
-                return next((one for one in majors if entries[one].overflow_axes), None)
+                return next((major for major in majors if entries[major].overflow_axes), None)
         return None
 
     def _overflow_obstacle(self, source: int, factor: int) -> Obstacle:
@@ -212,7 +214,7 @@ class _Reporter:
         sources = [
             next((source for source in with_offer if source != target), None)
             for (_, axes), with_offer in self._offers_of(factor).items()
-            if any(one.contains(axis) for one in axes)
+            if any(held.contains(axis) for held in axes)
         ]
         first = min((source for source in sources if source is not None), default=None)
         if first is not None:
@@ -231,9 +233,9 @@ class _Reporter:
     def _obstacle(self, target: int, factor: int, axis: AxisRef, gained: Axes) -> Obstacle:
         """Return why a tensor did not take an axis on which all agree."""
         agreed = self.decisions.agreed[factor]
-        if any(one.contains(axis) for one in gained):
+        if any(other.contains(axis) for other in gained):
             return Obstacle(Reason.STRIDED, target, factor)
-        index = next(index for index, one in enumerate(agreed) if one.contains(axis))
+        index = next(index for index, other in enumerate(agreed) if other.contains(axis))
         for stop in self.decisions.stops.get((target, factor), ()):
             if stop.index == index:
                 return self._completed(stop.obstacle, factor)
@@ -261,7 +263,7 @@ class _Reporter:
         """Return whether a factor that took an axis has it in the sharding that comes of it."""
         assert winner.tensor is not None, "a factor takes an axis on some tensor"
         held = [axis for dim in self._dims_of(winner.tensor) for axis in dim.axes]
-        return any(one.overlaps(axis) for one in winner.by for axis in held)
+        return any(other.overlaps(axis) for other in winner.by for axis in held)
 
     def _note(self, target: int, source: int, factor: int, axis: AxisRef, obstacle: Obstacle) -> None:
         self.refused.append(

@@ -40,10 +40,10 @@ class Visits:
     @cached_property
     def numbers_of(self) -> dict[int, list[int]]:
         """Step to the numbers of its visits."""
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for number, visit in enumerate(self.log.visits):
-            found.setdefault(visit.step, []).append(number)
-        return found
+            numbers.setdefault(visit.step, []).append(number)
+        return numbers
 
     def last(self, step: int) -> Visit | None:
         """Return the last visit of a step; None where it was never visited."""
@@ -99,7 +99,7 @@ class Visits:
         if explanation is None:
             return ()
         refused = explanation.refused if target is None else explanation.refused_by(target, factors)
-        return tuple([self._with_priority(one, explanation, visit) for one in refused])
+        return tuple([self._with_priority(refusal, explanation, visit) for refusal in refused])
 
     def _with_priority(self, refusal: StepRefusal, explanation: StepExplanation, visit: Visit) -> StepRefusal:
         priority = self.log.places[visit.place].user_priority
@@ -109,8 +109,8 @@ class Visits:
         if start is None or not self.log.user_priorities or refusal.reason not in (Reason.CLOSED, Reason.REPLICATED):
             return refusal
         if refusal.reason is Reason.CLOSED:
-            own = start.of_dimension(dimension_of(explanation, position, refusal.factor))
-            is_later = own.priority_or_default > priority
+            own_priority = start.of_dimension(dimension_of(explanation, position, refusal.factor))
+            is_later = own_priority.priority_or_default > priority
         else:
             later = [dim for dim in start.dim_shardings if dim.priority_or_default > priority]
             is_later = any_overlap(refusal.by, [axis for dim in later for axis in dim.axes])

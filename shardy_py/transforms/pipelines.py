@@ -288,9 +288,9 @@ class PropagationPipeline(PassPipeline):
         if self.engine is None:
             return
         defaults = fields_dict(PropagationPipeline)
-        found = [name for name in _ENGINE_OPTIONS if getattr(self, name) != defaults[name].default]
-        if found:
-            message = f"engine and {' and '.join(found)} exclude each other"
+        changed = [name for name in _ENGINE_OPTIONS if getattr(self, name) != defaults[name].default]
+        if changed:
+            message = f"engine and {' and '.join(changed)} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint="give the engine these options"))
 
     def stages(self) -> tuple[Stage, ...]:

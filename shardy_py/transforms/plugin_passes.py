@@ -103,7 +103,7 @@ def _problems(program: Program) -> list[Diagnostic]:
 def _invalid_parts(program: Program) -> Iterator[Diagnostic]:
     for op in program.walk():
         if not isinstance(op.name, str) or not op.name or any(map(str.isspace, op.name)):
-            yield Diagnostic(_INVALID_PROGRAM, f"{shown(op.name)} is no name of an op", op.location)
+            yield Diagnostic(_INVALID_PROGRAM, f"{shown(op.name)} is not a valid op name", op.location)
         for value in (*op.operands, *op.results):
             if not isinstance(value, Value) or not isinstance(value.type, TensorType | OpaqueType):
                 yield Diagnostic(_INVALID_PROGRAM, "a value of the op has no type", op.location, op.name)
@@ -113,7 +113,7 @@ def _invalid_parts(program: Program) -> Iterator[Diagnostic]:
             yield Diagnostic(_INVALID_PROGRAM, message, op.location, op.name)
     for sharding in program.shardings.values():
         if not isinstance(sharding, TensorSharding):
-            yield Diagnostic(_INVALID_PROGRAM, f"{shown(sharding)} is no sharding")
+            yield Diagnostic(_INVALID_PROGRAM, f"{shown(sharding)} is not a sharding")
 
 
 def _renamed(op: Op, before: str) -> Diagnostic:

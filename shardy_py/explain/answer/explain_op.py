@@ -43,7 +43,7 @@ def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
         tuple(_tensors(trace, labels, step, rule)),
         tuple(_factors(trace, labels, step, rule)),
         tuple([describer.move(move) for move in _moves(trace, step)]),
-        tuple([describer.refusal(one) for one in _refusals(trace, step)]),
+        tuple([describer.refusal(slot_refusal) for slot_refusal in _refusals(trace, step)]),
     )
 
 
@@ -86,7 +86,7 @@ def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> I
             rule.kind(factor).value,
             factor in rule.blocked_propagation_factors,
             tuple(places),
-            tuple([str(Direction(one[factor]).name).lower() for one in directions]),
+            tuple([str(Direction(level_directions[factor]).name).lower() for level_directions in directions]),
             _combiner(trace, step, rule, factor),
         )
 

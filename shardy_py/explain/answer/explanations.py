@@ -63,10 +63,10 @@ class ValueExplanation:
 
 
 def _value_lines(explanation: ValueExplanation) -> Iterator[str]:
-    made = f", made by {explanation.op}" if explanation.op else ""
+    producer = f", made by {explanation.op}" if explanation.op else ""
     place = at_place(explanation.location)
     printed = f" = {explanation.printed}" if explanation.printed else ""
-    yield f"{explanation.value}{printed}: {explanation.type}{made}{place}"
+    yield f"{explanation.value}{printed}: {explanation.type}{producer}{place}"
     if explanation.carrier:
         yield f"  its sharding is that of the data-flow edge of {explanation.carrier}"
     yield f"  sharding: {explanation.sharding or 'none'}"
@@ -82,13 +82,13 @@ def _placed(sharding: str) -> str:
     return sharding.replace(", ?", "").replace("?", "")
 
 
-def _dimension_lines(one: DimensionExplanation) -> Iterator[str]:
-    size = f" of size {one.size}" if one.size >= 0 else ""
-    yield f"dimension {one.dimension}{size}: {one.sharding or 'no sharding'}"
-    for chain in one.present:
+def _dimension_lines(dimension: DimensionExplanation) -> Iterator[str]:
+    size = f" of size {dimension.size}" if dimension.size >= 0 else ""
+    yield f"dimension {dimension.dimension}{size}: {dimension.sharding or 'no sharding'}"
+    for chain in dimension.present:
         yield f"  {chain.axis} comes from {chain.origin.annotation}, dimension {chain.origin.dimension}"
         yield from (f"    {line}" for line in chain_lines(chain))
-    for missing in one.missing:
+    for missing in dimension.missing:
         yield f"  {missing.axis} is not there"
         yield from (f"    {line}" for line in refusal_lines(missing.reasons))
 
@@ -224,9 +224,9 @@ def find_unsettled(trace: Trace, labels: Labels) -> Iterator[NotSettled]:
     for step in trace.final_visits.unsettled:
         slots, mappings = trace.slots_and_mappings(step)
         label = labels.of_step[step]
-        for _, one in trace.final_refusals(step):
-            target = slot_dim_of(slots, mappings, one.target, one.factor)
-            source = slot_dim_of(slots, mappings, one.source, one.factor)
-            if one.reason is Reason.NOT_REVISITED and target is not None and source is not None:
-                ends = labels.value(target[0]), target[1], str(one.axis), labels.value(source[0]), source[1]
-                yield NotSettled(str(label), label.location, *ends, factor_symbol(one.factor))
+        for _, refusal in trace.final_refusals(step):
+            target = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+            source = slot_dim_of(slots, mappings, refusal.source, refusal.factor)
+            if refusal.reason is Reason.NOT_REVISITED and target is not None and source is not None:
+                ends = labels.value(target[0]), target[1], str(refusal.axis), labels.value(source[0]), source[1]
+                yield NotSettled(str(label), label.location, *ends, factor_symbol(refusal.factor))

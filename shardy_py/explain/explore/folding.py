@@ -73,14 +73,14 @@ def with_neighbours(leaves: Sequence[Leaf]) -> list[Leaf]:
     for leaf in leaves:
         named = leaf if leaf.is_named else named
         before.append(named)
-    found: list[Leaf] = []
+    merged: list[Leaf] = []
     behind: Leaf | None = None
     for leaf, earlier in zip(reversed(leaves), reversed(before), strict=True):
         behind = leaf if leaf.is_named else behind
         if not leaf.is_named and earlier is not None and behind is not None:
             leaf = evolve(leaf, path=_shared(earlier.path, behind.path))
-        found.append(leaf)
-    return found[::-1]
+        merged.append(leaf)
+    return merged[::-1]
 
 
 def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,15 +103,15 @@ def _by_layer(leaves: Sequence[Leaf], depth: int) -> list[Leaf | Fold]:
     for leaf in leaves:
         if len(leaf.path) > depth:
             groups.setdefault(leaf.path[depth], []).append(leaf)
-    found: list[Leaf | Fold] = []
+    folded: list[Leaf | Fold] = []
     for leaf in leaves:
         name = leaf.path[depth] if len(leaf.path) > depth else None
         members = groups.get(name, []) if name is not None else []
         if name is None or len(members) < _FEWEST:
-            found.append(leaf)
+            folded.append(leaf)
         elif members[0] is leaf:
-            found.append(_layer(name, members, depth + 1))
-    return found
+            folded.append(_layer(name, members, depth + 1))
+    return folded
 
 
 def _layer(name: str, members: Sequence[Leaf], depth: int) -> Fold:
@@ -124,17 +124,17 @@ def _layer(name: str, members: Sequence[Leaf], depth: int) -> Fold:
 
 
 def _by_repetition(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
-    found: list[Leaf | Fold] = []
+    folded: list[Leaf | Fold] = []
     position = 0
     for number, repeat in enumerate(find_repeats([leaf.key for leaf in leaves]), start=1):
-        found.extend(leaves[position : repeat.start])
+        folded.extend(leaves[position : repeat.start])
         for piece in range(repeat.count):
             start = repeat.start + piece * repeat.period
             name = f"repeat {number}: {piece + 1} of {repeat.count}"
-            found.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
+            folded.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
         position = repeat.stop
-    found.extend(leaves[position:])
-    return found
+    folded.extend(leaves[position:])
+    return folded
 
 
 def _shorten(items: Items) -> list[Leaf | Fold]:
@@ -152,24 +152,24 @@ def _by_line(items: Items) -> list[Leaf | Fold]:
         if isinstance(item, Leaf) and item.place:
             lines.setdefault(item.place, []).append(item)
     done = set[str]()
-    found: list[Leaf | Fold] = []
+    folded: list[Leaf | Fold] = []
     for item in items:
         place = item.place if isinstance(item, Leaf) else ""
         if not place or len(lines[place]) < _FEWEST:
-            found.append(item)
+            folded.append(item)
         elif place not in done:
             done.add(place)
-            found.append(Fold(place, "line", _in_parts(lines[place])))
-    return found if 2 * len(found) <= len(items) else list(items)
+            folded.append(Fold(place, "line", _in_parts(lines[place])))
+    return folded if 2 * len(folded) <= len(items) else list(items)
 
 
 def _in_parts(items: Items) -> list[Leaf | Fold]:
     """Return items in parts of `PART`, and these in parts again, until they are few."""
-    found = list(items)
-    while len(found) > MOST_CHILDREN:
-        starts = range(0, len(found), PART)
-        found = [_part(found[start : start + PART], number, len(starts)) for number, start in enumerate(starts, 1)]
-    return found
+    parts = list(items)
+    while len(parts) > MOST_CHILDREN:
+        starts = range(0, len(parts), PART)
+        parts = [_part(parts[start : start + PART], number, len(starts)) for number, start in enumerate(starts, 1)]
+    return parts
 
 
 def _part(items: list[Leaf | Fold], number: int, count: int) -> Leaf | Fold:
@@ -237,7 +237,7 @@ def _find(keys: Sequence[Hashable], start: int, stop: int, depth: int) -> Iterat
         return
     best = max(
         (_longest(keys, start, stop, period) for period in _periods(keys, start, stop)),
-        key=lambda one: (one.period * one.count, -one.period),
+        key=lambda repeat: (repeat.period * repeat.count, -repeat.period),
         default=None,
     )
     if best is None or best.count < 2:

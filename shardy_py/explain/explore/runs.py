@@ -29,7 +29,7 @@ class RunRows:
 
     Args:
         rows: The program that the page shows.
-        found: The outcome of the order: a finished program with the same ids.
+        evaluation: The outcome of the order: a finished program with the same ids.
         main: The main function of that program.
         cost: Its cost, whose transfers have numbers and names.
         registry: The definitions of ops.
@@ -37,7 +37,7 @@ class RunRows:
     """
 
     rows: ProgramRows
-    found: Evaluation
+    evaluation: Evaluation
     main: Op
     cost: Cost
     registry: Registry
@@ -45,53 +45,55 @@ class RunRows:
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as plain lists and dictionaries."""
-        program = self.found.program
+        program = self.evaluation.program
         shardings = _shardings(program, self.registry)
         tables, types = self.rows.tables, list(self.rows.tables.types.numbers)
         ids, type_numbers = self.rows.values["id"], self.rows.values["type"]
-        found = [shardings.get(id_) for id_ in ids]
-        local = [tables.bytes(types[type_], one) for type_, one in zip(type_numbers, found, strict=True)]
+        value_shardings = [shardings.get(id_) for id_ in ids]
+        local = [
+            tables.bytes(types[type_], sharding) for type_, sharding in zip(type_numbers, value_shardings, strict=True)
+        ]
         return {
-            "shardings": [tables.number(one) for one in found],
+            "shardings": [tables.number(sharding) for sharding in value_shardings],
             "local": local,
             "transfers": self._transfers().to_json(),
             "memory": memory_over_time(self.rows, self.main, local),
             "seconds": None if self.cost.seconds.value is None else self._by_op(attrgetter("seconds")),
             "flops": self._by_op(attrgetter("flops")),
-            "quantities": {name: attrs.asdict(one) for name, one in self.cost.quantities.items()},
+            "quantities": {name: attrs.asdict(quantity) for name, quantity in self.cost.quantities.items()},
             "notes": list(self.cost.notes),
         }
 
     def _by_op(self, amount: Callable[[OpCost], float | None]) -> list[float]:
         """Return a number of the computing at each row, in all runs."""
-        found = [0.0] * len(self.rows.ops)
-        for one in self.cost.ops:
-            row = self.rows.row_of.get(one.op_id)
+        per_op = [0.0] * len(self.rows.ops)
+        for op_cost in self.cost.ops:
+            row = self.rows.row_of.get(op_cost.op_id)
             if row is not None:
-                found[row] += amount(one) or 0.0
-        return found
+                per_op[row] += amount(op_cost) or 0.0
+        return per_op
 
     def _transfers(self) -> Columns:
         columns = Columns.of(
             "kind", "value", "users", "op", "axes", "devices", "runs", "bytes", "seconds", "number", "where", "how"
         )
         strings = self.rows.strings
-        ops = {op.id: op for op in self.found.program.walk()}
-        for one in self.cost.transfers:
-            op = ops[one.op_id]
+        ops = {op.id: op for op in self.evaluation.program.walk()}
+        for transfer in self.cost.transfers:
+            op = ops[transfer.op_id]
             columns.add(
-                kind=strings(one.kind),
+                kind=strings(transfer.kind),
                 value=self._moved(op),
                 users=self._users(op),
                 op=self.rows.row_of.get(op.id, -1),
-                axes=strings(one.axes),
-                devices=one.devices,
-                runs=one.runs,
-                bytes=one.bytes,
-                seconds=one.seconds,
-                number=one.number,
-                where=strings(one.where),
-                how=strings(one.how),
+                axes=strings(transfer.axes),
+                devices=transfer.devices,
+                runs=transfer.runs,
+                bytes=transfer.bytes,
+                seconds=transfer.seconds,
+                number=transfer.number,
+                where=strings(transfer.where),
+                how=strings(transfer.how),
             )
         return columns
 

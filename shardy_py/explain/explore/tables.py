@@ -107,8 +107,10 @@ class DistinctShardings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the tables as plain lists and dictionaries."""
-        shardings = [self._sharding_data(one) for one in self.shardings.numbers]
-        types = [{"text": str(one), "shape": static_shape(one), "bytes": self.bytes(one)} for one in self.types.numbers]
+        shardings = [self._sharding_data(item) for item in self.shardings.numbers]
+        types = [
+            {"text": str(item), "shape": static_shape(item), "bytes": self.bytes(item)} for item in self.types.numbers
+        ]
         meshes = [
             {
                 "text": str(mesh),
@@ -119,15 +121,15 @@ class DistinctShardings:
         ]
         return {"meshes": meshes, "shardings": shardings, "types": types}
 
-    def _sharding_data(self, one: TensorSharding) -> dict[str, Any]:
-        mesh = self.mesh(one)
+    def _sharding_data(self, sharding: TensorSharding) -> dict[str, Any]:
+        mesh = self.mesh(sharding)
         return {
-            "text": str(one),
+            "text": str(sharding),
             "mesh": -1 if mesh is None else self.mesh_numbers(mesh),
-            "dims": [_axes_data(dim.axes, mesh) for dim in one.dim_shardings],
-            "dimTexts": [str(dim) for dim in one.dim_shardings],
-            "replicated": _axes_data(one.replicated_axes, mesh),
-            "unreduced": _axes_data(one.unreduced_axes, mesh),
+            "dims": [_axes_data(dim.axes, mesh) for dim in sharding.dim_shardings],
+            "dimTexts": [str(dim) for dim in sharding.dim_shardings],
+            "replicated": _axes_data(sharding.replicated_axes, mesh),
+            "unreduced": _axes_data(sharding.unreduced_axes, mesh),
         }
 
 

@@ -85,19 +85,19 @@ class Codec:
     def encode_type(self, type_: Type) -> ir.Type:
         """Return a native type."""
         text = type_.text
-        found = self.types.by_text.get(text)
-        if found is None:
-            found = self.types.by_text[text] = _parse(ir.Type.parse, text, self.context)
-        return found
+        native = self.types.by_text.get(text)
+        if native is None:
+            native = self.types.by_text[text] = _parse(ir.Type.parse, text, self.context)
+        return native
 
     def decode(self, native: ir.Attribute) -> Any:
         """Return an attribute in the form of `shardy_py.ir.graph.attributes`."""
-        found = self._decoded.get(native)
-        if found is None:
-            found = self._decoded[native] = self._decode(native)
-            if isinstance(found, SdyAttribute):
-                self._shardy.setdefault(found, native)
-        return found
+        decoded = self._decoded.get(native)
+        if decoded is None:
+            decoded = self._decoded[native] = self._decode(native)
+            if isinstance(decoded, SdyAttribute):
+                self._shardy.setdefault(decoded, native)
+        return decoded
 
     def _decode(self, native: ir.Attribute) -> Any:
         decoder = DECODERS.get(type(native))
@@ -123,10 +123,10 @@ class Codec:
         if isinstance(value, SdyAttribute):
             if type(value) is OpShardingRule:
                 value = value.without_reductions
-            found = self._shardy.get(value)
-            if found is None:
-                found = self._shardy[value] = self._parse_attribute(_text_of(value))
-            return found
+            native = self._shardy.get(value)
+            if native is None:
+                native = self._shardy[value] = self._parse_attribute(_text_of(value))
+            return native
         return self._encode_builtin(value)
 
     def parse_together(self, values: Iterable[Any]) -> None:
@@ -214,10 +214,10 @@ class Codec:
         return ir.ArrayAttr.get([self.encode(item) for item in value], self.context)
 
     def _parse_attribute(self, text: str) -> ir.Attribute:
-        found = self._parsed.get(text)
-        if found is None:
-            found = self._parsed[text] = _parse(ir.Attribute.parse, text, self.context)
-        return found
+        native = self._parsed.get(text)
+        if native is None:
+            native = self._parsed[text] = _parse(ir.Attribute.parse, text, self.context)
+        return native
 
     def _unknown_location(self) -> ir.Location:
         return ir.Location.unknown(self.context)

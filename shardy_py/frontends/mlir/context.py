@@ -102,5 +102,5 @@ def convert_error(
     error: ir.MLIRError, class_: type[ShardyError], code: str, name: str = "-", *, hint: str = ""
 ) -> ShardyError:
     """Return MLIR's error as one of ours, with a hint in the place of MLIR's notes if there is one."""
-    found = list(diagnostics_of(error, code, name)) or [Diagnostic(code, str(error), location=name)]
-    return class_(*(evolve(item, hint=hint or item.hint) for item in found))
+    diagnostics = list(diagnostics_of(error, code, name)) or [Diagnostic(code, str(error), location=name)]
+    return class_(*(evolve(item, hint=hint or item.hint) for item in diagnostics))

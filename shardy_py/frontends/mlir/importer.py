@@ -130,11 +130,11 @@ class _BytecodeTables:
 
     def function_results(self, type_: ir.TypeAttr) -> list[Type]:
         """Return the types of the results of a function of a type."""
-        found = self._function_results.get(type_)
-        if found is None:
+        types = self._function_results.get(type_)
+        if types is None:
             natives = ir.FunctionType(type_.value).results
-            found = self._function_results[type_] = [self._decoded_types[native] for native in natives]
-        return found
+            types = self._function_results[type_] = [self._decoded_types[native] for native in natives]
+        return types
 
     def argument_types(self, native: ir.Block, numbers: Sequence[int]) -> Sequence[Type]:
         """Return the types of the arguments of a block."""
@@ -253,10 +253,10 @@ class _Importer:
 
     def _operand(self, number: int) -> Value:
         """Return an operand, or a placeholder for a value that is defined later."""
-        found = self._values[number] or self._forward.get(number)
-        if found is None:
-            found = self._forward[number] = Block(self._program, [_UNKNOWN]).arguments[0]
-        return found
+        value = self._values[number] or self._forward.get(number)
+        if value is None:
+            value = self._forward[number] = Block(self._program, [_UNKNOWN]).arguments[0]
+        return value
 
     def _add_function_results(self, op: Op) -> None:
         """Add the results of a function, with the types of what it returns; a declaration has its own type only."""

@@ -55,7 +55,7 @@ def refuse_bad_names(data: bytes, name: str) -> None:
             continue
         line = data.count(b"\n", 0, match.start()) + 1
         column = match.start() - data.rfind(b"\n", 0, match.start())
-        message = "a name or string is no valid UTF-8"
+        message = "a name or string is not valid UTF-8"
         raise ParseError(Diagnostic("invalid-unicode", message, f"{name}:{line}:{column}", hint=_HINT))
 
 
@@ -112,7 +112,7 @@ def load(source: Any) -> ir.Module:
     raise UnsupportedError(
         Diagnostic(
             "unknown-input",
-            f"a {type(source).__name__} is no module",
+            f"an object of type {type(source).__name__} is not a module",
             hint="give MLIR text, bytecode, a path, a jaxlib ir.Module, or what jax.jit(f).lower(...) returns",
         )
     )
@@ -143,7 +143,7 @@ def parse_here(data: bytes, name: str) -> ir.Module:
 
 
 def _hint(data: bytes, message: str) -> str:
-    """Return a hint for a text that is no module."""
+    """Return a hint for a text that is not a module."""
     call = re.search(r"'([^']+)' does not reference a valid function", message)
     if call is not None and re.search(rb"func\.func[^@]*@\"?%s\b" % re.escape(call[1].encode()), data):
         return "the region of an op that MLIR does not know can call no function outside of it; write its ops there"

@@ -82,9 +82,9 @@ class NativeOpMaker:
 
     def create(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes:
         """Return the attributes of a new native op for an op, which is a copy of its model if there is one."""
-        made = self._clone(op, point)
+        native = self._clone(op, point)
         # A mapping without attributes counts as false.
-        return self.make(op, point) if made is None else made
+        return self.make(op, point) if native is None else native
 
     def _clone(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes | None:
         """Return a copy of the native op whose attributes this op has, with its operands, if it is that simple.
@@ -140,16 +140,16 @@ class NativeOpMaker:
 
     def _set_of(self, op: Op, attributes: Mapping[str, ir.Attribute], native: ir.Operation) -> AttributeSet:
         """Return the attributes of an op that was made with some, to which MLIR may add defaults."""
-        own = op.attributes
+        present = op.attributes
         # A constant of Shardy has the attributes of the one that it was copied from.
-        base = own.base if isinstance(own, NativeAttributes) and attributes is own.base.native else None
+        base = present.base if isinstance(present, NativeAttributes) and attributes is present.base.native else None
         if base is not None and len(native.attributes) == len(attributes):
             return base
         key = op.name, tuple(attributes.items())
-        made = self._made.get(key)
-        if made is None:
-            made = self._made[key] = self._origin.sets.of(native)
-        return made
+        attribute_set = self._made.get(key)
+        if attribute_set is None:
+            attribute_set = self._made[key] = self._origin.sets.of(native)
+        return attribute_set
 
     def _encode(self, attributes: Mapping[str, Any]) -> dict[str, ir.Attribute]:
         """Return native attributes.

@@ -18,7 +18,7 @@ def run(program: Program, name: str) -> None:
     """Run one pass; see `run_native_pass`."""
     if name not in GENERIC_PASSES:
         known = ", ".join(GENERIC_PASSES)
-        raise OptionError(Diagnostic("unknown-pass", f"{name} is no generic pass", hint=f"known: {known}"))
+        raise OptionError(Diagnostic("unknown-pass", f"{name} is not a generic pass", hint=f"known: {known}"))
     module = write(program)
     origin: NativeProgram = program.origin
     # The handles must be gone before the pass frees what they stand for.

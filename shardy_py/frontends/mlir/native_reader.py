@@ -51,8 +51,8 @@ def argument_names(function: Op) -> Sequence[str]:
 
 def location_name(location: ir.Location) -> str:
     """Return the name of a location that has one and is no place in a file, else ""."""
-    found = _NAME_IN_LOCATION.fullmatch(str(location))
-    return (unescape(found[1]) or "") if found else ""
+    match = _NAME_IN_LOCATION.fullmatch(str(location))
+    return (unescape(match[1]) or "") if match else ""
 
 
 try:

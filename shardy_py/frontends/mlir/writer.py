@@ -59,13 +59,13 @@ class CallSites:
         while chain[-1].id not in self._places and chain[-1].id in self._calls:
             chain.append(self._calls[chain[-1].id])
         context = self._origin.module.context
-        found, depth = self._places.get(chain[-1].id, (None, 0))
+        location, depth = self._places.get(chain[-1].id, (None, 0))
         for item in reversed(chain):
             if item.id not in self._places:
-                place, is_inner = location_of(item, self._origin), found is not None and depth < _MAX_CALL_SITES
+                place, is_inner = location_of(item, self._origin), location is not None and depth < _MAX_CALL_SITES
                 depth = depth + 1 if is_inner else 0
-                found = ir.Location.callsite(place, [found], context=context) if is_inner else place
-                self._places[item.id] = found, depth
+                location = ir.Location.callsite(place, [location], context=context) if is_inner else place
+                self._places[item.id] = location, depth
         return self._places[call.id][0]
 
 
@@ -185,8 +185,8 @@ class _Writer:
         if block is None:
             return
         op.operands = tuple(op.operands)
-        made = self._maker.make(op, ir.InsertionPoint.at_block_begin(block.handle.native))
-        native = made.native
+        native_op = self._maker.make(op, ir.InsertionPoint.at_block_begin(block.handle.native))
+        native = native_op.native
         native.move_after(old)
         for before, after in zip(list(old.results), list(native.results), strict=True):
             before.replace_all_uses_with(after)
@@ -194,7 +194,7 @@ class _Writer:
             for inner in region.blocks:
                 _move_block(inner, native_region)
         _forget(op)
-        op.handle = op.attributes = made
+        op.handle = op.attributes = native_op
         self._replaced.append(old)
 
     def erase_removed(self) -> None:

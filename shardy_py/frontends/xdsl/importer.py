@@ -86,9 +86,9 @@ def op_name(native: Operation) -> str:
 
 def native_attributes(native: Operation) -> dict[str, Attribute]:
     """Return properties and attributes in one."""
-    found = {**native.properties, **native.attributes}
-    found.pop(OP_NAME, None)
-    return found
+    attributes = {**native.properties, **native.attributes}
+    attributes.pop(OP_NAME, None)
+    return attributes
 
 
 def import_native(module: ModuleOp) -> Program:
@@ -162,11 +162,11 @@ class _Importer:
 
     def _operand(self, native: SSAValue) -> Value:
         """Return an operand, or a placeholder for a value that is defined later."""
-        found = self._values.get(native) or self._forward.get(native)
-        if found is None:
+        value = self._values.get(native) or self._forward.get(native)
+        if value is None:
             block = Block(self._program, [self._origin.codec.decode_type(native.type)])
-            found = self._forward[native] = block.arguments[0]
-        return found
+            value = self._forward[native] = block.arguments[0]
+        return value
 
     def _new_block(self, native: NativeBlock) -> Block:
         block = Block(self._program, [self._origin.codec.decode_type(argument.type) for argument in native.args])

@@ -68,7 +68,7 @@ def load(source: Any) -> ModuleOp:
     raise UnsupportedError(
         Diagnostic(
             "unknown-input",
-            f"a {type(source).__name__} is no module",
+            f"an object of type {type(source).__name__} is not a module",
             hint="give an xdsl.dialects.builtin.ModuleOp, or the path of an .xdsl file",
         )
     )

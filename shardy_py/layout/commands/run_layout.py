@@ -33,32 +33,32 @@ def run_layout(
     """Print what was asked of a shape: by default its anatomy."""
     asked = [
         name
-        for name, given in (
+        for name, is_given in (
             ("--index", index is not None),
             ("--bytes", only_bytes),
             ("--json", as_json),
             ("--draw", draw),
         )
-        if given
+        if is_given
     ]
     if len(asked) > 1:
         raise OptionError(Diagnostic("option-conflict", f"{' and '.join(asked)} exclude each other"))
     instruction = parse_instruction(shape) if is_instruction(shape) else None
-    found = _prepared(instruction.shape if instruction else parse_shape(shape), shard=shard, policy=policy)
+    prepared = _prepared(instruction.shape if instruction else parse_shape(shape), shard=shard, policy=policy)
     if svg is not None:
-        write_atomically(svg, draw_svg(_array(found, "--svg")))
+        write_atomically(svg, draw_svg(_array(prepared, "--svg")))
     if index is not None:
-        click.echo(linear_index(_array(found, "--index"), _numbers("--index", index, ",")))
+        click.echo(linear_index(_array(prepared, "--index"), _numbers("--index", index, ",")))
     elif only_bytes:
-        click.echo(padded_bytes(found))
+        click.echo(padded_bytes(prepared))
     elif as_json:
-        click.echo(json.dumps(shape_data(found), indent=2))
+        click.echo(json.dumps(shape_data(prepared), indent=2))
     elif draw:
-        click.echo(draw_text(_array(found, "--draw"), width=text_width()))
+        click.echo(draw_text(_array(prepared, "--draw"), width=text_width()))
     elif policy is not None:
-        click.echo(found)
+        click.echo(prepared)
     elif svg is None:
-        echo_report(_anatomy(found, instruction))
+        echo_report(_anatomy(prepared, instruction))
 
 
 def _anatomy(shape: AnyShape, instruction: HloInstruction | None) -> str:

@@ -54,10 +54,10 @@ def find_new_axes(
     """
     mappings = (*rule.operand_mappings, *rule.result_mappings)
     for target, mapping in enumerate(mappings):
-        found: dict[AxisRef, int] = {}
+        sources: dict[AxisRef, int] = {}
         for factors in mapping:
-            _find_in_dim(factors, mesh, old, new, target, found)
-        for axis, source in found.items():
+            _find_in_dim(factors, mesh, old, new, target, sources)
+        for axis, source in sources.items():
             yield NewAxis(axis, target, source)
 
 
@@ -67,7 +67,7 @@ def _find_in_dim(
     old: Sequence[TensorFactorShardings],
     new: Sequence[TensorFactorShardings],
     target: int,
-    found: dict[AxisRef, int],
+    sources: dict[AxisRef, int],
 ) -> None:
     """Add the new axes of one dimension; the parts of an axis on successive factors count as one."""
     previous: AxisRef | None = None
@@ -80,14 +80,14 @@ def _find_in_dim(
             continue
         last = after[-1]
         if previous is not None and previous.can_merge(last):
-            found.pop(previous, None)
+            sources.pop(previous, None)
             last = previous.merge(last, mesh)
         previous = after[-1]
         source = _find_source(after, factor, old)
         if source is None:
             continue
         for axis in _added(before, (*after[:-1], last)):
-            found.setdefault(axis, source)
+            sources.setdefault(axis, source)
 
 
 def _added(before: Axes, after: Axes) -> Iterator[AxisRef]:

@@ -177,8 +177,8 @@ class _Collector:
             if carrier is not None:
                 members.setdefault(op.attributes["group_id"], []).append(carrier.id)
         for ids in members.values():
-            for one in ids:
-                self.table.mates[one] = tuple([other for other in ids if other != one])
+            for member in ids:
+                self.table.mates[member] = tuple([other for other in ids if other != member])
 
 
 def ops_named(program: Program, name: str) -> Iterator[Op]:
@@ -252,16 +252,16 @@ def _save_function(function: Op, table: OriginTable) -> None:
 
 
 def _save_results(op: Op, table: OriginTable) -> None:
-    found = [table.of_value.get(value.id) for value in op.results]
-    if all(origins is None for origins in found):
+    origins_of_results = [table.of_value.get(value.id) for value in op.results]
+    if all(origins is None for origins in origins_of_results):
         return
     if op.name in (CONSTRAINT, DATA_FLOW_EDGE):
-        op.attributes[ORIGINS] = as_dictionary(found[0] or {})
+        op.attributes[ORIGINS] = as_dictionary(origins_of_results[0] or {})
         return
     old = op.attributes.get(ORIGINS)
-    kept = old if isinstance(old, tuple) else ({},) * len(found)
+    former = old if isinstance(old, tuple) else ({},) * len(origins_of_results)
     op.attributes[ORIGINS] = tuple(
-        [before if now is None else as_dictionary(now) for before, now in zip(kept, found, strict=True)]
+        [before if now is None else as_dictionary(now) for before, now in zip(former, origins_of_results, strict=True)]
     )
 
 

@@ -60,13 +60,13 @@ class DebugRecorder:
             new: The factor shardings after.
         """
         num_operands = len(rule.operand_mappings)
-        for found in find_new_axes(rule, mesh, old, new):
+        for new_axis in find_new_axes(rule, mesh, old, new):
             if self.options.edges:
-                source = edge_value_ref(found.source, num_operands)
-                target = edge_value_ref(found.target, num_operands)
-                self.edges.setdefault(op.id, EdgeLog()).add(self._step, found.axis, source, target)
+                source = edge_value_ref(new_axis.source, num_operands)
+                target = edge_value_ref(new_axis.target, num_operands)
+                self.edges.setdefault(op.id, EdgeLog()).add(self._step, new_axis.axis, source, target)
             if self.origins is not None:
-                self.origins.spread(found.axis, values[found.source], values[found.target])
+                self.origins.spread(new_axis.axis, values[new_axis.source], values[new_axis.target])
         self._step += 1
 
     def save(self) -> None:

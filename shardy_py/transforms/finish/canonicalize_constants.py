@@ -58,18 +58,18 @@ class _Scope:
     Attributes:
         entry: The block that gets them.
         log: The record of united constants.
-        kept: The key of equal constants to the first of them.
+        first_of_key: The key of equal constants to the first of them.
         placed: The ids of those that stand at the start.
     """
 
     entry: Block
     log: CopyLog | None
-    kept: dict[Hashable, Op] = field(factory=dict)
+    first_of_key: dict[Hashable, Op] = field(factory=dict)
     placed: set[int] = field(factory=set)
 
     def add(self, op: Op, key: Hashable) -> Op:
         """Move a constant to the start, if it is the first of its kind; return the first of its kind."""
-        known = self.kept.setdefault(key, op)
+        known = self.first_of_key.setdefault(key, op)
         if known is not op:
             return known
         self.placed.add(op.id)
@@ -113,8 +113,8 @@ def _unify(program: Program, op: Op, scope: _Scope, key: Hashable) -> None:
 
 def _key(op: Op, sharding: TensorSharding | None) -> Hashable:
     """Return the key of equal constants: all but the attributes of other dialects."""
-    own = tuple((name, value) for name, value in sorted(op.attributes.items()) if "." not in name)
-    return (op.name, own, op.results[0].type, sharding)
+    attributes = tuple((name, value) for name, value in sorted(op.attributes.items()) if "." not in name)
+    return (op.name, attributes, op.results[0].type, sharding)
 
 
 def _move_to_start(op: Op, entry: Block) -> None:

@@ -70,8 +70,8 @@ def _remove_from_dictionaries(function: Op, name: str) -> None:
     dictionaries: tuple[Mapping[str, Attribute], ...] | None = function.attributes.get(name)
     if not dictionaries or not any(info in item for item in dictionaries for info in _DEBUG_INFO):
         return
-    kept = tuple({key: value for key, value in item.items() if key not in _DEBUG_INFO} for item in dictionaries)
-    if any(kept):
-        function.attributes[name] = kept
+    remaining = tuple({key: value for key, value in item.items() if key not in _DEBUG_INFO} for item in dictionaries)
+    if any(remaining):
+        function.attributes[name] = remaining
     else:
         del function.attributes[name]

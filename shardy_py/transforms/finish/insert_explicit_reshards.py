@@ -178,19 +178,19 @@ class _Planner:
         mode: Mode,
         operands: Shardings,
         results: Shardings,
-        own: Shardings,
+        own_operands: Shardings,
         reduction: ReductionOp | None,
     ) -> Plan | None:
         """Return the plan for an op; see `PlanKey`."""
         # Equal values are mostly the same object here, and identities are compared much faster.
         types = [value.type for value in op.operands] + [value.type for value in op.results]
-        key = (reduction, *map(identity, (rule, mode, *operands, *results, *own, *types)))
+        key = (reduction, *map(identity, (rule, mode, *operands, *results, *own_operands, *types)))
         known = self._by_identity.get(key)
         if known is not None:
             return known[1]
         sizes = tuple([self._size(type_) for type_ in types])
         count = len(operands)
-        plan_key = PlanKey(rule, operands, results, sizes[:count], sizes[count:], mode, own, reduction)
+        plan_key = PlanKey(rule, operands, results, sizes[:count], sizes[count:], mode, own_operands, reduction)
         plan = _plan_of(plan_key, self._meshes)
         # What the key identifies has to stay alive, or another object could get its identity.
         self._by_identity[key] = ((plan_key, types), plan)
@@ -198,11 +198,11 @@ class _Planner:
 
     def _size(self, type_: Type) -> int:
         """Return the number of elements of a type; 0 where it is unknown."""
-        found = self._sizes.get(type_)
-        if found is None:
+        size = self._sizes.get(type_)
+        if size is None:
             shape = static_shape(type_)
-            found = self._sizes[type_] = 0 if shape is None else prod(shape)
-        return found
+            size = self._sizes[type_] = 0 if shape is None else prod(shape)
+        return size
 
 
 class _Run:
@@ -325,8 +325,8 @@ class _Run:
             return Mode.FULL
         return Mode.MINIMAL
 
-    def _plan(self, op: Op, mode: Mode, own: Shardings, results: Shardings) -> Plan | None:
-        operands = own
+    def _plan(self, op: Op, mode: Mode, own_operands: Shardings, results: Shardings) -> Plan | None:
+        operands = own_operands
         if self._resharder.survey.barriers:
             operands = tuple([self._resharder.sharding_before_barriers(value) for value in op.operands])
             results = tuple([self._resharder.sharding_before_barriers(value) for value in op.results])
@@ -345,7 +345,7 @@ class _Run:
             return None
         rule, reduction = self._with_collectives_only(op, rule, semantics)
         return self._planner.plan(
-            op, rule, mode, operands, results, own if mode is Mode.RESHAPE else operands, reduction
+            op, rule, mode, operands, results, own_operands if mode is Mode.RESHAPE else operands, reduction
         )
 
     def _with_collectives_only(
@@ -379,20 +379,22 @@ class _Run:
         for number, wanted in enumerate(plan.operands):
             if wanted is not None:
                 value = op.operands[number]
-                made = self._rematerialize(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
-                op.set_operand(number, made or self._resharder.reshard(value, wanted, place))
+                clone = self._rematerialize(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
+                op.set_operand(number, clone or self._resharder.reshard(value, wanted, place))
 
     def _rematerialize(self, value: Value, wanted: TensorSharding, place: InsertionPoint) -> Value | None:
         """Return what is made of nothing or of a scalar made once more in another sharding; None for other values.
 
         XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache moves other broadcasts as it moves everything else.
         """
-        made = value.defining_op
-        if made is None or made.regions or len(made.results) != 1:
+        producer = value.defining_op
+        if producer is None or producer.regions or len(producer.results) != 1:
             return None
-        if made.operands and (Broadcast not in self._semantics.get_traits(made) or static_shape(made.operands[0].type)):
+        if producer.operands and (
+            Broadcast not in self._semantics.get_traits(producer) or static_shape(producer.operands[0].type)
+        ):
             return None
-        copy = clone_op(made, {})
+        copy = clone_op(producer, {})
         place.insert(copy)
         self._resharder.program.shardings[copy.results[0].id] = wanted
         self._reshard(copy, self._semantics.get_traits(copy))

@@ -123,12 +123,12 @@ class _Lowering:
     def replace(self, op: Op) -> None:
         """Insert the collectives for a reshard, and record its replacement."""
         target = self._target(op)
-        given = self.current(op.operands[0])
-        operand = self._skip_barriers(given)
+        current = self.current(op.operands[0])
+        operand = self._skip_barriers(current)
         source = self._sharding(operand) or TensorSharding.fully_open(target.mesh, target.rank)
         if target.is_fully_replicated:
             if source.is_fully_replicated:
-                self.replaced[op.result.id] = (op, given)
+                self.replaced[op.result.id] = (op, current)
                 return
             target = TensorSharding.fully_closed(source.mesh, source.rank)
         if source.rank != target.rank or not self._have_same_axes(source, target):

@@ -68,13 +68,13 @@ def sink_shardings(program: Program, owners: Sequence[Value], edges: Sequence[Op
         Whether there was a sharding, and all owners have one now.
     """
     table = program.shardings
-    found = [None if edge is None else table.get(edge.results[0].id) for edge in edges]
-    for first in found:
+    shardings = [None if edge is None else table.get(edge.results[0].id) for edge in edges]
+    for first in shardings:
         if first is not None:
             break
     else:
         return False
-    for owner, sharding in zip(owners, found, strict=True):
+    for owner, sharding in zip(owners, shardings, strict=True):
         table[owner.id] = _fully_open(first.mesh, owner) if sharding is None else sharding
     return True
 
@@ -84,9 +84,9 @@ def _fully_open(mesh: str | Mesh, value: Value) -> TensorSharding:
 
 
 def _collect_debug_info(op: Op, kind: str, info: str, edges: Sequence[Op | None]) -> None:
-    found = [edge.attributes.get(f"sdy.{info}") for edge in edges if edge]
+    entries = [edge.attributes.get(f"sdy.{info}") for edge in edges if edge]
     op.attributes[f"sdy.{kind}_{info}"] = tuple(
-        item for item in found if item is not None and not _is_empty(info, item)
+        item for item in entries if item is not None and not _is_empty(info, item)
     )
 
 

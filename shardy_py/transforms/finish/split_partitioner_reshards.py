@@ -74,8 +74,8 @@ def _rematerialization(op: Op, before: TensorSharding, after: TensorSharding, me
 
 def _source_of(op: Op) -> str:
     """Return the name of the op whose result is resharded, or "" for an argument."""
-    made = op.operands[0].defining_op
-    return "" if made is None else made.name
+    producer = op.operands[0].defining_op
+    return "" if producer is None else producer.name
 
 
 def _split(program: Program, op: Op, between: TensorSharding) -> None:
@@ -97,11 +97,11 @@ def sharding_between(before: TensorSharding, after: TensorSharding, mesh: Mesh) 
         return None
     if sorted(axes_size(axes, mesh) for axes in old) == sorted(axes_size(axes, mesh) for axes in new):
         return None
-    kept = [greatest_common_prefix(first, second) for first, second in zip(old, new, strict=True)]
-    losing = [dim for dim, axes in enumerate(old) if axes != kept[dim] and new[dim] == kept[dim]]
-    gaining = [dim for dim, axes in enumerate(new) if axes != kept[dim] and old[dim] == kept[dim]]
+    prefixes = [greatest_common_prefix(first, second) for first, second in zip(old, new, strict=True)]
+    losing = [dim for dim, axes in enumerate(old) if axes != prefixes[dim] and new[dim] == prefixes[dim]]
+    gaining = [dim for dim, axes in enumerate(new) if axes != prefixes[dim] and old[dim] == prefixes[dim]]
     wanted = tuple(axis for axes in new for axis in axes)
-    if not gaining or not any(_loses(old[dim][len(kept[dim]) :], wanted) for dim in losing):
+    if not gaining or not any(_loses(old[dim][len(prefixes[dim]) :], wanted) for dim in losing):
         return None
     dims = tuple([DimensionSharding(new[dim] if dim in losing else old[dim]) for dim in range(len(old))])
     return TensorSharding(before.mesh, dims)
@@ -155,9 +155,9 @@ def _needs_replication(source: list[int], target: list[int]) -> bool:
         if sorted(source[dim] for dim in changed) == sorted(target[dim] for dim in changed):
             return False
         pairs = [
-            (one, other)
-            for one, other in combinations(changed, 2)
-            if source[one] * source[other] == target[one] * target[other]
+            (first, second)
+            for first, second in combinations(changed, 2)
+            if source[first] * source[second] == target[first] * target[second]
         ]
         if not pairs:
             return True
@@ -169,12 +169,12 @@ def _moved_once(before: TensorSharding, after: TensorSharding) -> Iterator[Tenso
     """Yield the shardings in which the axes of one dimension are where the target has them, and the others stay."""
     old, new = ([dim.axes for dim in sharding.dim_shardings] for sharding in (before, after))
     for dim, axes in enumerate(old):
-        kept = greatest_common_prefix(axes, new[dim])
-        moved = axes[len(kept) :]
+        prefix = greatest_common_prefix(axes, new[dim])
+        moved = axes[len(prefix) :]
         goal = next((other for other, wanted in enumerate(new) if other != dim and set(moved) & set(wanted)), None)
         if not moved or goal is None:
             continue
         dims = list(old)
-        dims[dim] = kept
+        dims[dim] = prefix
         dims[goal] = tuple(axis for axis in new[goal] if axis in moved or axis in old[goal])
         yield TensorSharding(before.mesh, tuple(DimensionSharding(item) for item in dims))

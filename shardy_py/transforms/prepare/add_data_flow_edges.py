@@ -114,12 +114,12 @@ def _replicate(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[Diag
     for value in op.results:
         if value.id in targets:
             continue
-        given = op.program.shardings.pop(value.id, None)
+        sharding = op.program.shardings.pop(value.id, None)
         if len(annotated) == len(op.results):
-            given, rank = annotated[value.index], value.type.rank if isinstance(value.type, TensorType) else 0
-            annotated[value.index] = TensorSharding.fully_closed(given.mesh, rank)
-        if given is not None and not given.is_fully_replicated:
-            message = f"the sharding {given} of result {value.index} is left out: the result is on no data-flow edge"
+            sharding, rank = annotated[value.index], value.type.rank if isinstance(value.type, TensorType) else 0
+            annotated[value.index] = TensorSharding.fully_closed(sharding.mesh, rank)
+        if sharding is not None and not sharding.is_fully_replicated:
+            message = f"the sharding {sharding} of result {value.index} is left out: the result is on no data-flow edge"
             hint = "put a sharding constraint behind the op, or the result on an edge"
             yield Diagnostic("sharding-on-no-edge", message, op.location, op.name, hint)
     if tuple(annotated) != before:

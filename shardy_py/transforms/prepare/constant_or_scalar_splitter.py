@@ -260,7 +260,7 @@ def _find_single_use(root: Value) -> list[Op] | None:
     owner = root.owner
     if isinstance(owner, Op) and not owner.operands:
         return [] if _is_simple(owner) and len(root.uses) == 1 else None
-    found: list[Op] = []
+    single: list[Op] = []
     stack = [root]
     while stack:
         value = stack.pop()
@@ -269,10 +269,10 @@ def _find_single_use(root: Value) -> list[Op] | None:
             continue
         if len(value.uses) != 1 or not _is_simple(owner):
             return None
-        found.append(owner)
+        single.append(owner)
         stack += owner.operands
-    found.reverse()
-    return found
+    single.reverse()
+    return single
 
 
 def _is_simple(op: Op) -> bool:

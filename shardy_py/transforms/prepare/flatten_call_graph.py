@@ -111,14 +111,14 @@ def _name(function: Op) -> str:
 
 def _instances(functions: list[Op], calls_in: Mapping[Op, Sequence[Op]]) -> dict[str, int]:
     """Return the number of copies of each function; 0 for one that nothing calls."""
-    found = dict.fromkeys(map(_name, functions), 0)
+    counts = dict.fromkeys(map(_name, functions), 0)
     for caller in reversed(functions):
-        times = max(found[_name(caller)], 1)
+        times = max(counts[_name(caller)], 1)
         for call in calls_in.get(caller, ()):
             callee = callee_of(call)
-            if callee in found:
-                found[callee] += times
-    return found
+            if callee in counts:
+                counts[callee] += times
+    return counts
 
 
 class PreOrderFuncsPass(NoFields):

@@ -66,7 +66,7 @@ def test_each_source_has_its_frontend(tmp_path: Path) -> None:
     }
     assert find_frontend(Path("a.mlir"), registry).name == find_frontend(b"ML\xefR", registry).name == "mlir"
     assert find_frontend(Path("a.hlo"), registry).name == find_frontend(b"HloModule m\n", registry).name == "hlo"
-    with pytest.raises(UnsupportedError, match="a float is no module"):
+    with pytest.raises(UnsupportedError, match="an object of type float is not a module"):
         find_frontend(1.5, registry)
 
 

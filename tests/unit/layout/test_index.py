@@ -135,7 +135,7 @@ def test_images() -> None:
     letters = np.array([["a", "b", "c"], ["d", "e", "f"]])
     assert "".join(image(letters, parse_array("f32[2,3]{0,1}"))) == "adbecf"
     assert "".join(image(letters, parse_array("f32[2,3]{1,0}"))) == "abcdef"
-    with pytest.raises(VerificationError, match="is no image"):
+    with pytest.raises(VerificationError, match="is not an image"):
         from_image(buffer[1:], shape)
     with pytest.raises(VerificationError, match="is no f32"):
         image(np.zeros((5, 3)), shape)

@@ -98,9 +98,9 @@ def _put_in_place(state: ReshardState, dim: int) -> list[AxisRef]:
             break
         out_axes[:1] = [] if remainder is None else [remainder]
         state.add_current(dim, within)
-    kept = [axis for axis in in_axes if axis not in state.out_positions]
+    remaining = [axis for axis in in_axes if axis not in state.out_positions]
     in_axes.clear()
-    return _move_replaced_to_back(state, kept, total // state.capacities[dim])
+    return _move_replaced_to_back(state, remaining, total // state.capacities[dim])
 
 
 def _move_replaced_to_back(state: ReshardState, axes: list[AxisRef], replaced_size: int) -> list[AxisRef]:

@@ -92,15 +92,15 @@ def _split(slicing: Sequence[tuple[AxisRef, ...]], reduction: Sequence[AxisRef])
 
     Mirrors canonicalization.cc::matchAndComputeReduceScatterFusionAxes.
     """
-    left = dict.fromkeys(reduction)
+    unsliced = dict.fromkeys(reduction)
     lengths = []
     for axes in slicing:
         length = 0
-        while length < len(axes) and axes[length] in left:
-            del left[axes[length]]
+        while length < len(axes) and axes[length] in unsliced:
+            del unsliced[axes[length]]
             length += 1
         lengths.append(length)
-    if left:
+    if unsliced:
         return None
     pairs = list(zip(slicing, lengths, strict=True))
     return _Split(

@@ -193,7 +193,7 @@ class ReshardState:
 
     def _take(self, available: list[AxisRef], dim: int) -> list[tuple[AxisRef, AxisRef | None]]:
         """Move from a list the axes that fit into a dimension; the rest of a split axis goes to its front."""
-        taken: list[tuple[AxisRef, AxisRef | None]] = []
+        pairs: list[tuple[AxisRef, AxisRef | None]] = []
         index = 0
         while index < len(available) and self.capacities[dim] > 1:
             within, remainder, self.capacities[dim] = self.fit(available[index], self.capacities[dim])
@@ -201,10 +201,10 @@ class ReshardState:
                 index += 1
                 continue
             del available[index]
-            taken.append((within, remainder))
+            pairs.append((within, remainder))
             if remainder is not None:
                 available.insert(0, remainder)
-        return taken
+        return pairs
 
 
 def are_divisible(first: int, second: int) -> bool:

@@ -166,7 +166,7 @@ def greedy_axes(projection: OpProjection, tensor_sizes: Sequence[int]) -> list[A
         if axes_size(axes, mesh) == rule.factor_sizes[factor]:
             for dependencies in waiting_for.values():
                 dependencies.discard(factor)
-        candidates = [one for one in candidates if _keep(one, factor, axes, assigned, mesh)]
+        candidates = [other for other in candidates if _keep(other, factor, axes, assigned, mesh)]
 
 
 def _all_candidates(projection: OpProjection, tensor_sizes: Sequence[int]) -> list[_Candidate]:
@@ -175,19 +175,19 @@ def _all_candidates(projection: OpProjection, tensor_sizes: Sequence[int]) -> li
     Mirrors explicit_reshards_util.cc::findFactorAxesCandidates.
     """
     rule, mesh = projection.rule, projection.mesh
-    found: dict[tuple[int, Axes], _Candidate] = {}
+    by_axes: dict[tuple[int, Axes], _Candidate] = {}
     for factor, axes in _sources(projection):
         precedence = _PRECEDENCE[rule.kind(factor)]
         for length in range(len(axes), 0, -1):
             part = axes[:length]
-            if (factor, part) not in found:
-                found[factor, part] = _Candidate(factor, part, precedence, 0, axes_size(part, mesh))
+            if (factor, part) not in by_axes:
+                by_axes[factor, part] = _Candidate(factor, part, precedence, 0, axes_size(part, mesh))
     for tensor, size in zip(projection.tensors, tensor_sizes, strict=True):
         for factor, entry in tensor.factors.items():
-            for candidate in found.values():
+            for candidate in by_axes.values():
                 if candidate.factor == factor and is_prefix(candidate.axes, entry.axes):
                     candidate.source_size += size
-    return list(found.values())
+    return list(by_axes.values())
 
 
 def _sources(projection: OpProjection) -> Iterable[tuple[int, Axes]]:
@@ -222,8 +222,8 @@ def _keep(candidate: _Candidate, factor: int, axes: Axes, assigned: Sequence[Axe
         candidate.sharding_size = axes_size(free, mesh)
         return True
     candidate.axes = free
-    own = assigned[candidate.factor]
-    if free == own:
+    assigned_axes = assigned[candidate.factor]
+    if free == assigned_axes:
         return False
-    candidate.sharding_size = axes_size(free, mesh) // axes_size(own, mesh)
+    candidate.sharding_size = axes_size(free, mesh) // axes_size(assigned_axes, mesh)
     return True

@@ -112,7 +112,7 @@ def _redistribute(projection: OpProjection, tensor: int, axes: Axes) -> None:
     if not order:
         return
     sizes = [rule.factor_sizes[factor] for factor in order]
-    taken, overflow = distribute_axes(axes, sizes, projection.mesh)
-    for factor, own in zip(order, taken, strict=True):
-        factors[factor].axes, factors[factor].overflow_axes = own, ()
+    axes_of_factors, overflow = distribute_axes(axes, sizes, projection.mesh)
+    for factor, factor_axes in zip(order, axes_of_factors, strict=True):
+        factors[factor].axes, factors[factor].overflow_axes = factor_axes, ()
     factors[order[-1]].overflow_axes = overflow

@@ -61,12 +61,12 @@ class PartitionedOp:
 
     def common_prefix(self, factor: int) -> Axes:
         """Return the axes with which the axes of all operands that have a factor start."""
-        found: Axes | None = None
+        prefix: Axes | None = None
         for number in self.operands:
             axes = self.projection.axes(number, factor)
             if axes is not None:
-                found = axes if found is None else greatest_common_prefix(found, axes)
-        return found or ()
+                prefix = axes if prefix is None else greatest_common_prefix(prefix, axes)
+        return prefix or ()
 
     def first_axes(self, tensors: Iterable[int], factor: int) -> Axes:
         """Return the axes of the first of some tensors that has a factor."""
@@ -125,13 +125,13 @@ def _summed_axes(op: PartitionedOp, factor: int, axes: Sequence[Axes]) -> Axes:
     if free[first] and free[second]:
         return free[first] if axes_size(free[first], mesh) == axes_size(free[second], mesh) else ()
     holder, other = (first, second) if free[first] else (second, first)
-    found = free[holder]
-    if not found or not _is_grouped(op, axes) or op.is_divided_along(other, found):
+    summed = free[holder]
+    if not summed or not _is_grouped(op, axes) or op.is_divided_along(other, summed):
         return ()
-    count, result = axes_size(found, mesh), len(op.sizes) - 1
+    count, result = axes_size(summed, mesh), len(op.sizes) - 1
     gathered = op.sizes[holder] * (count - 1) / (op.parts(holder, axes) * count)
     reduced = 2 * op.sizes[result] * (count - 1) / (op.parts(result, axes) * count)
-    return found if reduced <= gathered else ()
+    return summed if reduced <= gathered else ()
 
 
 def _is_grouped(op: PartitionedOp, axes: Sequence[Axes]) -> bool:
@@ -164,9 +164,9 @@ def _other_axes(op: PartitionedOp, factor: int, wanted: Axes, used: Axes, *, all
     """Return free axes for a factor of the results; those that an operand is divided along stay as they are."""
     mesh = op.projection.mesh
     size = axes_size(wanted, mesh)
-    own = next((found for number in op.operands if (found := op.free_axes(number, factor, used))), ())
-    if own and not any_overlap(own, wanted):
-        return own
+    present = next((free_axes for number in op.operands if (free_axes := op.free_axes(number, factor, used))), ())
+    if present and not any_overlap(present, wanted):
+        return present
     free = [AxisRef(axis.name) for axis in mesh.axes if not any_overlap((AxisRef(axis.name),), used)]
     fitting = next((axis for axis in free if axis.size(mesh) % size == 0), None)
     if fitting is not None:
@@ -174,13 +174,13 @@ def _other_axes(op: PartitionedOp, factor: int, wanted: Axes, used: Axes, *, all
     return next(((axis,) for axis in free if size % axis.size(mesh) == 0), ()) if allow_fewer else ()
 
 
-def following_axes(op: PartitionedOp, *, gathered: Sequence[int] = (), kept: Sequence[int] = ()) -> list[Axes]:
+def following_axes(op: PartitionedOp, *, gathered: Sequence[int] = (), unchanged: Sequence[int] = ()) -> list[Axes]:
     """Return the axes of every factor.
 
     Args:
         op: The op.
         gathered: The reduced factors along which operands are gathered instead of summed.
-        kept: The factors along which the first operand stays as it is; they come before all others.
+        unchanged: The factors along which the first operand stays as it is; they come before all others.
     """
     rule = op.projection.rule
     axes: list[Axes] = [()] * rule.num_factors
@@ -188,11 +188,11 @@ def following_axes(op: PartitionedOp, *, gathered: Sequence[int] = (), kept: Seq
         if factor not in gathered:
             axes[factor] = truncate_without_overlap(op.common_prefix(factor), all_axes(axes))
     leading = _leading(op)
-    for factor in (*kept, *(one for one in range(rule.num_factors) if one not in kept)):
+    for factor in (*unchanged, *(other for other in range(rule.num_factors) if other not in unchanged)):
         if rule.kind(factor) in (FactorKind.REDUCTION, FactorKind.NEED_REPLICATION):
             continue
-        own = op.projection.axes(0, factor) if factor in kept else ()
-        wanted = own or _wanted_axes(op, leading, factor)
+        present = op.projection.axes(0, factor) if factor in unchanged else ()
+        wanted = present or _wanted_axes(op, leading, factor)
         axes[factor] = truncate_without_overlap(wanted, all_axes(axes))
         if axes[factor] != wanted and is_held_elsewhere(op, factor, axes[factor]):
             # Rows that are divided less than in the result are gathered where the other operand has their axes.
@@ -217,7 +217,7 @@ def _wanted_axes(op: PartitionedOp, leading: Sequence[int], factor: int) -> Axes
     """Return the axes of a factor in the tensors that an op is divided like, or in all operands along a batch."""
     wanted = op.first_axes(leading, factor)
     if not wanted and op.is_result_open:
-        wanted = next((found for number in leading if (found := op.projection.axes(number, factor))), ())
+        wanted = next((axes for number in leading if (axes := op.projection.axes(number, factor))), ())
     if not wanted and len(op.inputs) > 1 and op.projection.rule.is_batching(factor):
         wanted = op.common_prefix(factor)
     return wanted

@@ -60,8 +60,8 @@ def elementwise_axes(op: PartitionedOp) -> list[Axes] | None:
     if len(op.inputs) < 2 or any(rule.mappings[number] != rule.mappings[-1] for number in op.inputs):
         return None
     factors = range(rule.num_factors)
-    found = [[op.projection.axes(number, factor) or () for factor in factors] for number in op.inputs]
-    return found[0] if all(axes == found[0] for axes in found) else None
+    axes_of_operands = [[op.projection.axes(number, factor) or () for factor in factors] for number in op.inputs]
+    return axes_of_operands[0] if all(axes == axes_of_operands[0] for axes in axes_of_operands) else None
 
 
 def joined_axes(op: PartitionedOp) -> list[Axes]:
@@ -96,8 +96,10 @@ def _other_dimension(op: PartitionedOp, joined: int, axes: list[Axes], parts: in
     """Return the factor of the first dimension of the result that can be divided into more parts."""
     rule, mesh = op.projection.rule, op.projection.mesh
     others = (dim[0] for dim in rule.mappings[-1] if len(dim) == 1)
-    free = (one for one in others if one != joined and one not in rule.need_replication_factors)
-    return next((one for one in free if rule.factor_sizes[one] % (axes_size(axes[one], mesh) * parts) == 0), None)
+    free = (factor for factor in others if factor != joined and factor not in rule.need_replication_factors)
+    return next(
+        (factor for factor in free if rule.factor_sizes[factor] % (axes_size(axes[factor], mesh) * parts) == 0), None
+    )
 
 
 _MASKED = 1.5
@@ -115,15 +117,15 @@ def lookup_axes(op: PartitionedOp) -> list[Axes]:
     Where the table is divided along what is looked up, devices look up in their parts and sum the results, or they
     gather the table first: what takes less memory.
     """
-    kept = _copied(op)
-    found = following_axes(op, kept=kept)
+    copied = _copied(op)
+    summed = following_axes(op, unchanged=copied)
     sought = _sought(op)
-    looked_up = [factor for factor in op.projection.rule.reduction_factors if found[factor] and factor in sought]
+    looked_up = [factor for factor in op.projection.rule.reduction_factors if summed[factor] and factor in sought]
     if not looked_up or not all(op.sizes) or len(op.sizes) <= op.operand_count:
-        return found
-    divide_otherwise(op, found, allow_fewer=True)
-    whole = following_axes(op, gathered=looked_up, kept=kept)
-    return whole if _is_smaller(op, whole, found) else found
+        return summed
+    divide_otherwise(op, summed, allow_fewer=True)
+    gathered = following_axes(op, gathered=looked_up, unchanged=copied)
+    return gathered if _is_smaller(op, gathered, summed) else summed
 
 
 def _sought(op: PartitionedOp) -> set[int]:
@@ -140,13 +142,13 @@ def _copied(op: PartitionedOp) -> Sequence[int]:
     return sorted(_sought(op) & op.factors(-1))
 
 
-def _is_smaller(op: PartitionedOp, whole: Sequence[Axes], summed: Sequence[Axes]) -> bool:
+def _is_smaller(op: PartitionedOp, gathered: Sequence[Axes], summed: Sequence[Axes]) -> bool:
     """Return whether a whole table and what is found there take less memory than sums of results, with their indices.
 
     As in gather_scatter_handler.cc::GatherPartitionMethodsOrderedByCost; results and indices are masked.
     """
     result = op.operand_count
-    return op.memory((0, result), whole) < _MASKED * op.memory(range(1, result + 1), summed)
+    return op.memory((0, result), gathered) < _MASKED * op.memory(range(1, result + 1), summed)
 
 
 def is_scatter(op: PartitionedOp) -> bool:
@@ -161,10 +163,12 @@ def scatter_axes(op: PartitionedOp) -> list[Axes]:
     Devices scatter all updates into their parts of the operand where that takes less memory than parts of the updates
     into the whole one, as gather_scatter_handler.cc::ScatterPartitionMethodsOrderedByCost chooses.
     """
-    found = following_axes(op)
-    own = op.factors(0)
-    scattered = [factor for factor in op.projection.rule.reduction_factors if found[factor] and factor not in own]
+    axes = following_axes(op)
+    operand_factors = op.factors(0)
+    scattered = [
+        factor for factor in op.projection.rule.reduction_factors if axes[factor] and factor not in operand_factors
+    ]
     if not scattered or not all(op.sizes):
-        return found
+        return axes
     parts = following_axes(op, gathered=scattered)
-    return parts if op.memory(op.operands, parts) < op.memory(op.operands, found) else found
+    return parts if op.memory(op.operands, parts) < op.memory(op.operands, axes) else axes

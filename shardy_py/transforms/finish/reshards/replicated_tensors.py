@@ -98,8 +98,8 @@ def _replicate(resharder: Resharder, semantics: OpSemantics, op: Op) -> None:
         sharding = resharder.sharding(value)
         if sharding is None or (sharding.is_fully_replicated and not sharding.unreduced_axes):
             continue
-        whole = TensorSharding.fully_closed(sharding.mesh, sharding.rank)
-        moved = resharder.reshard(value, whole, InsertionPoint.before(op))
+        replicated = TensorSharding.fully_closed(sharding.mesh, sharding.rank)
+        moved = resharder.reshard(value, replicated, InsertionPoint.before(op))
         for inner in list(_inside(op)):
             for number, operand in enumerate(inner.operands):
                 if operand is value:
@@ -109,11 +109,11 @@ def _replicate(resharder: Resharder, semantics: OpSemantics, op: Op) -> None:
 def divides_slices(resharder: Resharder, op: Op) -> bool:
     """Return whether the result of a slice is divided along a dimension of which it is a part."""
     sharding = resharder.sharding(op.results[0])
-    whole, part = static_shape(op.operands[0].type), static_shape(op.results[0].type)
-    if sharding is None or whole is None or part is None or len(whole) != len(part):
+    operand, result = static_shape(op.operands[0].type), static_shape(op.results[0].type)
+    if sharding is None or operand is None or result is None or len(operand) != len(result):
         return False
     mesh = resharder.mesh(sharding)
-    dims = zip(sharding.dim_shardings, whole, part, strict=True)
+    dims = zip(sharding.dim_shardings, operand, result, strict=True)
     return any(axes_size(dim.axes, mesh) > 1 and size != sliced for dim, size, sliced in dims)
 
 
@@ -137,10 +137,10 @@ def gather_updated(resharder: Resharder, op: Op) -> bool:
     dims = _changed_dims(op, sharding, resharder.mesh(sharding))
     if not dims:
         return False
-    made = target.defining_op
-    if made is not None and made.name == RESHARD and target.has_one_use:
+    producer = target.defining_op
+    if producer is not None and producer.name == RESHARD and target.has_one_use:
         # What the op was about to get is brought to what it needs at once.
-        target = made.operands[0]
+        target = producer.operands[0]
     op.set_operand(0, resharder.reshard(target, sharding.with_whole_dims(dims), InsertionPoint.before(op)))
     moved = resharder.reshard(result, wanted, InsertionPoint.after(op))
     result.replace_all_uses_with(moved, except_op=moved.owning_op)
@@ -150,12 +150,12 @@ def gather_updated(resharder: Resharder, op: Op) -> bool:
 
 def _changed_dims(op: Op, sharding: TensorSharding, mesh: Mesh) -> Sequence[int]:
     """Return the divided dimensions of which a part is changed, if more than one shard of one of them may be."""
-    whole, update = static_shape(op.operands[0].type), static_shape(op.operands[1].type)
-    if not whole or not update or len(whole) != len(update) or len(op.operands) != len(whole) + 2:
+    operand, update = static_shape(op.operands[0].type), static_shape(op.operands[1].type)
+    if not operand or not update or len(operand) != len(update) or len(op.operands) != len(operand) + 2:
         return ()
     counts = [axes_size(dim.axes, mesh) for dim in sharding.dim_shardings]
-    dims = [dim for dim, count in enumerate(counts) if count > 1 and update[dim] != whole[dim]]
-    parts = (-(-size // count) for size, count in zip(whole, counts, strict=True))
+    dims = [dim for dim, count in enumerate(counts) if count > 1 and update[dim] != operand[dim]]
+    parts = (-(-size // count) for size, count in zip(operand, counts, strict=True))
     is_local = [
         _is_in_one_part(start, size, part) for start, size, part in zip(op.operands[2:], update, parts, strict=True)
     ]
@@ -166,8 +166,8 @@ def _is_in_one_part(start: Value, size: int, part: int) -> bool:
     """Return whether a change of some elements from a place on is known to be in one shard."""
     if size == 1:
         return True
-    made = start.defining_op
-    elements = None if made is None or made.operands else made.attributes.get("value")
+    producer = start.defining_op
+    elements = None if producer is None or producer.operands else producer.attributes.get("value")
     if not isinstance(elements, DenseElements) or len(elements.values) != 1:
         return False
     first = int(elements.values[0])

@@ -102,7 +102,7 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path):
 
 def test_an_object_without_a_module_is_an_error():
     """The message says what kinds of input there are."""
-    with pytest.raises(UnsupportedError, match="a int is no module"):
+    with pytest.raises(UnsupportedError, match="an object of type int is not a module"):
         to_module(3)
 
 
