@@ -104,7 +104,7 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
 
 
 def kind_of(op: Op, semantics: OpSemantics) -> str:
-    """Return the name of an op, with the value of the attribute that tells its kind from others of the name."""
+    """Return the name of an op, with the value of the attribute that distinguishes kinds of the same name."""
     condition = condition_of(op, semantics.told_apart_by(op.name))
     return f"{op.name} @{condition[0][1]}" if condition else op.name
 
@@ -169,7 +169,7 @@ class Survey:
 
     @cached_property
     def coverage(self) -> Coverage:
-        """The report; what the missing rules cost is not known yet."""
+        """The report, without the tensors that missing rules leave unsharded."""
         known_stubs: Made = {}
         missing = [
             _missing(name, ops, self._locations[name], stub_rules(ops, stubs=known_stubs, condition=self._condition))
@@ -186,7 +186,7 @@ def survey_rules(program: Program, semantics: OpSemantics) -> Survey:
 
 
 def _stub_ops(program: Program, uncovered: dict[str, list[Op]], semantics: OpSemantics) -> list[Op]:
-    """Return the ops that a stub has to fit: all of the names concerned, and what ends their regions."""
+    """Return the ops that a stub has to fit: all of the given names, and the terminators of their regions."""
     names = dict.fromkeys(ops[0].name for ops in uncovered.values())
     for ops in uncovered.values():
         for op in ops:
@@ -208,7 +208,7 @@ def _is_marked(name: str, semantics: OpSemantics) -> bool:
 
 
 def report_coverage(survey: Survey, program: Program, semantics: OpSemantics) -> Coverage:
-    """Complete a survey by what the missing rules cost.
+    """Add the tensors left unsharded by missing rules to a survey.
 
     Args:
         survey: What `survey_rules` found.
@@ -273,7 +273,7 @@ def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
 
 
 def _is_opaque(op: Op, semantics: OpSemantics) -> bool:
-    """Return whether shardings stop at an op because of its regions: nobody says what flows in and out of them.
+    """Return whether shardings stop at an op because no data flow is known for its regions or its terminator.
 
     Its operands and results need not be tensors: its regions may use those from outside.
     """

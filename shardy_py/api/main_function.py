@@ -132,7 +132,7 @@ class MainValues:
     aliases: Mapping[str, int] = field(factory=dict)
 
     def find_all(self, key: int | str) -> list[tuple[Value, frozenset[str]]]:
-        """Return what a key stands for: those that match a glob, or the one of a number or name.
+        """Return the numbers of a key: of all names that match a glob, or of one number or name.
 
         Each comes with those of its own names that the key stands for, which a number does not.
 

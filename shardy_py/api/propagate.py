@@ -200,7 +200,7 @@ def propagate(arguments: PropagateArguments) -> Result:
 
 
 def _keep_given(arguments: PropagateArguments, registry: Registry) -> GivenRun:
-    """Return what a result needs to run again."""
+    """Return the arguments that a result needs to run again."""
     from shardy_py.api.run_again import keep_given
 
     return keep_given(arguments, registry)
@@ -228,7 +228,7 @@ def _step_count(passes: Sized) -> int:
 
 
 def _after_pass(options: Options, registry: Registry, progress: RunProgress) -> AfterPass:
-    """Return the function that is called after each pass: it writes snapshots and tells the caller."""
+    """Return the function that is called after each pass: it writes snapshots and calls the caller's function."""
     directory = options.dump_directory
     observers = [] if directory is None else [snapshot_after_each(directory, registry)]
     observers += [] if options.on_pass is None else [options.on_pass]

@@ -52,7 +52,7 @@ _RESERVED = frozenset(("h", "help", "o", "pass-pipeline", "split-input-file", "v
 
 
 def check_plugins(registry: Registry, *, strict: bool) -> Registry:
-    """Return a registry without passes and priorities that cannot be; `Registry.problems` has what is left out.
+    """Return a registry without invalid passes and priorities; `Registry.problems` lists those left out.
 
     Args:
         registry: The registry.

@@ -117,7 +117,7 @@ class CoreResult:
         return sharding_of(self.program, self.value(value), self.registry)
 
     def value(self, value: Any) -> Value:
-        """Return the value of the program that a number, a name or a native value stands for.
+        """Return the value of the program with a number, a printed name or a native value.
 
         Raises:
             OptionError: there is no such value.

@@ -69,7 +69,7 @@ def check_traits(program: Program, registry: Registry) -> None:
 
 
 def _add(problems: dict[tuple[str, str], Diagnostic], op: Op, registry: Registry, trait: Trait, code: str) -> None:
-    """Add what is wrong with an op, unless the same definition is blamed already."""
+    """Add a problem of an op, unless there is one of the same definition already."""
     source = next((item for item in registry.definitions if _may_give(item, trait, op.name)), None)
     key = code, source.name if source else op.name
     if key in problems:
@@ -205,7 +205,7 @@ def read_input(
 
 
 def resolve_like(like: Like | None, module: Any, frontend: Frontend) -> Like:
-    """Return what a program is propagated like; programs of JAX like `jax.jit`, if nothing else is asked for."""
+    """Return the compiler whose propagation a program follows: by default `jax.jit` for programs of JAX."""
     if frontend.name == "jit":
         return "jit"
     if like is not None or frontend.name not in ("jax", "hlo", "mlir"):

@@ -50,7 +50,7 @@ Made = dict[tuple[str, Condition, int], str]
 
 
 def condition_of(op: Op, told_apart_by: str) -> Condition:
-    """Return the attribute of an op that tells its kind from others of its name, with its value; nothing for none."""
+    """Return the attribute, with its value, that distinguishes an op from others of its name, if any."""
     value = op.attributes.get(told_apart_by) if told_apart_by else None
     return ((told_apart_by, value),) if isinstance(value, (str, int)) else ()
 

@@ -91,7 +91,7 @@ class Summary:
 
 
 def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
-    """Count what there is to know about a propagated program."""
+    """Count the ops, tensors, axes and bytes of a propagated program."""
     values = list(shaped_values(program))
     shardings = [sharding_of(program, value, semantics) for value in values]
     used: dict[str, int] = {axis.name: 0 for mesh in program.meshes.values() for axis in mesh.axes}
@@ -189,7 +189,7 @@ def count_written(program: Program) -> Mapping[str, int]:
 
 @frozen
 class Communications:
-    """Communication that a propagated program needs, told apart by who writes it.
+    """Communication of a propagated program: written in the module, or left to a partitioner.
 
     Args:
         written: The number of ops of the module by their names, such as ``sdy.reshard``.
@@ -206,7 +206,7 @@ class Communications:
 
 
 def split_communications(counts: Mapping[str, int], program: Program, text: str | None = None) -> Communications:
-    """Return which communications stand in the written module, and which are left to a partitioner.
+    """Return the communications that the module has as ops, and those that are left to a partitioner.
 
     Args:
         counts: The number of all, as `count_communications` counts them.

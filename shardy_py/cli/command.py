@@ -19,7 +19,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 class NamedInput(click.Command):
-    """A command whose errors of what an input asks too much of name its FILE."""
+    """A command whose FILE is named in errors of memory, recursion and overflow."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -113,7 +113,7 @@ class WholeWords(click.HelpFormatter):
         super().write_text(text.replace("-", _HYPHEN))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write names with what they mean."""
+        """Write names with their meanings."""
         shown = [(name, text.replace("-", _HYPHEN)) for name, text in rows]
         super().write_dl(shown, col_max=col_max, col_spacing=col_spacing)
 

@@ -22,7 +22,7 @@ SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
 
 class Amount(click.FloatRange):
-    """A number from zero on; what is no number is none."""
+    """A number from zero on; NaN is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail."""
@@ -70,7 +70,7 @@ def schedule_option() -> Callable[[Command], Command]:
 
 
 def run_options(inputs: str, compare: str, when: str = "") -> Callable[[Command], Command]:
-    """Return the options of a run: its inputs, and what happens to its results.
+    """Return the options of a run: its inputs, and the treatment of its results.
 
     Args:
         inputs: What the inputs are, for the help.
@@ -158,7 +158,7 @@ def mesh_options(command: Command) -> Command:
 
 
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
-    """Add the options that say which program is looked at, and how it is propagated."""
+    """Add the options for the program, and for how it is propagated."""
     command = _add(command, option_of(ProgramInput, "like", type=click.Choice(LIKES)))
     names = ("dedup_functions_fully", "inline_calls", "keep_uneven_shardings")
     command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))

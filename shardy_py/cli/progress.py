@@ -24,7 +24,7 @@ _BAR = 20
 
 
 class ShowProgress(Protocol):
-    """Receiver of the number of steps that are done, of how many there are, and of what comes next."""
+    """Receiver of the number of finished steps, of the total, and of the name of the next step."""
 
     def __call__(self, done: int, total: int | None, what: str = "") -> None:
         """Show it."""
@@ -78,7 +78,7 @@ class Steps:
     done: int = 0
 
     def on_progress(self, done: int, total: int, stage: str) -> None:
-        """Show the steps of a propagation, of which `propagate` tells."""
+        """Show the steps of a propagation, as `propagate` reports them."""
         self.done, self.total = done, total + self.count
         self.show(done, self.total, STAGES.get(stage, stage))
 

@@ -112,7 +112,7 @@ def _all_values(function: Any) -> list[Value]:
 
 
 def _slot(program: Program, trace: Trace, value: Value, known: dict[int, int | None]) -> int | None:
-    """Return the slot of a value of a result; of what a reshard or a call gives, that of what goes in or comes out.
+    """Return the slot of a value of a result; that of the operand for a reshard, of the function for a call.
 
     Args:
         program: The result.

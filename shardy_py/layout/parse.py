@@ -152,7 +152,7 @@ def _read_parts(cursor: LayoutCursor, numbers: list[int]) -> Layout:
 
 
 def _expect_end(cursor: LayoutCursor) -> None:
-    """Move over the brace that ends a layout; say what is wrong with any other part."""
+    """Move over the brace that ends a layout; refuse any other part with a message."""
     if cursor.accept("}"):
         return
     place = cursor.skip()

@@ -14,7 +14,7 @@ Rows = list[tuple[str, str]]
 
 
 def shape_rows(shape: AnyShape) -> Rows:
-    """Return the parts of a shape and what it takes in memory, as labels and texts."""
+    """Return the parts of a shape and its bytes in memory, as labels and texts."""
     rows = [("shape", str(shape))]
     if isinstance(shape, Shape):
         rows += _array_rows(shape)

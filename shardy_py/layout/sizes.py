@@ -49,7 +49,7 @@ class Footprint:
 
 
 def element_bits(shape: Shape) -> int:
-    """Return the bits one element takes: what the layout says, or whole bytes."""
+    """Return the bits of one element: those of the layout, or whole bytes."""
     return shape.layout.element_bits or storage_bits(shape.element_type)
 
 

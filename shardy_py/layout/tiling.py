@@ -139,7 +139,7 @@ def linearized(index: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 
 def unraveled(position: Any, sizes: Sequence[int]) -> list[Any]:
-    """Return the index in row-major order; the most major number takes what is left over."""
+    """Return the index in row-major order; the most major number takes the remainder."""
     index = []
     for size in reversed(sizes[1:]):
         divisor = max(size, 1)

@@ -145,5 +145,5 @@ def _unroll(moves: _Moves) -> tuple[SlotMove, ...]:
 
 
 def _common(first: tuple[AxisRef, ...], second: tuple[AxisRef, ...], mesh: Mesh) -> tuple[AxisRef, ...]:
-    """Return what both lists have."""
+    """Return the axes that both lists have."""
     return axis_set_difference(first, axis_set_difference(first, second, mesh), mesh)

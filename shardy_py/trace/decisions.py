@@ -62,7 +62,7 @@ def obstacle_within(
 
 
 def _fits(axis: AxisRef, entry: FactorSharding) -> bool:
-    """Return whether what is left of an axis is not stopped by the factor itself."""
+    """Return whether the rest of an axis is not stopped by the factor itself."""
     return (not entry.is_closed and not entry.overflow_axes) or any(held.contains(axis) for held in entry.axes)
 
 

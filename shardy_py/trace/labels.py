@@ -131,7 +131,7 @@ class Labels:
         return "" if maker is None else self.of_step[maker].location
 
     def renamed(self, slots: Mapping[str, int], unseen: frozenset[str]) -> Labels:
-        """Return labels by other names; what these do not name keeps its name, in parentheses.
+        """Return labels with other names; values without a new name keep the old one, in parentheses.
 
         Args:
             slots: Name to slot.
@@ -225,7 +225,7 @@ def _living(program: Program) -> set[int]:
 
 
 def _name_of_user(user: Op, names: Mapping[int, str]) -> str:
-    """Return the name of what an op gives, without the numbers of several results."""
+    """Return the name of an op's results, without the numbers of several ones."""
     return next((names[value.id].partition("#")[0] for value in user.results if value.id in names), user.name)
 
 

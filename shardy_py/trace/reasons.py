@@ -9,7 +9,7 @@ from shardy_py.values import frozen
 
 
 class Reason(Enum):
-    """Reasons of refusals, by what stands in the way."""
+    """Reasons why a tensor did not take an axis."""
 
     CONFLICT = "conflict"
     LOST = "lost"

@@ -153,7 +153,7 @@ class FinalVisits:
         return None if visit is None else self._visits.explain(visit)
 
     def is_as_left(self, step: int) -> bool:
-        """Return whether a step sees at the end what it saw in its last visit, which changed nothing."""
+        """Return whether the shardings of a step are those of its last visit, and that visit changed nothing."""
         if step not in self._as_left:
             visit, last = self.visit(step), self._visits.last(step)
             is_same = visit is None or last is None or (not last.outcome and last.seen == visit.seen)

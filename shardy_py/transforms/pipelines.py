@@ -145,7 +145,7 @@ class ExportPipeline(PassPipeline):
         return (*self._undo(), *self._settle(), *self._make_explicit(), *self._clean_up())
 
     def _undo(self) -> tuple[Stage, ...]:
-        """Take back what prepare did."""
+        """Undo the preparation: merge constants, and remove edges, groups and constraints."""
         sink = SinkDataFlowEdgesPass(
             sink_debug_sharding_origins=self.dump_sharding_origins,
             sink_debug_propagation_edge_sharding=self.dump_propagation_edges,
@@ -226,7 +226,7 @@ class ExportPipeline(PassPipeline):
         return (Stage(ReshardBlockArgumentsPass(), "after simplifying, which looks for collectives of collectives"),)
 
     def _clean_up(self) -> tuple[Stage, ...]:
-        """Drop what only helped to get here."""
+        """Drop data that only propagation and finishing need."""
         debug = Stage(RemovePropagationDebugInfoPass(), "late: snapshots show the debug information")
         rules = Stage(DropShardingRulesPass(), "last: inserting reshards was the last to need rules")
         return (

@@ -33,13 +33,13 @@ class SubjectCheck(Protocol):
         ...
 
     def find_problem(self) -> Diagnostic | None:
-        """Return what the pass broke, or None where the subject is well formed."""
+        """Return the error for a subject that the pass left malformed, or None where it is well formed."""
         ...
 
 
 @frozen
 class SubjectKind:
-    """The kind of what passes run over: programs, or the modules of kernels.
+    """The kind of subject that passes run over: programs, or the modules of kernels.
 
     Args:
         noun: The noun for messages, ``program``.
@@ -249,7 +249,7 @@ def guard_pass(
 
 @frozen(eq=False)
 class GuardedPass:
-    """A pass of a plugin: what goes wrong in it, or with the subject after it, names the plugin.
+    """A pass of a plugin; an error in it, or an invalid subject after it, names the plugin.
 
     Args:
         item: The pass.
@@ -268,7 +268,7 @@ class GuardedPass:
     is_tolerated: bool
 
     def run(self, subject: Any, context: Any) -> None:
-        """Run the pass, and check what it leaves.
+        """Run the pass, and check the subject after it.
 
         Raises:
             PluginError: it raises, returns something, or leaves a subject that is not well formed.

@@ -79,7 +79,7 @@ def _interfaces(program: Program, main: Op | None, semantics: OpSemantics, *, in
 def _reduce(
     value: Value, sharding: TensorSharding, meshes: Mapping[str, Mesh], *, is_main: bool
 ) -> tuple[TensorSharding, str] | None:
-    """Return what finishing leaves of a sharding, with the reason; None where it leaves all of it."""
+    """Return the sharding to which finishing reduces another, with the reason; None where it stays the same."""
     shape, mesh = static_shape(value.type), resolve_mesh(sharding.mesh, meshes)
     if shape is None or mesh is None:
         return None
@@ -104,7 +104,7 @@ def _reason(index: int, size: int, dim: DimensionSharding, mesh: Mesh) -> str:
 
 
 def _describe(op: Op, value: Value, main: Op | None, name: str) -> str:
-    """Return what a value is called in a message: ``argument arg0 (params)``."""
+    """Return the name of a value in a message: ``argument arg0 (params)``."""
     called = f" ({name})" if name else ""
     if op.name == FUNCTION:
         is_argument = value.owner is not op

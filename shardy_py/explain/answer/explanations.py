@@ -78,7 +78,7 @@ def _value_lines(explanation: ValueExplanation) -> Iterator[str]:
 
 
 def _placed(sharding: str) -> str:
-    """Return a sharding without what only says whether it may change."""
+    """Return a sharding without the marks for open dimensions."""
     return sharding.replace(", ?", "").replace("?", "")
 
 

@@ -106,7 +106,7 @@ def _find_step(labels: Labels, key: str) -> int | None:
 
 
 def _find_kind(labels: Labels, key: str) -> list[int]:
-    """Return the numbers of the ops without a rule of a kind that an attribute tells apart from others."""
+    """Return the numbers of the ops without a rule whose kind depends on an attribute."""
     kind = _OF_KIND.match(key)
     if kind is None:
         return []
@@ -127,7 +127,7 @@ def _maker(labels: Labels, slot: int) -> int | None:
 
 
 def _distinct_names(ops: Mapping[int, OpLabel], steps: Iterable[int]) -> Iterator[str]:
-    """Yield what each op is found by: its name with its results, or where it has none its number among its like."""
+    """Yield the name by which each op can be looked up: with its results, or its number among ops of the name."""
     for step in steps:
         label = ops[step]
         alike = [other for other, other_label in ops.items() if other_label.name == label.name]

@@ -177,7 +177,7 @@ def _part(items: list[Leaf | Fold], number: int, count: int) -> Leaf | Fold:
 
 
 def visit(items: Items, enter: Callable[[Fold, int], int], leaf: Callable[[Leaf, int], None], *, parent: int) -> None:
-    """Visit a tree, groups before what is in them.
+    """Visit a tree, groups before their members.
 
     Args:
         items: The tree.

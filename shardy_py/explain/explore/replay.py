@@ -51,7 +51,7 @@ class Replay:
         return [self.tables.number(history.sharding(moments[0])) for moments in history.moments]
 
     def _updates(self) -> dict[str, Any]:
-        """Return the updates, what each changed, and the moves of each."""
+        """Return the updates, the changes of each, and the moves of each."""
         updates = Columns.of("op", "label", "level", "priority", "strategy", "changes")
         moves = Columns.of("update", "slot", "dim", "source", "sourceDim", "axis", "factor", "direction")
         changes = self._changes()

@@ -102,7 +102,7 @@ class RunRows:
         return self.rows.value_of.get(self.rows.source(op.operands[0]).id, -1) if op.operands else -1
 
     def _users(self, op: Op) -> list[int]:
-        """Return the rows of the ops that take what an op moves."""
+        """Return the rows of the ops that use the results of a transfer."""
         uses = [user for value in op.results for user, _ in final_uses(value, self.uses)]
         return sorted({self.rows.row_of[user] for user in uses if user in self.rows.row_of})
 
@@ -131,7 +131,7 @@ class Life:
 
 
 def memory_over_time(rows: ProgramRows, main: Op, local: Sequence[int]) -> dict[str, Any]:
-    """Return the bytes that a device holds at each op of the main function, and what is held.
+    """Return the bytes that a device holds at each op of the main function, and the tensors held.
 
     Every tensor counts as stored, from the op that makes it to the last one that uses it, or to the end for arguments
     and results. So this is an upper bound of what a compiler that fuses ops needs.

@@ -117,7 +117,7 @@ class _BytecodeTables:
     def learn(
         self, native: ir.Operation, name: int, attributes: int, types: Any
     ) -> tuple[str, AttributeSet, Sequence[Type]]:
-        """Return the meaning of the numbers of an op; learn from the op what is not known."""
+        """Return the name, attributes and types for the numbers of an op; unknown ones are read from the op."""
         if name not in self.names:
             known = self.names[name] = shardy_name(native.name)
             self._op_names.add(known)
@@ -299,7 +299,7 @@ class _Importer:
         return region
 
     def _replace_placeholders(self, first: int) -> None:
-        """Put the values of a region in the place of what stood for them; their numbers begin with ``first``."""
+        """Replace forward references by the values of a region; their numbers begin with ``first``."""
         for number in [number for number in self._forward if number >= first]:
             value = self._values[number]
             assert value is not None

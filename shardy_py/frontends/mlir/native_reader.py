@@ -98,7 +98,7 @@ class NativeReader:
         yield from self._of_region(module.regions[0], 0)
 
     def _of_region(self, region: ir.Region, first: int) -> Iterator[Any]:
-        """Yield what a region is made of; the number of its first value is given."""
+        """Yield the blocks and ops of a region; the number of its first value is given."""
         blocks = [(block, [op.operation for op in block.operations]) for block in region.blocks]
         yield len(blocks)
         if not blocks:
@@ -130,7 +130,7 @@ class NativeReader:
 
 
 def _attributes(op: ir.Operation) -> Hashable:
-    """Return what is equal for ops with the same attributes, as far as the bindings can tell."""
+    """Return a key that is equal for ops with the same attributes, as far as the bindings show them."""
     try:
         return tuple(op.attributes.items())
     except TypeError:

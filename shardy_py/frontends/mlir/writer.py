@@ -135,7 +135,7 @@ class _Writer:
                 self.sync(block)
 
     def _place(self, ops: list[Op], handle: BlockHandle) -> None:
-        """Create and move native ops until those of a block stand in order; what has gone is erased at the end."""
+        """Create and move native ops until those of a block are in order; removed ops are erased at the end."""
         positions, seen = self._positions, self._seen
         for position, op in enumerate(handle.ops):
             positions[op.id] = position
@@ -198,7 +198,7 @@ class _Writer:
         self._replaced.append(old)
 
     def erase_removed(self) -> None:
-        """Erase the native ops that are no longer in the program, users before what they use."""
+        """Erase the native ops that are no longer in the program, users before producers."""
         for native in self._replaced:
             native.erase()
         for op in reversed(self._removed):

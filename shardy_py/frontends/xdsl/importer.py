@@ -22,7 +22,7 @@ from shardy_py.values import define
 
 
 def check_attributes(op: Op) -> None:
-    """Check that attributes of Shardy hold what they are for.
+    """Check that attributes of Shardy have values of the right kind.
 
     Raises:
         ParseError: one is missing, holds something else, or is a mesh that is not valid.

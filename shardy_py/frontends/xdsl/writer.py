@@ -29,7 +29,7 @@ def write(program: Program) -> ModuleOp:
 
 
 def _erase(natives: list[Operation], alive: list[Operation]) -> None:
-    """Erase the ops that are gone, users before what they use, those inside before those around them."""
+    """Erase removed ops, users before producers, nested ops before their parents."""
     alive_ids = set(map(identity, alive))
     for native in reversed(natives):
         if identity(native) not in alive_ids:

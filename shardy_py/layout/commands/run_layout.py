@@ -30,7 +30,7 @@ def run_layout(
     svg: str | None,
     as_json: bool,
 ) -> None:
-    """Print what was asked of a shape: by default its anatomy."""
+    """Print the requested property of a shape: by default its anatomy."""
     asked = [
         name
         for name, is_given in (

@@ -161,7 +161,7 @@ def _have_folding(traits: frozenset[Trait]) -> bool:
 
 
 def _constant_of(program: Program, op: Op, semantics: OpSemantics) -> Op | None:
-    """Return the constant that an op stands for; None where it has no such trait, or its value no text."""
+    """Return the constant that an op folds into; None without the trait, or where the value has no text."""
     trait = next((item for item in semantics.get_traits(op) if isinstance(item, FoldsIntoConstant)), None)
     if trait is None or len(op.results) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Simplify what inserting reshards left behind: a reshard of a reshard is one reshard.
+"""Replace a reshard of a reshard by one reshard, and erase unused ops.
 
 Mirrors export_pipeline.cc::addCanonicalizerPass.
 """
@@ -50,7 +50,7 @@ class KeepReshardsPass(NoFields):
 
 
 def _clean_up(program: Program, context: PassContext) -> None:
-    """Unite and fold constants, and erase what nobody uses."""
+    """Unite and fold constants, and erase unused ops."""
     unify_constants(program, context.semantics, context.copies)
     erase_dead_ops(program, context.semantics)
     if fold_constants(program, context.semantics, context.copies):

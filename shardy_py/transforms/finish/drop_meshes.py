@@ -46,7 +46,7 @@ class InlineMeshesPass(NoFields):
 
 
 def inline_mesh_references(program: Program, semantics: OpSemantics) -> None:
-    """Replace the names of meshes by the meshes in what ops of other dialects refer to."""
+    """Replace the names of meshes by the meshes where ops of other dialects refer to them."""
     meshes = program.meshes
     for op in ops_among(program, semantics.names_with_mesh_reference(program.op_names)):
         reference = semantics.get_mesh_reference(op)

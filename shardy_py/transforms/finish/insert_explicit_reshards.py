@@ -235,7 +235,7 @@ class _Run:
             self._extended = semantics.with_options(evolve(semantics.options, extended=True))
 
     def visit(self, op: Op, info: OpInfo) -> None:
-        """Insert what one op needs."""
+        """Insert the reshards and collectives that one op needs."""
         resharder = self._resharder
         if IsTerminator in info.traits:
             return
@@ -255,7 +255,7 @@ class _Run:
             self._known_unchanged[cache_key] = (*map(resharder.sharding, values), *[value.type for value in values])
 
     def _cache_key(self, op: Op, info: OpInfo) -> tuple[int, ...] | None:
-        """Return by identity what says whether an op needs something: name, rule, types and shardings.
+        """Return the key of an op, by identity: equal keys of name, rule, types and shardings need the same reshards.
 
         Thousands of ops share them. None for the few kinds of ops where it is more: where something is reduced and its
         collectives may be no sums, or other ops count.
@@ -278,11 +278,11 @@ class _Run:
         return tuple(cache_key)
 
     def _only_sums(self, op: Op) -> bool:
-        """Return whether collectives sum what an op reduces, whatever its attributes and operands say."""
+        """Return whether the collectives of an op are sums, whatever its attributes and operands are."""
         return not self._semantics.options.extended and self._semantics.sums_collectives(op.name)
 
     def _reshard(self, op: Op, traits: Collection[Trait]) -> bool:
-        """Insert what an op computes with; return whether that is anything."""
+        """Insert the reshards of an op's operands and results; return whether there are any."""
         sharding = self._resharder.sharding
         operands = tuple(map(sharding, op.operands))
         results = tuple(map(sharding, op.results))
@@ -383,7 +383,7 @@ class _Run:
                 op.set_operand(number, clone or self._resharder.reshard(value, wanted, place))
 
     def _rematerialize(self, value: Value, wanted: TensorSharding, place: InsertionPoint) -> Value | None:
-        """Return what is made of nothing or of a scalar made once more in another sharding; None for other values.
+        """Clone the producer of a constant or of a broadcast scalar in another sharding; return None for other values.
 
         XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache moves other broadcasts as it moves everything else.
         """
@@ -403,7 +403,7 @@ class _Run:
         return resharded[0].results[0] if resharded else copy.results[0]
 
     def _reshard_results(self, op: Op, plan: Plan) -> None:
-        """Let the op give results as it computes them, and reshard them to what they were."""
+        """Set the shardings in which the op computes its results, and reshard the results to those that they had."""
         resharder, place = self._resharder, InsertionPoint.after(op)
         for value, wanted in zip(op.results, plan.results, strict=True):
             if wanted is None:

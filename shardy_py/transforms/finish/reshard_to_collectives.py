@@ -210,7 +210,7 @@ def _incompatible(op: Op, source: TensorSharding, target: TensorSharding) -> Dia
 
 
 def _inexact(op: Op, reached: TensorSharding, target: TensorSharding) -> Diagnostic:
-    """Return the warning for what happens, as in the reference, to a few reshards between unrelated axis sizes."""
+    """Return the warning for a reshard between unrelated axis sizes that, as in the reference, is not exact."""
     return Diagnostic(
         "inexact-reshard",
         f"the collectives lead to {reached} instead of {target}",

@@ -96,7 +96,7 @@ def _is_empty(info: str, value: Attribute) -> bool:
 
 
 class SinkFuncDataFlowEdgesPass(NoFields):
-    """Replace every ``sdy.func_data_flow_edge`` by what it stands for, which takes over its sharding.
+    """Replace every ``sdy.func_data_flow_edge`` by its operand, which takes over its sharding.
 
     An edge without a sharding opens the one its value had.
     """

@@ -59,7 +59,7 @@ class AddFuncDataFlowEdgesPass(NoFields):
     name: ClassVar[str] = "sdy-add-func-data-flow-edges"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Add the edges, with the shardings of the values they stand for.
+        """Add the edges, with the shardings of their values.
 
         Raises:
             UnsupportedError: several functions, none of them ``main``.

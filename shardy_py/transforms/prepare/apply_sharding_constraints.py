@@ -206,7 +206,7 @@ def _redirect_later_uses(value: Value, head: Op, tail: Op) -> None:
 
 
 def _ops_after(op: Op, wanted: set[int]) -> set[int]:
-    """Return which of the wanted ops stand after ``op`` in its block."""
+    """Return the identities of those wanted ops that come after ``op`` in its block."""
     ids: set[int] = set()
     following = op.next
     while following is not None and len(ids) < len(wanted):

@@ -58,7 +58,7 @@ class ConstantOrScalarSplitterPass(NoFields):
     name: ClassVar[str] = "sdy-constant-or-scalar-splitter"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Split the constants of all functions, callees first, so that callers know what their calls are."""
+        """Split the constants of all functions, callees first, so that callers know which calls are constant."""
         order_uses(program)
         convert_constants(program, context.semantics, context.copies)
         splitter = _Splitter(program, context.semantics, context.copies)
@@ -211,7 +211,7 @@ class _Splitter:
             self._log.given(op, number)
 
     def _copy(self, root: Value) -> Value:
-        """Return a copy of a value with all it is computed from; what is used twice in it is copied once.
+        """Return a copy of a value with all ops it is computed from; an op that is used twice is copied once.
 
         Mirrors constant_or_scalar_splitter.cc::cloneSubComputation.
         """

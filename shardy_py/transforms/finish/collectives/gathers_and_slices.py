@@ -15,7 +15,7 @@ from shardy_py.transforms.finish.collectives.search_state import AxesPerDim, Res
 
 
 def find_gathering_axes(state: ReshardState) -> tuple[tuple[AxisRef, ...], ...] | None:
-    """Gather what the target does not need, and return it by dimension; None where there is nothing.
+    """Gather the axes that the target does not have, and return them by dimension; None where there are none.
 
     A dimension is gathered when its last misplaced axis is not in the target, and then completely: an axis before it
     that the target needs elsewhere could not have been moved.
@@ -70,7 +70,7 @@ def find_slicing_axes(state: ReshardState) -> tuple[tuple[AxisRef, ...], ...] | 
 
 
 def _slice_in_place(state: ReshardState, dim: int, available: list[AxisRef]) -> list[AxisRef]:
-    """Return the free axes of the target to slice in their own dimension; what does not fit goes to ``available``."""
+    """Return the free axes of the target to slice in their own dimension; those that do not fit go to ``available``."""
     in_axes, out_axes = state.in_axes[dim], state.out_axes[dim]
     sliced: list[AxisRef] = []
     index = 0

@@ -34,7 +34,7 @@ from shardy_py.values import frozen
 
 
 def fuse_into_reduce_scatter(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-reduce and equal all-slices of it by one reduce-scatter, and an all-slice by what is left.
+    """Replace an all-reduce and equal all-slices of it by one reduce-scatter; axes that do not match stay an all-slice.
 
     All axes that are reduced must be sliced, in each dimension before those that are not. ``op`` is the first of the
     slices.
@@ -188,7 +188,7 @@ def _drop_if(rewriter: Rewriter, op: Op, *, matches: bool) -> bool:
 
 
 def undo_slice_of_gather(rewriter: Rewriter, op: Op) -> bool:
-    """Replace an all-slice of what was gathered along the same axes by what it was before.
+    """Replace an all-slice of an all-gather along the same axes by the operand of the all-gather.
 
     Mirrors canonicalization.td::AllSliceOfAllGatherPattern.
     """
@@ -247,7 +247,7 @@ def fuse_all_to_alls(rewriter: Rewriter, op: Op) -> bool:
 
 
 def drop_unused_all_to_all(rewriter: Rewriter, op: Op) -> bool:
-    """Erase an all-to-all that nobody uses, such as the first of two that were fused.
+    """Erase an unused all-to-all, such as the first of two that were fused.
 
     Mirrors canonicalization.td::AllToAllNoUsePattern.
     """

@@ -103,7 +103,7 @@ def _all_axes(projection: OpProjection, tensor: int) -> Axes:
 
 
 def _redistribute(projection: OpProjection, tensor: int, axes: Axes) -> None:
-    """Give axes to the factors of a tensor anew; what fits none of them overflows the last one.
+    """Distribute axes to the factors of a tensor; axes that fit no factor overflow the last one.
 
     Mirrors insert_explicit_reshards.cc::redistributeAxes.
     """
