@@ -16,7 +16,7 @@ from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.rule import TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.slots import SlotDim, SlotRefusal, axes_of, slot_dim_of, slot_dims_with
+from shardy_py.trace.slots import SlotDim, SlotRefusal, axes_of
 from shardy_py.trace.step import StepExplanation
 from shardy_py.trace.trace import Trace
 
@@ -46,14 +46,14 @@ def find_rivals(trace: Trace, visit: Visit, refusal: StepRefusal) -> Iterator[Sl
         lost = _still_lost(trace.visits.explain_with(visit, values), refusal)
         if lost is not None and lost.other_factor is not None:
             holder = _holder(values, rule.mappings, lost.other_factor, refusal.axis)
-            slot_dim = None if holder is None else slot_dim_of(slots, rule.mappings, holder, lost.other_factor)
+            slot_dim = None if holder is None else trace.index_of(rule).slot_dim(slots, holder, lost.other_factor)
             if slot_dim is not None:
                 yield slot_dim
 
 
 def _still_lost(explanation: StepExplanation, refusal: StepRefusal) -> StepRefusal | None:
-    """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
-    for refused in explanation.refused_by(refusal.target):
+    """Return the refusal with which a tensor loses the axis once more, or None."""
+    for refused in explanation.refused_by(refusal.target, (refusal.factor,)):
         is_same = (refused.target, refused.source, refused.factor) == (refusal.target, refusal.source, refusal.factor)
         if is_same and refused.reason is Reason.LOST and refused.axis.overlaps(refusal.axis):
             return refused
@@ -61,7 +61,7 @@ def _still_lost(explanation: StepExplanation, refusal: StepRefusal) -> StepRefus
 
 
 def _without(sharding: TensorSharding, mapping: TensorMapping, factor: int, axis: AxisRef) -> TensorSharding:
-    """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
+    """Return a sharding without an axis, and those behind it, on the dimensions of a factor."""
     dims = list(sharding.dim_shardings)
     for dimension, factors in enumerate(mapping):
         axes = dims[dimension].axes if factor in factors else ()
@@ -74,7 +74,7 @@ def _without(sharding: TensorSharding, mapping: TensorMapping, factor: int, axis
 def _holder(
     values: Sequence[TensorSharding | None], mappings: Sequence[TensorMapping], factor: int, axis: AxisRef
 ) -> int | None:
-    """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
+    """Return the position of a tensor of a step that has an axis along a factor, or None."""
     for position, (value, mapping) in enumerate(zip(values, mappings, strict=True)):
         dims = value.dim_shardings if value is not None else ()
         for dim, factors in zip(dims, mapping, strict=False):
@@ -125,9 +125,11 @@ class UnreachableSources:
     def _at(
         self, reason: Reason, slot_dim: SlotDim, step: int, position: int, axis: AxisRef, distance: int
     ) -> Iterator[SlotRefusal]:
-        slots, mappings = self.trace.slots_and_mappings(step)
-        for factor in mappings[position][slot_dim[1]] if mappings else ():
-            for source in slot_dims_with(slots, mappings, factor):
+        slots, index = self.trace.slots_and_index(step)
+        if index is None:
+            return
+        for factor in index.mappings[position][slot_dim[1]]:
+            for source in index.slot_dims(slots, factor):
                 if source != slot_dim and any_overlap((axis,), axes_of(self.last(source[0]), source[1])):
                     yield SlotRefusal(reason, axis, slot_dim, distance, step, source=source, factor=factor)
 
@@ -135,29 +137,25 @@ class UnreachableSources:
         """Yield the refusals of dimensions next to the tensor that have an axis along a factor that it has not."""
         seen: set[tuple[int, frozenset[int]]] = set()
         for step, position in self.trace.steps_at.get(slot_dim[0], ()):
-            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
-            factors_of_tensor = (
-                frozenset(factor for factors in mappings[position] for factor in factors) if mappings else frozenset()
-            )
+            slots, index = ((), None) if step in self.trace.erased else self.trace.slots_and_index(step)
+            if index is None:
+                continue
+            factors_of_tensor = index.factors[position]
             # An op that uses a tensor several times refuses the same each time.
-            if not mappings or (step, factors_of_tensor) in seen:
+            if (step, factors_of_tensor) in seen:
                 continue
             seen.add((step, factors_of_tensor))
-            for other, mapping in enumerate(mappings):
-                for dimension, factors in enumerate(mapping):
-                    if slots[other] < 0 or factors_of_tensor.intersection(factors):
+            for other, mapping in enumerate(index.mappings):
+                dimensions = self.trace.dimensions_with(slots[other], axis) if slots[other] >= 0 and mapping else ()
+                for dimension in dimensions:
+                    if not factors_of_tensor.isdisjoint(mapping[dimension]):
                         continue
-                    if any_overlap((axis,), axes_of(self.last(slots[other]), dimension)):
-                        source = (slots[other], dimension)
-                        yield SlotRefusal(
-                            Reason.NO_DIMENSION, axis, slot_dim, step=step, source=source, factor=factors[0]
-                        )
+                    source, factor = (slots[other], dimension), mapping[dimension][0]
+                    yield SlotRefusal(Reason.NO_DIMENSION, axis, slot_dim, step=step, source=source, factor=factor)
 
     def behind_ops_without_rule(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals of tensors on the other side of an op without a rule."""
         for op, slots in self.trace.ops_without_rule.get(slot_dim[0], ()):
             for slot in dict.fromkeys(slots):
-                sharding = self.last(slot) if slot not in (-1, slot_dim[0]) else None
-                for dimension, dim in enumerate(sharding.dim_shardings if sharding else ()):
-                    if any_overlap((axis,), dim.axes):
-                        yield SlotRefusal(Reason.NO_RULE, axis, slot_dim, source=(slot, dimension), detail=str(op))
+                for dimension in self.trace.dimensions_with(slot, axis) if slot not in (-1, slot_dim[0]) else ():
+                    yield SlotRefusal(Reason.NO_RULE, axis, slot_dim, source=(slot, dimension), detail=str(op))

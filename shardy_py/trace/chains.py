@@ -13,7 +13,8 @@ from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.trace.annotations import Annotation
 from shardy_py.trace.history import Cause, ShardingChange
-from shardy_py.trace.slots import GROUP, SlotMove, axes_of, dimension_of, direction_of
+from shardy_py.trace.slot_moves import GROUP, SlotMove, dimension_of, direction_of
+from shardy_py.trace.slots import axes_of
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
@@ -118,9 +119,7 @@ class _Finder:
         explanation = trace.visits.explain(visit)
         assert explanation is not None, "a visit that changed something has a mesh"
         factors = explanation.rule.mappings[moment.position][dimension]
-        for accepted in explanation.accepted_by(moment.position):
-            if accepted.factor not in factors:
-                continue
+        for accepted in explanation.accepted_by(moment.position, factors):
             source = (slots[accepted.source], dimension_of(explanation, accepted.source, accepted.factor))
             direction = direction_of(explanation, accepted.source, accepted.target)
             for part in _common((axis,), (accepted.axis,), mesh):

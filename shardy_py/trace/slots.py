@@ -1,37 +1,71 @@
-"""Slots of a trace: their dimensions, and the moves and refusals of axes between them."""
+"""Slots of a trace: the dimensions that have a factor, their axes, and the refusals of axes by slots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from shardy_py.propagation.trace import SchedulePosition
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.rule import TensorMapping
+from shardy_py.sharding.rule import OpShardingRule, TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.reasons import Reason
-from shardy_py.trace.step import StepExplanation
 from shardy_py.values import frozen
 
 SlotDim = tuple[int, int]
 """A slot and one of its dimensions."""
 
 
-def slot_dim_of(slots: Sequence[int], mappings: Sequence[TensorMapping], position: int, factor: int) -> SlotDim | None:
-    """Return the dimension of a tensor of a step that has a factor, or None."""
-    if slots[position] < 0:
-        return None
-    for dimension, factors in enumerate(mappings[position]):
-        if factor in factors:
-            return slots[position], dimension
-    return None
+@frozen(eq=False, slots=False)
+class RuleIndex:
+    """A rule with the dimensions of its factors.
 
+    Every dimension asks for its factors, so a search through the dimensions would take their number squared.
 
-def slot_dims_with(slots: Sequence[int], mappings: Sequence[TensorMapping], factor: int) -> Iterator[SlotDim]:
-    """Yield the dimensions of the tensors of a step that have a factor."""
-    for position in range(len(slots)):
-        slot_dim = slot_dim_of(slots, mappings, position, factor)
-        if slot_dim is not None:
-            yield slot_dim
+    Args:
+        rule: The rule.
+    """
+
+    rule: OpShardingRule
+
+    @cached_property
+    def mappings(self) -> tuple[TensorMapping, ...]:
+        """The mappings of operands, then of results."""
+        return self.rule.mappings
+
+    @cached_property
+    def dimensions(self) -> tuple[Mapping[int, int], ...]:
+        """For each tensor, factor to the first dimension that has it."""
+        return tuple(
+            {factor: dimension for dimension, factors in reversed(list(enumerate(mapping))) for factor in factors}
+            for mapping in self.mappings
+        )
+
+    @cached_property
+    def factors(self) -> tuple[frozenset[int], ...]:
+        """The factors of each tensor."""
+        return tuple(map(frozenset, self.dimensions))
+
+    @cached_property
+    def positions(self) -> Mapping[int, Sequence[int]]:
+        """Factor to the positions of the tensors that have it."""
+        positions: dict[int, list[int]] = {}
+        for position, dimensions in enumerate(self.dimensions):
+            for factor in dimensions:
+                positions.setdefault(factor, []).append(position)
+        return positions
+
+    def slot_dim(self, slots: Sequence[int], position: int, factor: int) -> SlotDim | None:
+        """Return the dimension of a tensor of a step that has a factor, or None."""
+        dimension = self.dimensions[position].get(factor)
+        return None if slots[position] < 0 or dimension is None else (slots[position], dimension)
+
+    def slot_dims(self, slots: Sequence[int], factor: int) -> Iterator[SlotDim]:
+        """Yield the dimensions of the tensors of a step that have a factor."""
+        for position in self.positions.get(factor, ()):
+            slot_dim = self.slot_dim(slots, position, factor)
+            if slot_dim is not None:
+                yield slot_dim
 
 
 def axes_of(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, ...]:
@@ -42,59 +76,6 @@ def axes_of(sharding: TensorSharding | None, dimension: int) -> tuple[AxisRef, .
 def overlapping(axis: AxisRef, axes: Sequence[AxisRef]) -> tuple[AxisRef, ...]:
     """Return the axes that share something with an axis."""
     return tuple(other for other in axes if other.overlaps(axis))
-
-
-GROUP = "group"
-"""The direction of a move from one member of a sharding group to another."""
-
-
-@frozen
-class SlotMove:
-    """A move of an axis from a dimension of one slot to a dimension of another one.
-
-    Args:
-        slot: The slot that got the axis.
-        dimension: The dimension that got it.
-        source: The slot it came from.
-        source_dimension: The dimension it came from.
-        axis: The axis, or the part of it that moved.
-        step: The step (see `Visit.step`); for a sharding group, the one that changed another member.
-        visit: The number of the visit.
-        place: The user priority, the level, and the strategy.
-        factor: The factor of the step's rule; -1 for a sharding group.
-        direction: ``forward``, ``backward``, ``sideways``, or ``group``.
-    """
-
-    slot: int
-    dimension: int
-    source: int
-    source_dimension: int
-    axis: AxisRef
-    step: int
-    visit: int
-    place: SchedulePosition
-    factor: int
-    direction: str
-
-
-def direction_of(explanation: StepExplanation, source: int, target: int) -> str:
-    """Return the direction of a move from one tensor of a step to another."""
-    split = len(explanation.old.operands)
-    if (source < split) == (target < split):
-        return "sideways"
-    return "forward" if source < split else "backward"
-
-
-def dimension_of(explanation: StepExplanation, position: int, factor: int) -> int:
-    """Return the dimension of a tensor of a step that a factor belongs to.
-
-    Raises:
-        ValueError: none.
-    """
-    for dimension, factors in enumerate(explanation.rule.mappings[position]):
-        if factor in factors:
-            return dimension
-    raise ValueError(f"tensor {position} has no factor {factor}")
 
 
 @frozen

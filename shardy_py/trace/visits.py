@@ -18,7 +18,7 @@ from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.identity import identity
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.slots import dimension_of
+from shardy_py.trace.slot_moves import dimension_of
 from shardy_py.trace.step import StepExplanation, explain_step
 from shardy_py.values import define
 

@@ -12,7 +12,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.trace.chains import SlotChain, find_chains
 from shardy_py.trace.missing_axes import find_missing
-from shardy_py.trace.slots import SlotMove
+from shardy_py.trace.slot_moves import SlotMove
 from shardy_py.trace.trace import Trace
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")

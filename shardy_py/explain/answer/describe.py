@@ -13,7 +13,8 @@ from shardy_py.trace.chains import SlotChain, find_chains
 from shardy_py.trace.labels import Labels
 from shardy_py.trace.missing_axes import find_missing
 from shardy_py.trace.reasons import MEANINGS, Reason
-from shardy_py.trace.slots import SlotDim, SlotMove, SlotRefusal
+from shardy_py.trace.slot_moves import SlotMove
+from shardy_py.trace.slots import SlotDim, SlotRefusal
 from shardy_py.trace.trace import Trace
 
 

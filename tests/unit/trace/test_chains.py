@@ -9,7 +9,7 @@ pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.trace.chains import find_chains
-from shardy_py.trace.slots import GROUP
+from shardy_py.trace.slot_moves import GROUP
 from tests.unit.explain.explained import sharded
 from tests.unit.explain.programs import group, priorities, product, trace_of
 
