@@ -8,7 +8,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.errors import ParseError
-from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
+from shardy_py.frontends.mlir.load import has_bad_strings, refuse_bad_names
 
 pytest.importorskip("jaxlib")
 
