@@ -302,7 +302,7 @@ def test_files_and_errors(tmp_path) -> None:
         sdy.propagate(path, registry=Registry())
     with pytest.raises(ParseError, match="cannot read"):
         parse_module(tmp_path / "missing.xdsl")
-    with pytest.raises(UnsupportedError, match="no module"):
+    with pytest.raises(UnsupportedError, match="not a module"):
         to_module(3)
 
 
