@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from shardy_dialects.aten.arguments import Factors, attribute, operand_shape, result_shape, whole
+from shardy_dialects.aten.arguments import Rule, attribute, operand_shape, result_shape, whole
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ConstantLike, Dialect, Pure
 from shardy_py.sharding import rules
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 CONSTANTS = (
     *("full.default", "zeros.default", "ones.default", "empty.memory_format", "arange.default", "arange.start"),
@@ -31,17 +30,17 @@ _DROPOUTS = ("dropout.default", "native_dropout.default", "bernoulli.default")
 NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.default", "new_empty_strided.default")
 
 
-def _new(op: Op) -> Any:
+def _new(op: Op) -> Rule:
     """Return the rule of a constant that takes only its dtype from an operand: they are sharded apart."""
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(operand_shape(op, 0)):
-        factors.add(size, {0: dim}, {})
+        builder.tie({0: dim}, {}, size)
     for dim, size in enumerate(result_shape(op)):
-        factors.add(size, {}, {0: dim})
-    return factors.build()
+        builder.tie({}, {0: dim}, size)
+    return builder.build()
 
 
-def _random_slopes(op: Op) -> Any:
+def _random_slopes(op: Op) -> Rule:
     """Return the rule of slopes below zero; how many random ones are drawn depends on the elements."""
     return whole(op) if attribute(op, "training", False) else rules.broadcast(op)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from shardy_dialects.aten.arguments import (
     REPLICATED,
-    Factors,
+    Dims,
+    Rule,
+    RuleFunction,
     Tie,
     aligned,
     attribute,
@@ -22,6 +22,7 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 MATRICES = (
     *(
@@ -61,7 +62,7 @@ _ALONG_ALL = ("fft_fftshift", "fft_ifftshift", "_fft_r2c", "_fft_c2c", "_fft_c2r
 _ALONG_LAST = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_hfftn", "fft_ihfftn")
 
 
-def _matrices(op: Op) -> Any:
+def _matrices(op: Op) -> Rule:
     """Return the rule of ops over matrices: batches are free, the last two dimensions of all operands are whole.
 
     Of equations with several right sides, each is solved by itself.
@@ -73,24 +74,24 @@ def _matrices(op: Op) -> Any:
     is_batched = all(operand_shape(op, number)[:-2] == batch for number in range(len(op.operands)))
     if len(ranks) > 1 or not is_batched or any(result_shape(op, n)[: len(batch)] != batch for n in outs):
         return None
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(batch):
-        factors.add(size, dict.fromkeys(range(len(op.operands)), dim), dict.fromkeys(outs, dim))
+        builder.tie(dict.fromkeys(range(len(op.operands)), dim), dict.fromkeys(outs, dim), size)
     column = len(batch) + 1
     if sides is not None:
-        factors.add(result_shape(op)[column], {sides: column}, {0: column})
+        builder.tie({sides: column}, {0: column}, result_shape(op)[column])
     for number in range(len(op.operands)):
         for dim in range(len(batch), len(operand_shape(op, number))):
             if (number, dim) != (sides, column):
-                factors.add(operand_shape(op, number)[dim], {number: dim}, {}, kind=REPLICATED)
+                builder.tie({number: dim}, {}, operand_shape(op, number)[dim], kind=REPLICATED)
     for number in outs:
         for dim in range(len(batch), len(result_shape(op, number))):
             if sides is None or (number, dim) != (0, column):
-                factors.add(result_shape(op, number)[dim], {}, {number: dim}, kind=REPLICATED)
-    return factors.build()
+                builder.tie({}, {number: dim}, result_shape(op, number)[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _with_vectors(op: Op) -> Any:
+def _with_vectors(op: Op) -> Rule:
     """Return the rule of ops over batches of matrices with vectors or numbers: batches are free."""
     inner = WITH_VECTORS[op.name.removeprefix("aten.")]
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
@@ -107,33 +108,33 @@ def _with_vectors(op: Op) -> Any:
     return tied(op, ties)
 
 
-def _windowed_transform(op: Op) -> Any:
+def _windowed_transform(op: Op) -> Rule:
     """Return the rule of transforms of overlapping windows of signals, and back: signals are free."""
     signals = 1 if ".stft" in op.name else 2
     return tied(op, [({0: 0}, {0: 0})] if len(operand_shape(op, 0)) > signals else [])
 
 
-def _transform(default: Any) -> Any:
+def _transform(default: Dims) -> RuleFunction:
     """Return the rule of a transform along some dimensions, which are whole."""
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         rank = len(operand_shape(op, 0))
         return rules.along(op, normal_dims(attribute(op, "dim", default), rank))
 
     return rule
 
 
-def _transform_last(op: Op) -> Any:
+def _transform_last(op: Op) -> Rule:
     """Return the rule of a transform along the dimensions that it names, or the last ones for which it has sizes."""
     rank, sizes = len(operand_shape(op, 0)), attribute(op, "s")
     last = None if sizes is None else tuple(range(rank - len(sizes), rank))
     return rules.along(op, normal_dims(attribute(op, "dim", last), rank))
 
 
-def _diagonal(*defaults: int) -> Any:
+def _diagonal(*defaults: int) -> RuleFunction:
     """Return the rule of taking diagonals of two dimensions, which go away; the diagonal is the last one."""
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         rank = len(operand_shape(op, 0))
         gone = {normal(attribute(op, f"dim{n}", default), rank) for n, default in enumerate(defaults, 1)}
         kept = [dim for dim in range(rank) if dim not in gone]
@@ -142,33 +143,33 @@ def _diagonal(*defaults: int) -> Any:
     return rule
 
 
-def _to_diagonal(op: Op) -> Any:
+def _to_diagonal(op: Op) -> Rule:
     """Return the rule of making matrices of their diagonals: in the last two dimensions."""
     shape, out = operand_shape(op, 0), result_shape(op)
     dims = {normal(attribute(op, name, default), len(out)) for name, default in (("dim1", -2), ("dim2", -1))}
     if dims != {len(out) - 2, len(out) - 1}:
         return None
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape[:-1]):
-        factors.add(size, {0: dim}, {0: dim})
-    factors.add(shape[-1], {0: len(shape) - 1}, {}, kind=REPLICATED)
+        builder.tie({0: dim}, {0: dim}, size)
+    builder.tie({0: len(shape) - 1}, {}, shape[-1], kind=REPLICATED)
     for dim in sorted(dims):
-        factors.add(out[dim], {}, {0: dim}, kind=REPLICATED)
-    return factors.build()
+        builder.tie({}, {0: dim}, out[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _distances(op: Op) -> Any:
+def _distances(op: Op) -> Rule:
     """Return the rule of distances of all rows of one matrix from all rows of another: rows are free."""
     left, right, out = operand_shape(op, 0), operand_shape(op, 1), result_shape(op)
-    factors, rank = Factors(op), len(out)
+    builder, rank = OpShardingRuleBuilder.for_op(op), len(out)
     for dim in range(rank - 2):
         places = {number: aligned(shape[:-2], out[:-2], dim) for number, shape in enumerate((left, right))}
-        factors.add(out[dim], {number: place for number, place in places.items() if place is not None}, {0: dim})
-    factors.add(left[-2], {0: len(left) - 2}, {0: rank - 2}).add(right[-2], {1: len(right) - 2}, {0: rank - 1})
-    return factors.add(left[-1], {0: len(left) - 1, 1: len(right) - 1}, {}, kind=REPLICATED).build()
+        builder.tie({number: place for number, place in places.items() if place is not None}, {0: dim}, out[dim])
+    builder.tie({0: len(left) - 2}, {0: rank - 2}, left[-2]).tie({1: len(right) - 2}, {0: rank - 1}, right[-2])
+    return builder.tie({0: len(left) - 1, 1: len(right) - 1}, {}, left[-1], kind=REPLICATED).build()
 
 
-def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> Any:
+def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> RuleFunction:
     """Return the rule of ops that compare two tensors along one dimension, which goes away, or stays as one.
 
     Args:
@@ -177,22 +178,22 @@ def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> Any:
         kind: The kind of its factor.
     """
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         shapes = [operand_shape(op, 0), operand_shape(op, 1)]
         wide, out = broadcast(shapes), result_shape(op)
         along = normal(attribute(op, name, default), len(wide))
-        factors = Factors(op)
+        builder = OpShardingRuleBuilder.for_op(op)
         for dim, size in enumerate(wide):
             places = {number: aligned(shape, wide, dim) for number, shape in enumerate(shapes)}
             ins = {number: place for number, place in places.items() if place is not None}
             kept = dim - (dim > along and len(out) < len(wide))
             if dim != along:
-                factors.add(size, ins, {0: kept})
+                builder.tie(ins, {0: kept}, size)
             elif len(ins) == len(shapes):
-                factors.add(size, ins, {0: dim} if out == wide else {}, kind=kind)
+                builder.tie(ins, {0: dim} if out == wide else {}, size, kind=kind)
             else:
                 return None
-        return factors.build()
+        return builder.build()
 
     return rule
 
@@ -203,14 +204,14 @@ def crossed_dim(op: Op) -> int:
     return normal(attribute(op, "dim", wide.index(3)), len(wide))
 
 
-def _old_cross(op: Op) -> Any:
+def _old_cross(op: Op) -> Rule:
     """Return the rule of a cross product, along the first dimension of size 3 where none is named."""
     wide = result_shape(op)
     free = [dim for dim in range(len(wide)) if dim != crossed_dim(op)]
     return tied(op, [({0: dim, 1: dim}, {0: dim}) for dim in free])
 
 
-def _inner(op: Op) -> Any:
+def _inner(op: Op) -> Rule:
     """Return the rule of products that are summed over the last dimensions."""
     left, right = operand_shape(op, 0), operand_shape(op, 1)
     if not left or not right:
@@ -218,7 +219,7 @@ def _inner(op: Op) -> Any:
     return rules.contraction(op, contracting=((len(left) - 1,), (len(right) - 1,)))
 
 
-def _tensordot(op: Op) -> Any:
+def _tensordot(op: Op) -> Rule:
     """Return the rule of products that are summed over the dimensions that they name."""
     sides = zip(("dims_self", "dims_other"), (operand_shape(op, 0), operand_shape(op, 1)), strict=True)
     left, right = ([normal(dim, len(shape)) for dim in attribute(op, name, ())] for name, shape in sides)

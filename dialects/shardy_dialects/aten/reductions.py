@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from shardy_dialects.aten.arguments import (
     REPLICATED,
-    Factors,
+    Rule,
+    RuleFunction,
     aligned,
     attribute,
     broadcast,
@@ -21,6 +20,7 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _COMBINERS = {
     "add": ("sum.default", "sum.dim_IntList", "nansum.default", "count_nonzero.default", "count_nonzero.dim_IntList"),
@@ -45,8 +45,8 @@ _ROWS = (
 _TOP = ("topk.default",)
 
 
-def _reduction(combiner: str) -> Any:
-    def rule(op: Op) -> Any:
+def _reduction(combiner: str) -> RuleFunction:
+    def rule(op: Op) -> Rule:
         shape = operand_shape(op, 0)
         if not shape:
             return rules.elementwise(op)
@@ -55,46 +55,46 @@ def _reduction(combiner: str) -> Any:
     return rule
 
 
-def _row(op: Op) -> Any:
+def _row(op: Op) -> Rule:
     """Return the rule of ops that need one dimension whole, whose size may change."""
     shape = operand_shape(op, 0)
     return rules.along(op, normal(attribute(op, "dim", -1), len(shape))) if shape else rules.elementwise(op)
 
 
-def _renorm(op: Op) -> Any:
+def _renorm(op: Op) -> Rule:
     """Return the rule of scaling each slice along a dimension by its norm: all other dimensions are whole."""
     rank = len(operand_shape(op, 0))
     free = normal(attribute(op, "dim"), rank)
     return rules.along(op, [dim for dim in range(rank) if dim != free])
 
 
-def _mean_squares(op: Op) -> Any:
+def _mean_squares(op: Op) -> Rule:
     """Return the rule of a loss whose elements are combined: each is whole, unless its elements stay apart."""
     if attribute(op, "reduction", 1) == 0:
         return rules.broadcast(op)
     kind = FactorKind.REDUCTION if attribute(op, "reduction", 1) == 2 else REPLICATED
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
     wide = broadcast(shapes)
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(wide):
         places = {number: aligned(shape, wide, dim) for number, shape in enumerate(shapes)}
-        factors.add(size, {number: place for number, place in places.items() if place is not None}, {}, kind=kind)
-    return factors.build()
+        builder.tie({number: place for number, place in places.items() if place is not None}, {}, size, kind=kind)
+    return builder.build()
 
 
-def _nll_loss(op: Op) -> Any:
+def _nll_loss(op: Op) -> Rule:
     """Return the rule of a loss over classes: batch dimensions sum up where the reduction is a sum."""
     shape = operand_shape(op, 0)
     classes = 0 if len(shape) == 1 else 1
     mode = attribute(op, "reduction", 1)
     kind = {0: FactorKind.PASS_THROUGH, 2: FactorKind.REDUCTION}.get(mode, REPLICATED)
-    factors = Factors(op).add(shape[classes], _weighted(op, {0: classes}), {}, kind=REPLICATED)
+    builder = OpShardingRuleBuilder.for_op(op).tie(_weighted(op, {0: classes}), {}, shape[classes], kind=REPLICATED)
     for dim, size in enumerate(shape):
         if dim != classes:
             place = dim - (dim > classes)
             outs = {number: place for number in range(len(op.results)) if result_shape(op, number)} if mode == 0 else {}
-            factors.add(size, {0: dim, 1: place}, outs, kind=kind)
-    return factors.build()
+            builder.tie({0: dim, 1: place}, outs, size, kind=kind)
+    return builder.build()
 
 
 def _weighted(op: Op, ins: dict[int, int]) -> dict[int, int]:
@@ -103,21 +103,23 @@ def _weighted(op: Op, ins: dict[int, int]) -> dict[int, int]:
     return {**ins, names.index("weight"): 0} if "weight" in names else ins
 
 
-def _nll_loss_backward(op: Op) -> Any:
+def _nll_loss_backward(op: Op) -> Rule:
     names = op.attributes["operand_names"]
     own, target = names.index("self"), names.index("target")
     grad, shape = names.index("grad_output"), operand_shape(op, own)
     classes = 0 if len(shape) == 1 else 1
-    factors = Factors(op).add(shape[classes], _weighted(op, {own: classes}), {0: classes}, kind=REPLICATED)
+    builder = OpShardingRuleBuilder.for_op(op).tie(
+        _weighted(op, {own: classes}), {0: classes}, shape[classes], kind=REPLICATED
+    )
     for dim, size in enumerate(shape):
         if dim != classes:
             place = dim - (dim > classes)
             ins = {own: dim, target: place} | ({grad: place} if operand_shape(op, grad) else {})
-            factors.add(size, ins, {0: dim})
-    return factors.build()
+            builder.tie(ins, {0: dim}, size)
+    return builder.build()
 
 
-def _cross_entropy(op: Op) -> Any:
+def _cross_entropy(op: Op) -> Rule:
     """Return the rule of a loss over classes, where the target may hold the chance of each class."""
     shape = operand_shape(op, 0)
     if operand_shape(op, 1) != shape:
@@ -133,7 +135,7 @@ def _kept(op: Op, place: int) -> tuple[dict[int, int], FactorKind]:
     return {0: place} if mode == 0 else {}, kind
 
 
-def _loss_of_rows(op: Op) -> Any:
+def _loss_of_rows(op: Op) -> Rule:
     """Return the rule of a loss of rows, whose last dimension is whole; some operands have one number for each row."""
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
     rank = len(shapes[0]) - 1
@@ -143,7 +145,7 @@ def _loss_of_rows(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(rows, dim), *_kept(op, dim)) for dim in range(rank)])
 
 
-def _quantile(op: Op) -> Any:
+def _quantile(op: Op) -> Rule:
     """Return the rule of quantiles along a dimension, or of all elements; several of them come first."""
     shape, along = operand_shape(op, 0), attribute(op, "dim")
     several = len(op.operands) > 1 and len(operand_shape(op, 1)) == 1
@@ -156,7 +158,7 @@ def _quantile(op: Op) -> Any:
     return tied(op, ties)
 
 
-def _steps(op: Op) -> Any:
+def _steps(op: Op) -> Rule:
     """Return the rule of sums and differences of neighbours along a dimension, which may go away."""
     shape, out = operand_shape(op, 0), result_shape(op)
     along = normal(attribute(op, "dim", -1), len(shape))
@@ -167,12 +169,12 @@ def _steps(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(ins, dim), dict.fromkeys(outs, dim - shift * (dim > along))) for dim in free])
 
 
-def _histogram(op: Op) -> Any:
-    factors = Factors(op)
+def _histogram(op: Op) -> Rule:
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(operand_shape(op, 0)):
         kind = FactorKind.REDUCTION if attribute(op, "max", 0) > attribute(op, "min", 0) else REPLICATED
-        factors.add(size, {0: dim}, {}, kind=kind)
-    return factors.add(result_shape(op)[0], {}, {0: 0}, kind=REPLICATED).build()
+        builder.tie({0: dim}, {}, size, kind=kind)
+    return builder.tie({}, {0: 0}, result_shape(op)[0], kind=REPLICATED).build()
 
 
 def register(aten: Dialect) -> None:

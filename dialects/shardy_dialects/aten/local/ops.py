@@ -7,7 +7,7 @@ attributes; all else are operators of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -144,12 +144,14 @@ def _number(element_type: str, number: Combiner | float) -> dict[str, Attribute]
     return None if found is None else {"value": float(found)}
 
 
-def _spmd(emit: LocalEmitter, kind: str, operands: Sequence[Value], shape: Sequence[int], **attributes: Any) -> Value:
+def _spmd(
+    emit: LocalEmitter, kind: str, operands: Sequence[Value], shape: Sequence[int], **attributes: Attribute
+) -> Value:
     return emit.op(f"spmd.{kind}", operands, [_like(operands[0], shape)], attributes).result
 
 
 def aten(
-    emit: LocalEmitter, name: str, operands: Mapping[str, Value], result: Sequence[int], **attributes: Any
+    emit: LocalEmitter, name: str, operands: Mapping[str, Value], result: Sequence[int], **attributes: Attribute
 ) -> Value:
     """Return the result of an operator of PyTorch, of the element type of its first operand.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from attrs import evolve
 
@@ -11,6 +10,7 @@ from shardy_dialects.stablehlo.attributes import dense_of, integers_of
 from shardy_dialects.stablehlo.local.literals import dense
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer
+from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.sharding.shard_moves import Run
 from shardy_py.values import frozen
@@ -171,7 +171,7 @@ def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> lis
     ]
 
 
-def window_changes(windows: Sequence[DimensionWindows], base: str) -> dict[str, Any]:
+def window_changes(windows: Sequence[DimensionWindows], base: str) -> dict[str, Attribute]:
     """Return the attributes of an op for the windows of a device.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -12,7 +12,7 @@ from shardy_dialects.stablehlo.elementwise.ops import COMBINING
 from shardy_dialects.stablehlo.local.literals import array, constant_literal, dense, literal, read_dense
 from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
 from shardy_dialects.stablehlo.slicing import SLICE, pad_slice
-from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
+from shardy_py.ir.graph.attributes import UNIT, Attribute, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape, tensor
 from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
@@ -153,7 +153,7 @@ class StablehloLocalOps(LocalOps):
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
-    ) -> Mapping[str, Any] | None:
+    ) -> Mapping[str, Attribute] | None:
         """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none."""
         return pad_slice(op, operands, static_shape(results[0]) or ()) if op.name == SLICE else None
 
@@ -207,10 +207,10 @@ class StablehloLocalOps(LocalOps):
         """Return the ops whose groups are axes of a mesh of the program, where they are some."""
         return evolve(self, by_axes=True)
 
-    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Any]:
+    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Attribute]:
         return {"replica_groups": self._group_attribute(emit, groups), "use_global_device_ids": UNIT}
 
-    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> Any:
+    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> RawAttribute:
         found = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
         return dense(groups) if found is None else found
 
@@ -225,7 +225,7 @@ class StablehloLocalOps(LocalOps):
         kind: str,
         value: Value,
         shape: Sequence[int],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, Attribute],
         regions: Sequence[Region] = (),
     ) -> Value:
         type_ = _like(value, shape)

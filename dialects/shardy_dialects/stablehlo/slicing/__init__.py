@@ -6,12 +6,13 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shardy_dialects.stablehlo.attributes import integer_of, integers_of
 from shardy_dialects.stablehlo.bodies import move
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets, refuse_bounds, shape_of
 from shardy_py.indexing import OpIndexing, op_maps
+from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import no_local_form
 from shardy_py.plugins import (
@@ -213,7 +214,7 @@ def dynamic_update_slice_maps(op: Op) -> Maps:
     return [op_maps.identity(output), update, *[op_maps.scalar(output)] * len(output)]
 
 
-def pad_slice(op: Op, operands: Sequence[Sequence[int]], result: Sequence[int]) -> Mapping[str, Any]:
+def pad_slice(op: Op, operands: Sequence[Sequence[int]], result: Sequence[int]) -> Mapping[str, Attribute]:
     """Return limits that give all elements of the padded result."""
     limits = list(op.attributes["limit_indices"])
     rows = zip(result, op.results[0].shape, op.attributes["start_indices"], op.attributes["strides"], strict=True)
