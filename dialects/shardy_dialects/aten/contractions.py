@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Rule,
@@ -13,10 +11,10 @@ from shardy_dialects.aten.arguments import (
     operand_number,
     operand_shape,
     result_shape,
-    tied,
 )
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Contraction, Dialect, Pure
+from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
@@ -24,15 +22,12 @@ _REDUCED = FactorKind.REDUCTION
 
 
 def _linear(op: Op) -> Rule:
-    builder, rank = OpShardingRuleBuilder.for_op(op), len(operand_shape(op, 0))
-    weight, bias = operand_shape(op, 1), operand_number(op, "bias")
-    for dim, size in enumerate(operand_shape(op, 0)[:-1]):
-        builder.tie({0: dim}, {0: dim}, size)
-    if len(weight) == 2:
-        builder.tie({1: 0} | ({} if bias is None else {bias: 0}), {0: rank - 1}, weight[0])
-    # With a bias the contraction must not be split: it would count once per device.
-    builder.tie({0: rank - 1, 1: len(weight) - 1}, {}, weight[-1], kind=_REDUCED if bias is None else REPLICATED)
-    return builder.build()
+    """Return the rule of rows times the rows of a weight; with a bias the contraction would count once per device."""
+    made = " o" * (len(operand_shape(op, 1)) - 1)
+    bias = operand_number(op, "bias")
+    text = f"... i,{made} i{'' if bias is None else f',{made}'} -> ...{made}"
+    reduced, whole = ("i", "") if bias is None else ("", "i")
+    return einsum.rule(text, reduction=reduced, need_replication=whole, order=f"...{made}")(op)
 
 
 def _matmul(op: Op) -> Rule:
@@ -90,41 +85,16 @@ def _scaled_product(op: Op) -> Rule:
 
 def _packed_product(op: Op) -> Rule:
     """Return the rule of rows times the rows of a matrix of bytes, each of which has a scale."""
-    return tied(op, [({0: 0}, {0: 0}), ({1: 0, 2: 0}, {0: 1}), ({0: 1, 1: 1}, {}, _REDUCED)])
+    return einsum.rule("m k, n k, n -> m n", reduction="k", order="m n")(op)
 
 
 def _einsum(op: Op) -> Rule:
-    """Return the rule of a sum of products, whose letters are builder; a diagonal has none."""
-    given, arrow, out = str(attribute(op, "equation")).replace(" ", "").partition("->")
-    letters = given.replace(".", "").replace(",", "")
-    if not arrow:
-        # Without a right side the result has the letters that occur once, in their order.
-        out = "..." * ("..." in given) + "".join(sorted(item for item in letters if letters.count(item) == 1))
-    ins = [_labels(term, len(operand_shape(op, number))) for number, term in enumerate(given.split(","))]
-    result = _labels(out, len(result_shape(op)))
-    if any(len({*labels}) != len(labels) for labels in (*ins, result)):
-        return None
-    builder = OpShardingRuleBuilder.for_op(op)
-    for label in dict.fromkeys(chain(*ins)):
-        places = {number: labels.index(label) for number, labels in enumerate(ins) if label in labels}
-        sizes = {number: operand_shape(op, number)[dim] for number, dim in places.items()}
-        # What has size 1 is broadcast.
-        wide = {number: dim for number, dim in places.items() if sizes[number] == max(sizes.values())}
-        kept = {0: result.index(label)} if label in result else {}
-        builder.tie(wide, kept, max(sizes.values()), kind=FactorKind.PASS_THROUGH if kept else _REDUCED)
-    return builder.build()
-
-
-def _labels(term: str, rank: int) -> list[str | int]:
-    """Return a label for each dimension of a term; those that dots stand for count from the last one."""
-    before, dots, after = term.partition("...")
-    count = rank - len(before) - len(after) if dots else 0
-    return [*before, *range(-count, 0), *after]
+    """Return the rule of a sum of products, whose letters are factors; a diagonal has none."""
+    return rules.einsum(op, str(attribute(op, "equation")))
 
 
 def _outer(op: Op) -> Rule:
-    left, right = operand_shape(op, 0), operand_shape(op, 1)
-    return OpShardingRuleBuilder.for_op(op).tie({0: 0}, {0: 0}, left[0]).tie({1: 0}, {0: 1}, right[0]).build()
+    return einsum.rule("i, j -> i j")(op)
 
 
 def _with_added(operands: tuple[int, int]) -> RuleFunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_dialects.aten.arguments import REPLICATED, Rule, operand_shape
+from shardy_dialects.aten.arguments import Rule
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import (
@@ -14,25 +14,17 @@ from shardy_py.plugins import (
     Pure,
     RecursiveMemoryEffects,
 )
-from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
+from shardy_py.sharding import einsum
 
 
 def _slice(op: Op) -> Rule:
     """Return the rule of taking one round's slice: the dimension of the rounds is whole."""
-    shape = operand_shape(op, 0)
-    builder = OpShardingRuleBuilder.for_op(op).tie({0: 0}, {}, shape[0], kind=REPLICATED)
-    for dim, size in enumerate(shape[1:]):
-        builder.tie({0: dim + 1}, {0: dim}, size)
-    return builder.build()
+    return einsum.rule("r ... -> ...", need_replication="r")(op)
 
 
 def _update(op: Op) -> Rule:
     """Return the rule of putting one round's slice into the stacked output."""
-    shape = operand_shape(op, 0)
-    builder = OpShardingRuleBuilder.for_op(op).tie({0: 0}, {0: 0}, shape[0], kind=REPLICATED)
-    for dim, size in enumerate(shape[1:]):
-        builder.tie({0: dim + 1, 1: dim}, {0: dim + 1}, size)
-    return builder.build()
+    return einsum.rule("r ..., ... -> r ...", need_replication="r")(op)
 
 
 def register(dialect: Dialect) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from shardy_dialects.aten.arguments import Rule, attribute, operand_shape, result_shape, whole
+from shardy_dialects.aten.arguments import Rule, attribute, whole
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ConstantLike, Dialect, Pure
-from shardy_py.sharding import rules
-from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
+from shardy_py.sharding import einsum, rules
 
 CONSTANTS = (
     *("full.default", "zeros.default", "ones.default", "empty.memory_format", "arange.default", "arange.start"),
@@ -32,12 +31,7 @@ NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.d
 
 def _new(op: Op) -> Rule:
     """Return the rule of a constant that takes only its dtype from an operand: they are sharded apart."""
-    builder = OpShardingRuleBuilder.for_op(op)
-    for dim, size in enumerate(operand_shape(op, 0)):
-        builder.tie({0: dim}, {}, size)
-    for dim, size in enumerate(result_shape(op)):
-        builder.tie({}, {0: dim}, size)
-    return builder.build()
+    return einsum.rule("...1 -> ...2", pass_through="...1")(op)
 
 
 def _random_slopes(op: Op) -> Rule:

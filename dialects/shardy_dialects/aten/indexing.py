@@ -21,6 +21,7 @@ from shardy_dialects.aten.arguments import (
 )
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
@@ -31,23 +32,14 @@ _INDEX = re.compile(r"indices\[(\d+)\]")
 
 def _embedding(op: Op) -> Rule:
     """Return the rule of a look-up in a table; each device finds its own rows, and the rest adds up."""
-    table, indices = operand_shape(op, 0), operand_shape(op, 1)
-    builder = OpShardingRuleBuilder.for_op(op)
-    for dim, size in enumerate(indices):
-        builder.tie({1: dim}, {0: dim}, size)
-    builder.tie({0: 1}, {0: len(indices)}, table[1])
-    return builder.tie({0: 0}, {}, table[0], kind=FactorKind.REDUCTION).build()
+    return einsum.rule("v c, ... -> ... c", reduction="v", order="... c")(op)
 
 
 def _embedding_backward(op: Op) -> Rule:
     """Return the rule of its gradient, which sums over the look-ups."""
-    grad, indices = operand_shape(op, 0), operand_shape(op, 1)
-    summed = REPLICATED if attribute(op, "scale_grad_by_freq", False) else FactorKind.REDUCTION
-    builder = OpShardingRuleBuilder.for_op(op)
-    for dim, size in enumerate(indices):
-        builder.tie({0: dim, 1: dim}, {}, size, kind=summed)
-    builder.tie({0: len(grad) - 1}, {0: 1}, grad[-1])
-    return builder.tie({}, {0: 0}, result_shape(op)[0], kind=REPLICATED).build()
+    if attribute(op, "scale_grad_by_freq", False):
+        return einsum.rule("... c, ... -> v c", need_replication="... v")(op)
+    return einsum.rule("... c, ... -> v c", reduction="...", need_replication="v")(op)
 
 
 def _embedding_bag(op: Op) -> Rule:
@@ -274,11 +266,7 @@ def _diagonal_put(op: Op) -> Rule:
 
 
 def _one_hot(op: Op) -> Rule:
-    shape = operand_shape(op, 0)
-    builder = OpShardingRuleBuilder.for_op(op)
-    for dim, size in enumerate(shape):
-        builder.tie({0: dim}, {0: dim}, size)
-    return builder.tie({}, {0: len(shape)}, result_shape(op)[-1], kind=REPLICATED).build()
+    return einsum.rule("... -> ... c", need_replication="c")(op)
 
 
 def _bucketize(op: Op) -> Rule:

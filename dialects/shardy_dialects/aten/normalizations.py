@@ -13,7 +13,7 @@ from shardy_dialects.aten.arguments import (
 )
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
-from shardy_py.sharding import rules
+from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
@@ -173,7 +173,7 @@ def _batch_and_channels(op: Op) -> Rule:
 
 def _grid(op: Op) -> Rule:
     """Return the rule of grids of transforms: the batch is free."""
-    return tied(op, [({0: 0}, {0: 0})])
+    return einsum.rule("n ...1 -> n ...2", need_replication="...1 ...2")(op)
 
 
 def _shuffle(op: Op) -> Rule:

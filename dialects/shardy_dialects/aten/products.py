@@ -16,6 +16,7 @@ from shardy_dialects.aten.arguments import (
 )
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Contraction, Dialect, Pure
+from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
@@ -100,7 +101,7 @@ def _summed_products(op: Op) -> Rule:
 
 def _convolution_of_steps(op: Op) -> Rule:
     """Return the rule of a convolution along the first dimension, with a bias: batch and made channels are free."""
-    return tied(op, [({0: 1}, {0: 1}), ({1: 2, 2: 0}, {0: 2}), ({0: 2, 1: 1}, {}, REPLICATED)])
+    return einsum.rule("t b i, w i o, o -> s b o", need_replication="i t w s", order="b o i")(op)
 
 
 def _powers(op: Op) -> Rule:
@@ -135,24 +136,19 @@ def _grouped(op: Op) -> Rule:
     The groups may also be of the columns, or of what is summed up, as in the gradient of the matrices; without groups
     it is a product of as many matrices.
     """
-    rows, matrices, ends = operand_shape(op, 0), operand_shape(op, 1), operand_number(op, "offs")
+    ranks = len(operand_shape(op, 0)), len(operand_shape(op, 1))
     if operand_number(op, "bias") is not None:
         return None
-    if ends is None:
-        return tied(op, [({0: 0, 1: 0}, {0: 0}), ({0: 1}, {0: 1}), ({1: 2}, {0: 2}), ({0: 2, 1: 1}, {}, _REDUCED)])
-    if (len(rows), len(matrices)) == (2, 2):
-        sums: Tie = ({0: 1, 1: 0}, {}, REPLICATED)
-        return tied(op, [({0: 0}, {0: 1}), ({1: 1}, {0: 2}), sums, ({ends: 0}, {0: 0}, REPLICATED)])
-    if (len(rows), len(matrices)) == (3, 2):
-        groups: Tie = ({0: 0, ends: 0}, {}, REPLICATED)
-        return tied(op, [({0: 1}, {0: 0}), ({1: 1}, {0: 1}, REPLICATED), ({0: 2, 1: 0}, {}, _REDUCED), groups])
-    if (len(rows), len(matrices)) != (2, 3):
-        return None
-    builder = OpShardingRuleBuilder.for_op(op)
-    builder.tie({0: 0}, {0: 0}, rows[0], kind=REPLICATED)
-    builder.tie({1: 0, ends: 0}, {}, matrices[0], kind=REPLICATED)
-    builder.tie({1: 2}, {0: 1}, matrices[2])
-    return builder.tie({0: 1, 1: 1}, {}, rows[1], kind=_REDUCED).build()
+    if operand_number(op, "offs") is None:
+        return einsum.rule("e m k, e k n -> e m n", reduction="k", order="e m n")(op)
+    match ranks:
+        case (2, 2):
+            return einsum.rule("m k, k n, e -> e m n", need_replication="k e", order="m n k")(op)
+        case (3, 2):
+            return einsum.rule("e m k, k n, e -> m n", reduction="k", need_replication="n e", order="m n k")(op)
+        case (2, 3):
+            return einsum.rule("m k, e k n, e -> m n", reduction="k", need_replication="m e", order="m e n")(op)
+    return None
 
 
 def _grouped_backward(op: Op) -> Rule:

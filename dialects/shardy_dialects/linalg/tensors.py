@@ -16,10 +16,9 @@ def window_rule(op: Op) -> OpShardingRule | None:
     """Pass the dimensions through that keep their size; those that are padded need a permutation."""
     sizes, out_sizes = tensor_shape(op.operands[0]), tensor_shape(op.results[0])
     builder = OpShardingRuleBuilder.for_op(op)
-    others: list[None] = [None] * (len(op.operands) - 1)
     for dim, (size, out_size) in enumerate(zip(sizes, out_sizes, strict=True)):
         kind = FactorKind.PASS_THROUGH if size == out_size else FactorKind.PERMUTATION
-        builder.add_factor([dim, *others], [dim], size, kind=kind)
+        builder.add_factor({0: dim}, {0: dim}, size, kind=kind)
     return builder.build()
 
 
@@ -32,14 +31,13 @@ def slice_rule(op: Op) -> OpShardingRule | None:
     kept = kept_dims(op.attributes.get("static_sizes", out_sizes), out_sizes)
     if kept is None or len(kept) != len(sizes):
         return None
-    others: list[None] = [None] * (len(op.operands) - 1)
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, (size, out_dim) in enumerate(zip(sizes, kept, strict=True)):
         if out_dim is None:
-            builder.add_factor([dim, *others], [None], size, kind=FactorKind.NEED_REPLICATION)
+            builder.add_factor({0: dim}, {}, size, kind=FactorKind.NEED_REPLICATION)
             continue
         kind = FactorKind.PASS_THROUGH if size == out_sizes[out_dim] else FactorKind.PERMUTATION
-        builder.add_factor([dim, *others], [out_dim], size, kind=kind)
+        builder.add_factor({0: dim}, {0: out_dim}, size, kind=kind)
     return builder.build()
 
 
@@ -52,13 +50,14 @@ def insert_slice_rule(op: Op) -> OpShardingRule | None:
     kept = kept_dims(op.attributes.get("static_sizes", source), source)
     if kept is None or len(kept) != len(sizes):
         return None
-    others: list[None] = [None] * (len(op.operands) - 2)
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, (size, source_dim) in enumerate(zip(sizes, kept, strict=True)):
-        is_whole = source_dim is not None and source[source_dim] == size
-        builder.add_factor([source_dim if is_whole else None, dim, *others], [dim], size)
-        if source_dim is not None and not is_whole:
-            builder.add_factor([source_dim, None, *others], [None], source[source_dim])
+        if source_dim is not None and source[source_dim] == size:
+            builder.add_factor({0: source_dim, 1: dim}, {0: dim}, size)
+            continue
+        builder.add_factor({1: dim}, {0: dim}, size)
+        if source_dim is not None:
+            builder.add_factor({0: source_dim}, {}, source[source_dim])
     return builder.build()
 
 
@@ -92,11 +91,10 @@ def regroup_rule(op: Op, *, groups_of_result: bool) -> OpShardingRule:
     """Tie each dimension of the smaller shape to its group of dimensions of the larger, which are its factors."""
     builder = OpShardingRuleBuilder.for_op(op)
     large = tensor_shape(op.results[0] if groups_of_result else op.operands[0])
-    others: list[None] = [None] * (len(op.operands) - 1)
     for small_dim, group in enumerate(op.attributes["reassociation"]):
         for large_dim in group:
             operand, result = (small_dim, large_dim) if groups_of_result else (large_dim, small_dim)
-            builder.add_factor([operand, *others], [result], large[large_dim])
+            builder.add_factor({0: operand}, {0: result}, large[large_dim])
     return builder.build()
 
 

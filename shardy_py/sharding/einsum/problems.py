@@ -50,7 +50,7 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
     for tensor in spec.tensors:
         if tensor.batch is not None:
             columns.setdefault(ellipsis(tensor.batch), tensor.column)
-    given = {"size": [name for name, _ in spec.sizes], **{kind: getattr(spec, kind) for kind in KINDS}}
+    given = {"size": [name for name, _ in spec.sizes], **{kind: getattr(spec, kind) for kind in (*KINDS, "order")}}
     for what, names in given.items():
         for name in names:
             if name not in columns:

@@ -124,9 +124,9 @@ def bitcast_convert_rule(op: Op) -> OpShardingRule:
     builder = OpShardingRuleBuilder.for_op(op)
     builder.add_pointwise(min(in_shape, out_shape, key=len))
     if len(in_shape) < len(out_shape):
-        builder.add_factor([None], [len(out_shape) - 1], out_shape[-1], kind=FactorKind.NEED_REPLICATION)
+        builder.add_factor({}, {0: len(out_shape) - 1}, out_shape[-1], kind=FactorKind.NEED_REPLICATION)
     elif len(in_shape) > len(out_shape):
-        builder.add_factor([len(in_shape) - 1], [None], in_shape[-1], kind=FactorKind.NEED_REPLICATION)
+        builder.add_factor({0: len(in_shape) - 1}, {}, in_shape[-1], kind=FactorKind.NEED_REPLICATION)
     return builder.build()
 
 

@@ -109,8 +109,6 @@ def dynamic_update_slice_rule(op: Op) -> OpShardingRule:
     Every device writes the part of the update that falls into its shard. With constant indices it is known which
     part that is, and the update may be sharded, too.
     """
-    indices = op.operands[2:]
-    no_dims: list[int | None] = [None] * len(indices)
     kind = FactorKind.PASS_THROUGH if _has_constant_indices(op) else FactorKind.NEED_REPLICATION
     builder = OpShardingRuleBuilder.for_op(op)
     update_shape = tensor_shape(op.operands[1])
@@ -118,8 +116,8 @@ def dynamic_update_slice_rule(op: Op) -> OpShardingRule:
         if size == update_size:
             builder.add_factor_all(dim, size)
         else:
-            builder.add_factor([dim, None, *no_dims], [dim], size)
-            builder.add_factor([None, dim, *no_dims], [None], update_size, kind=kind)
+            builder.add_factor({0: dim}, {0: dim}, size)
+            builder.add_factor({1: dim}, {}, update_size, kind=kind)
     return builder.build()
 
 
@@ -138,12 +136,11 @@ def concatenate_rule(op: Op, options: RuleOptions) -> OpShardingRule:
 
 def _mismatch(builder: OpShardingRuleBuilder, op: Op, kind: FactorKind, *, blocked: bool) -> OpShardingRuleBuilder:
     """Add one factor per dimension of the first operand; the other operands have no part."""
-    others: list[int | None] = [None] * (len(op.operands) - 1)
     for dim, (size, out_size) in enumerate(zip(tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)):
         if size == out_size:
-            builder.add_factor([dim, *others], [dim], size)
+            builder.add_factor({0: dim}, {0: dim}, size)
         else:
-            builder.add_factor([dim, *others], [dim], size, kind=kind, blocked=blocked)
+            builder.add_factor({0: dim}, {0: dim}, size, kind=kind, blocked=blocked)
     return builder
 
 
