@@ -62,22 +62,19 @@ def guard_cost(cost: Any, *, owner: str, place: str = "") -> Callable[[Op], Cost
         if not made:
             from shardy_py.ir.interfaces.costs import CostOpInterface
 
-            known = _make_cost(cost, op, Guard(cost, "cost", owner, code="invalid-cost", place=place))
+            maker = Guard(cost, "cost", owner, code="invalid-cost", place=place)
+            known = maker.call(check=_made_cost, op=op) if makes_cost(cost) else cost
             made.append(_guarded(known, CostOpInterface, _COST, Guard(known, "", owner, code="cost", place=place)))
         return made[0]
 
     return cost_of
 
 
-def _make_cost(cost: Any, op: Op, guard: Guard) -> Any:
-    """Return a cost, where it is given by a function the one that this makes."""
-    if not makes_cost(cost):
-        return cost
-    made = guard.call(op=op)
-    if made is None:
-        raise guard.refusal("returned None, not a cost", op, hint="is a return missing?")
-    check_cost(made, op=op.name)
-    return made
+def _made_cost(answer: Any, op: Op) -> Any:
+    if answer is None or makes_cost(answer):
+        raise InvalidAnswer(f"returned {shown(answer)}, not a cost", "return an object such as BranchCost()")
+    check_cost(answer, op=op.name)
+    return answer
 
 
 def guard_indexing(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], OpIndexing | None]:
