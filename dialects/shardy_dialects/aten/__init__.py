@@ -18,7 +18,7 @@ from shardy_dialects.aten import (
     reductions,
     shapes,
 )
-from shardy_dialects.aten.local import FORMS, TorchLocalOps
+from shardy_dialects.aten.local_ops import TorchLocalOps
 from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 
@@ -28,6 +28,8 @@ for _rules in (
     *(normalizations, indexing, creation, recurrent, products, gradients),
 ):
     _rules.register(aten)
+_WITH_FORMS = (contractions, creation, gradients, indexing, matrices, normalizations, reductions, shapes)
+FORMS = {f"aten.{name}": form for family in _WITH_FORMS for name, form in family.FORMS.items()}
 transformers = Dialect("transformers")
 products.register_transformers(transformers)
 for _dialect in (aten, transformers):

@@ -7,13 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.local import Localize, Shard
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 Rule = OpShardingRule | None
+
+
 Dims = int | Sequence[int] | None
 """A dimension, several, or all."""
+
+
 RuleFunction = Callable[[Op], Rule]
+
+
 REPLICATED = FactorKind.NEED_REPLICATION
 
 
@@ -106,3 +113,19 @@ def aligned(shape: tuple[int, ...], wide: tuple[int, ...], dim: int) -> int | No
     """Return the dimension of a tensor that broadcasts to a dimension, None where it lacks it or has size 1."""
     place = dim - (len(wide) - len(shape))
     return place if place >= 0 and shape[place] == wide[dim] else None
+
+
+def sized(name: str) -> Localize:
+    """Return the form of an operator one argument of which holds the sizes of its result."""
+
+    def form(op: Op, shard: Shard) -> Sequence[Value]:
+        shard.check_kinds()
+        return shard.copy(**{name: shard.result_shape()})
+
+    return form
+
+
+def input_sized(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the gradient of a slice, whose argument holds the sizes of the result."""
+    shard.check_kinds()
+    return shard.copy(input_sizes=shard.result_shape())

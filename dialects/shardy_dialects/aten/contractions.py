@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Rule,
@@ -12,13 +14,18 @@ from shardy_dialects.aten.arguments import (
     operand_shape,
     result_shape,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard
 from shardy_py.plugins import Contraction, Dialect, Pure
 from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _REDUCED = FactorKind.REDUCTION
+_CONVOLUTIONS = (
+    *(f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")),
+    *("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input"),
+)
 
 
 def _linear(op: Op) -> Rule:
@@ -247,6 +254,16 @@ def _attention_backward(op: Op) -> Rule:
     return builder.build()
 
 
+def _localize_convolution(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the convolution of the shards; where groups are sharded, each device has some of them."""
+    shard.check_kinds()
+    groups, weight = attribute(op, "groups", 1), operand_number(op, "weight")
+    if groups == 1 or weight is None:
+        return shard.copy()
+    # What does not divide is padded, and so are groups.
+    return shard.copy(groups=-(-groups // shard.parts(shard.operand_shardings[weight], 0)))
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     contracting = [Pure, Contraction]
@@ -268,9 +285,7 @@ def register(aten: Dialect) -> None:
         aten.op(f"aten.{name}", traits=[Pure], rule=_outer)
     for name in ("addmm.default", "baddbmm.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_with_added((1, 2)))
-    convolutions = [f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")]
-    transposed = ["conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input"]
-    for name in ("convolution.default", *convolutions, *transposed):
+    for name in ("convolution.default", *_CONVOLUTIONS):
         aten.op(f"aten.{name}", traits=[Pure], rule=_convolution)
     aten.op("aten.convolution_backward.default", traits=[Pure], rule=_convolution_backward)
     attentions = ("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
@@ -279,3 +294,9 @@ def register(aten: Dialect) -> None:
     aten.op(
         "aten._scaled_dot_product_flash_attention_for_cpu_backward.default", traits=[Pure], rule=_attention_backward
     )
+
+
+FORMS: Mapping[str, Localize] = dict.fromkeys(
+    ("convolution.default", "convolution_backward.default", *_CONVOLUTIONS), _localize_convolution
+)
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

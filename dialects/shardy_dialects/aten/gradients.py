@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shardy_dialects.aten.arguments import (
     Rule,
     Tie,
     attribute,
+    input_sized,
     normal,
     operand_shape,
     result_shape,
+    sized,
     tied,
     whole,
 )
 from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.local import Localize
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 
@@ -123,3 +128,10 @@ def register(aten: Dialect) -> None:
     for rule, names in by_rule.items():
         for name in names:
             aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)
+
+
+FORMS: Mapping[str, Localize] = {
+    **{f"{name}.default": sized("input_size") for name in RESIZED},
+    **dict.fromkeys(("diagonal_backward.default", "unfold_backward.default"), input_sized),
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

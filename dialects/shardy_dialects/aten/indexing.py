@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from shardy_dialects.aten.arguments import (
     REPLICATED,
@@ -19,7 +20,8 @@ from shardy_dialects.aten.arguments import (
     tied,
     whole,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import FactorKind
@@ -27,6 +29,8 @@ from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _LARGEST = 2
 """The number of the mode of bags that takes the largest elements."""
+
+
 _INDEX = re.compile(r"indices\[(\d+)\]")
 
 
@@ -281,6 +285,17 @@ def _bucketize(op: Op) -> Rule:
     return builder.tie({boundaries: 0}, {}, operand_shape(op, boundaries)[0], kind=REPLICATED).build()
 
 
+def _localize_embedding(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the rows of a table; where it is cut into rows, those that the device has, and zeros for the others."""
+    table = shard.operand_shardings[0]
+    if table is None or shard.parts(table, 0) == 1:
+        return local_by_types(op, shard)
+    rows = shard.operands[0].shape[0]
+    offset = shard.ops.offset(shard.emit, [position * rows for position in shard.positions(table, 0)])
+    operands = [*shard.operands, offset]
+    return [shard.emit.op("spmd.embedding", operands, [shard.result_type()]).result]
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     by_rule = {
@@ -314,3 +329,7 @@ def register(aten: Dialect) -> None:
     for rule, names in by_rule.items():
         for name in names:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
+
+
+FORMS: Mapping[str, Localize] = {"embedding.default": _localize_embedding}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

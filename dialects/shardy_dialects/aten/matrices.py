@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Dims,
@@ -18,7 +20,8 @@ from shardy_dialects.aten.arguments import (
     tied,
     whole,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types, no_local_form
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
@@ -40,6 +43,8 @@ MATRICES = (
     *("linalg_lu", "linalg_lu_factor", "linalg_ldl_factor", "linalg_cond", "linalg_pinv", "pinverse"),
 )
 """Ops over one matrix, or over a batch of them."""
+
+
 SOLVES = {
     "linalg_solve": 1,
     "linalg_solve_triangular": 1,
@@ -49,6 +54,8 @@ SOLVES = {
     "triangular_solve": 0,
 }
 """Op to the operand with the right sides of its equations."""
+
+
 WITH_VECTORS = {
     "linalg_householder_product.default": (2, 1),
     "linalg_lu_solve.default": (2, 1, 2),
@@ -56,9 +63,17 @@ WITH_VECTORS = {
     "linalg_matrix_rank.atol_rtol_tensor": (2, 0, 0),
 }
 """Overload to the number of dimensions of each operand that do not count elements of the batch."""
+
+
 _ALONG_ONE = ("fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft")
+
+
 _ALONG_TWO = ("fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "fft_hfft2", "fft_ihfft2")
+
+
 _ALONG_ALL = ("fft_fftshift", "fft_ifftshift", "_fft_r2c", "_fft_c2c", "_fft_c2r")
+
+
 _ALONG_LAST = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_hfftn", "fft_ihfftn")
 
 
@@ -226,6 +241,19 @@ def _tensordot(op: Op) -> Rule:
     return rules.contraction(op, contracting=(left, right))
 
 
+def _localize_matrices(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return what is computed of the device's matrices; padding has no inverse and no factors, and ends in an error."""
+    if any(shard.padded_dims(number) for number in range(len(op.operands))):
+        raise no_local_form("the matrices do not divide into equal parts, and padding is no matrix to compute with")
+    return local_by_types(op, shard)
+
+
+def _localize_cross(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the cross product of the shards: other dimensions may be of size 3 there."""
+    shard.check_kinds()
+    return shard.copy(dim=crossed_dim(op))
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     by_rule = {
@@ -262,3 +290,11 @@ def register(aten: Dialect) -> None:
             aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)
     for name in WITH_VECTORS:
         aten.op(f"aten.{name}", traits=[Pure], rule=_with_vectors)
+
+
+FORMS: Mapping[str, Localize] = {
+    **{f"{name}.default": _localize_matrices for name in (*MATRICES, *SOLVES)},
+    **dict.fromkeys(WITH_VECTORS, _localize_matrices),
+    "cross.default": _localize_cross,
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from shardy_dialects.aten.arguments import (
-    REPLICATED,
-    Rule,
-    attribute,
-    operand_names,
-    operand_shape,
-    result_shape,
-    tied,
-)
-from shardy_py.ir.graph.program import Op
+from collections.abc import Mapping, Sequence
+
+from shardy_dialects.aten.arguments import REPLICATED, Rule, attribute, operand_names, operand_shape, result_shape, tied
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import FactorKind
@@ -181,6 +176,18 @@ def _shuffle(op: Op) -> Rule:
     return rules.along(op, 1)
 
 
+def _localize_group_norm(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the normalization of the device's part of the batch."""
+    shard.check_kinds()
+    return shard.copy(N=shard.operands[0].shape[0])
+
+
+def _localize_grid(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the grid of the device's part of the batch, which is the first size of the result."""
+    shard.check_kinds()
+    return shard.copy(size=(shard.operands[0].shape[0], *attribute(op, "size")[1:]))
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     by_rule = {
@@ -222,3 +229,10 @@ def register(aten: Dialect) -> None:
         for name in names:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
     aten.op("aten.native_layer_norm_backward.default", traits=[Pure], rule=_rows_backward)
+
+
+FORMS: Mapping[str, Localize] = {
+    "native_group_norm.default": _localize_group_norm,
+    "affine_grid_generator.default": _localize_grid,
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

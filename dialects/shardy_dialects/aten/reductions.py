@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve
+
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Rule,
@@ -11,12 +15,15 @@ from shardy_dialects.aten.arguments import (
     broadcast,
     normal,
     normal_dims,
+    operand_number,
     operand_shape,
     result_shape,
     tied,
     whole,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.local import Localize, Shard, no_local_form
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
@@ -36,13 +43,24 @@ _COMBINERS = {
         *("nanmedian.dim", "linalg_norm.default", "linalg_matrix_norm.default", "linalg_matrix_norm.str_ord"),
     ),
 }
+
+
 _ROWS = (
     *("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default", "_safe_softmax.default"),
     *("cumsum.default", "cumprod.default", "cummax.default", "cummin.default", "logcumsumexp.default"),
     *("_softmax_backward_data.default", "_log_softmax_backward_data.default", "sort.default", "argsort.default"),
     *("sort.stable", "argsort.stable", "glu.default"),
 )
+
+
 _TOP = ("topk.default",)
+_CLASS_LOSSES = ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default", "nll_loss2d_forward.default")
+_LOSSES_OF_PADDING = (
+    *("cross_entropy_loss.default", "binary_cross_entropy_with_logits.default", "margin_ranking_loss.default"),
+    *("hinge_embedding_loss.default", "poisson_nll_loss.default", "cosine_embedding_loss.default"),
+    *("triplet_margin_loss.default", "multi_margin_loss.default", "multilabel_margin_loss.default"),
+)
+"""Losses whose value for padding, which is filled with zeros, is no zero."""
 
 
 def _reduction(combiner: str) -> RuleFunction:
@@ -177,6 +195,29 @@ def _histogram(op: Op) -> Rule:
     return builder.tie({}, {0: 0}, result_shape(op)[0], kind=REPLICATED).build()
 
 
+def _localize_class_loss(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the loss of the device's part of classes: padding counts as targets that are ignored."""
+    shard.check_kinds()
+    number = operand_number(op, "target")
+    type_ = None if number is None else shard.operands[number].type
+    if number is None or not isinstance(type_, TensorType):
+        raise no_local_form("the loss has no target")
+    ignored = shard.ops.scalar(shard.emit, type_.element_type, float(attribute(op, "ignore_index", -100)))
+    if ignored is None:
+        raise no_local_form(f"{type_.element_type} has no number for targets that are ignored")
+    operands = list(shard.operands)
+    operands[number] = shard.masked(number, shard.padded_dims(number), ignored)
+    return evolve(shard, operands=operands).copy()
+
+
+def _localize_loss(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the loss of the device's part; that of zeros, which padding is filled with, is no zero."""
+    shard.check_kinds()
+    if attribute(op, "reduction", 1) and any(shard.padded_dims(number) for number in range(len(op.operands))):
+        raise no_local_form("the operands do not divide into equal parts, and padding has a loss of its own")
+    return shard.copy()
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     for combiner, names in _COMBINERS.items():
@@ -200,7 +241,7 @@ def register(aten: Dialect) -> None:
         "poisson_nll_loss",
     ):
         aten.op(f"aten.{name}.default", traits=[Pure], rule=_mean_squares)
-    for name in ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default", "nll_loss2d_forward.default"):
+    for name in _CLASS_LOSSES:
         aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss)
     for name in ("nll_loss_backward.default", "nll_loss2d_backward.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss_backward)
@@ -219,3 +260,10 @@ def register(aten: Dialect) -> None:
         "gradient.scalarint",
     ):
         aten.op(f"aten.{name}", traits=[Pure], rule=_steps)
+
+
+FORMS: Mapping[str, Localize] = {
+    **dict.fromkeys(_CLASS_LOSSES, _localize_class_loss),
+    **dict.fromkeys(_LOSSES_OF_PADDING, _localize_loss),
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import prod
+
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Dims,
     Rule,
     RuleFunction,
     attribute,
+    input_sized,
     normal,
     normal_dims,
     operand_shape,
     result_shape,
+    sized,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_dialects.aten.local_ops import aten
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types, no_local_form
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
@@ -314,6 +321,33 @@ def _to_complex(op: Op) -> Rule:
     return builder.build()
 
 
+def _localize_reshape(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the shard in its new shape: the elements of a shard stay together."""
+    shard.check_kinds()
+    value, shape = shard.operands[0], shard.result_shape()
+    if prod(value.shape) != prod(shape):
+        raise no_local_form("the operand and the result are cut into different numbers of elements")
+    return [aten(shard.emit, "reshape.default", {"self": value}, shape, shape=shape)]
+
+
+def _localize_repeat_interleave(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the copies of the device's elements: those of an element stay together."""
+    if attribute(op, "dim") is None:
+        return local_by_types(op, shard)
+    dim = normal(attribute(op, "dim"), len(operand_shape(op, 0)))
+    parts = {shard.parts(sharding, dim) for sharding in (*shard.operand_shardings, *shard.result_shardings)}
+    if len(parts) > 1 or operand_shape(op, 0)[dim] % max(parts):
+        shard.check_kinds()
+    if attribute(op, "output_size") is None:
+        return shard.copy()
+    return shard.copy(output_size=shard.result_shape()[dim])
+
+
+def _localize_pixels(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the pixels of the device's part: each part has whole groups of channels."""
+    return shard.copy()
+
+
 def register(aten: Dialect) -> None:
     """Define the ops."""
     kinds = {
@@ -368,3 +402,13 @@ def register(aten: Dialect) -> None:
     for rule, names in kinds.items():
         for name in names:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
+
+
+FORMS: Mapping[str, Localize] = {
+    **dict.fromkeys(RESHAPES, _localize_reshape),
+    **dict.fromkeys(("expand.default", "expand_copy.default", "broadcast_to.default"), sized("size")),
+    **dict.fromkeys(("slice_backward.default", "select_backward.default"), input_sized),
+    "repeat_interleave.self_int": _localize_repeat_interleave,
+    **dict.fromkeys(("pixel_shuffle.default", "pixel_unshuffle.default"), _localize_pixels),
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

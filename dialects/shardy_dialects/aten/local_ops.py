@@ -19,9 +19,16 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from shardy_py.ir.interfaces.local_collective import LocalCollective
 
+
 COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
+
+
 _FLOATS = ("f64", "f32", "bf16", "f16")
+
+
 _NEUTRAL = {Combiner.ADD: 0, Combiner.MUL: 1, Combiner.MIN: float("inf"), Combiner.MAX: float("-inf")}
+
+
 _SIZES = ("size", "shape")
 
 
