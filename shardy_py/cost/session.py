@@ -1,4 +1,4 @@
-"""Sessions: a program that is prepared and compiled once, and solved under as many schedules as one likes."""
+"""Names of the values and ops of a session, as all commands accept them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
-from shardy_py.ir.graph.nesting import refuse_deep_nesting
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.verify import refuse_deep_nesting
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.layout.policies import LayoutPolicy
@@ -33,18 +33,29 @@ from shardy_py.propagation.engine import STRATEGIES, keep_or_drop_rules, make_pr
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
-from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.from_options import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.support.arguments import checked, shown
+from shardy_py.support.arguments import as_integer, checked, shown
 from shardy_py.support.gc_pause import no_garbage_collection
-from shardy_py.support.integers import as_integer
 from shardy_py.trace.given_names import GivenNames
+from shardy_py.trace.labels import Labels
 from shardy_py.transforms.constant_copies import CopyLog
 from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
 from shardy_py.transforms.run import run
 from shardy_py.values import define, frozen
+
+
+def session_labels(session: Session) -> Labels:
+    """Return the names of a session's values and ops.
+
+    They are those of the module that was read if the session keeps them (see `Session.open`), else those of the
+    program as propagation finds it.
+    """
+    names = session.names or GivenNames.of(session.program, session.main)
+    return names.labels(session.program, session.problem, session.copies)
+
 
 _WRITTEN_BY_JAX = "mhlo.num_partitions"
 """An attribute of the modules that JAX writes."""

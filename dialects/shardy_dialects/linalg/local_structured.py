@@ -1,6 +1,7 @@
 """Local forms of structured ops: loops run over the shards, as their bounds follow from the shapes.
 
-Windows that move along a sharded dimension read elements of neighbours; padding along reduced loops changes nothing.
+Windows that move along a sharded dimension read elements of neighbours. Padding along reduced loops must change
+nothing.
 """
 
 from __future__ import annotations

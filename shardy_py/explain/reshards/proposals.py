@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve
 
-from shardy_py.cost.changed_slots import changed_slots
 from shardy_py.cost.communications import Communication, count_by_kind, list_communications
+from shardy_py.cost.finishing import changed_slots
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
 from shardy_py.propagation.solve import Solution
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.trace.annotations import Annotation
 from shardy_py.trace.labels import Labels
