@@ -37,12 +37,12 @@ def operand_number(op: Op, name: str) -> int | None:
 
 
 def attribute(op: Op, name: str, default: Attribute = None) -> Attribute:
-    """Return an argument that is no tensor, or the default where it is None."""
+    """Return an argument that is not a tensor, or the default where it is None."""
     return op.attributes.get(name, default)
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
-    """Return the sizes of a value; () for one that is no tensor."""
+    """Return the sizes of a value; () for one that is not a tensor."""
     return tuple(size or 0 for size in value.type.shape) if isinstance(value.type, TensorType) else ()
 
 

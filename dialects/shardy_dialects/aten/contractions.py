@@ -30,11 +30,11 @@ _CONVOLUTIONS = (
 
 def _linear(op: Op) -> Rule:
     """Return the rule of rows times the rows of a weight; with a bias the contraction would count once per device."""
-    made = " o" * (len(operand_shape(op, 1)) - 1)
+    features = " o" * (len(operand_shape(op, 1)) - 1)
     bias = operand_number(op, "bias")
-    text = f"... i,{made} i{'' if bias is None else f',{made}'} -> ...{made}"
-    reduced, whole = ("i", "") if bias is None else ("", "i")
-    return einsum.rule(text, reduction=reduced, need_replication=whole, order=f"...{made}")(op)
+    text = f"... i,{features} i{'' if bias is None else f',{features}'} -> ...{features}"
+    reduced, replicated = ("i", "") if bias is None else ("", "i")
+    return einsum.rule(text, reduction=reduced, need_replication=replicated, order=f"...{features}")(op)
 
 
 def _matmul(op: Op) -> Rule:
@@ -67,25 +67,25 @@ def _scaled_product(op: Op) -> Rule:
     left, right = operand_shape(op, 0), operand_shape(op, 1)
     rows, columns = {0: 0}, {1: 1}
     is_split = operand_number(op, "bias") is None and operand_number(op, "scale_result") is None
-    whole: list[tuple[int, int]] = []
-    for name, own, size, dim in (("scale_a", rows, left[0], 0), ("scale_b", columns, right[1], 1)):
+    replicated: list[tuple[int, int]] = []
+    for name, scaled_dims, size, dim in (("scale_a", rows, left[0], 0), ("scale_b", columns, right[1], 1)):
         number = operand_number(op, name)
         shape = () if number is None else operand_shape(op, number)
         if number is None or all(each == 1 for each in shape):
             continue
         if len(shape) == 2 and shape[dim] == size and shape[1 - dim] == 1:
-            own[number] = dim
+            scaled_dims[number] = dim
         else:
             is_split = False
-            whole += [(number, other) for other in range(len(shape))]
+            replicated += [(number, other) for other in range(len(shape))]
     bias = operand_number(op, "bias")
     builder = OpShardingRuleBuilder.for_op(op).tie(
-        rows, {0: 0}, left[0], kind=REPLICATED if whole else FactorKind.PASS_THROUGH
+        rows, {0: 0}, left[0], kind=REPLICATED if replicated else FactorKind.PASS_THROUGH
     )
     columns |= {} if bias is None else {bias: 0}
-    builder.tie(columns, {0: 1}, right[1], kind=REPLICATED if whole else FactorKind.PASS_THROUGH)
+    builder.tie(columns, {0: 1}, right[1], kind=REPLICATED if replicated else FactorKind.PASS_THROUGH)
     builder.tie({0: 1, 1: 0}, {}, left[1], kind=_REDUCED if is_split else REPLICATED)
-    for number, dim in whole:
+    for number, dim in replicated:
         builder.tie({number: dim}, {}, operand_shape(op, number)[dim], kind=REPLICATED)
     return builder.build()
 
@@ -143,10 +143,10 @@ def _convolution(op: Op) -> Rule:
     if not unbatched:
         builder.tie({0: 0}, {0: 0}, data[0])
     biased = {} if bias is None else {bias: 0}
-    made, taken = (1, 0) if transposed else (0, 1)
+    output_dim, input_dim = (1, 0) if transposed else (0, 1)
     if groups == 1:
-        builder.tie({1: made, **biased}, {0: channel}, out[channel])
-        builder.tie({0: channel, 1: taken}, {}, data[channel], kind=_REDUCED if bias is None else REPLICATED)
+        builder.tie({1: output_dim, **biased}, {0: channel}, out[channel])
+        builder.tie({0: channel, 1: input_dim}, {}, data[channel], kind=_REDUCED if bias is None else REPLICATED)
     elif not transposed and groups == data[channel] == out[channel]:
         builder.tie({0: channel, 1: 0, **biased}, {0: channel}, groups)
     else:
@@ -172,15 +172,17 @@ def _convolution_backward(op: Op) -> Rule:
     into_data = {of[0]: 0} if 0 in of else {}
     kind = FactorKind.PASS_THROUGH if set(of) == {0} else REPLICATED
     builder.tie({0: 0, 1: 0}, into_data, grad[0], kind=_REDUCED if 0 not in of else kind)
-    made, taken = (1, 0) if transposed else (0, 1)
+    output_dim, input_dim = (1, 0) if transposed else (0, 1)
     into_bias = {of[2]: 0} if 2 in of else {}
-    outs = ({of[1]: made} if 1 in of else {}) | into_bias
+    outs = ({of[1]: output_dim} if 1 in of else {}) | into_bias
     ins = {of[0]: 1} if 0 in of else {}
     if groups == 1:
         kind = FactorKind.PASS_THROUGH if 0 not in of else REPLICATED if outs else _REDUCED
-        builder.tie({0: 1, 2: made}, outs, grad[1], kind=kind)
-        ins |= {of[1]: taken} if 1 in of else {}
-        builder.tie({1: 1, 2: taken}, ins, data[1], kind=REPLICATED if 2 in of and not ins else FactorKind.PASS_THROUGH)
+        builder.tie({0: 1, 2: output_dim}, outs, grad[1], kind=kind)
+        ins |= {of[1]: input_dim} if 1 in of else {}
+        builder.tie(
+            {1: 1, 2: input_dim}, ins, data[1], kind=REPLICATED if 2 in of and not ins else FactorKind.PASS_THROUGH
+        )
     elif not transposed and groups == data[1] == weight[0]:
         builder.tie({0: 1, 1: 1, 2: 0}, outs | ins, groups)
     else:

@@ -80,8 +80,8 @@ def _localize_bernoulli(op: Op, shard: Shard) -> Sequence[Value]:
     if _is_whole(shard):
         return local_by_types(op, shard)
     chances, shape = shard.operands[0], shard.result_shape()
-    whole = _new_like(op, shard, "new_empty.default", is_single=True)
-    drawn = aten(shard.emit, "rand_like.default", {"self": whole}, whole.shape)
+    full_tensor = _new_like(op, shard, "new_empty.default", is_single=True)
+    drawn = aten(shard.emit, "rand_like.default", {"self": full_tensor}, full_tensor.shape)
     part = _own_part(shard, drawn, 0)
     names = {"operand_names": ("self", "other")}
     is_below = shard.emit.op("aten.gt.Tensor", [chances, part], [TensorType(shape, "i1")], names).result
@@ -92,10 +92,10 @@ def _localize_dropout(op: Op, shard: Shard) -> Sequence[Value]:
     """Return an operand with the device's part of the zeros and the factor that all of it would get."""
     if _is_whole(shard) or attribute(op, "train") is False:
         return local_by_types(op, shard)
-    kept, *masks = _own_parts(op, shard, [_new_like(op, shard, "new_ones.default")])
+    scaled_ones, *masks = _own_parts(op, shard, [_new_like(op, shard, "new_ones.default")])
     value = shard.operands[0]
     if not masks:
-        return [aten(shard.emit, "mul.Tensor", {"self": value, "other": kept}, shard.result_shape())]
+        return [aten(shard.emit, "mul.Tensor", {"self": value, "other": scaled_ones}, shard.result_shape())]
     chance = attribute(op, "p", 0.5)
     value = aten(shard.emit, "mul.Tensor", {"self": value, "other": masks[0]}, shard.result_shape())
     scale = 0.0 if chance == 1 else 1 / (1 - chance)
@@ -128,16 +128,16 @@ def _new_like(op: Op, shard: Shard, name: str, *, is_single: bool = False, order
 
 def _laid(op: Op, shard: Shard, order: Sequence[int]) -> Value:
     """Return a new tensor of the sizes of the whole first operand, whose dimensions have an order in memory."""
-    made = _new_like(op, shard, "new_empty.default", order=order)
+    tensor = _new_like(op, shard, "new_empty.default", order=order)
     back = [order.index(dim) for dim in range(len(order))]
-    shape = [made.shape[place] for place in back]
-    return aten(shard.emit, "permute.default", {"self": made}, shape, dims=tuple(back))
+    shape = [tensor.shape[place] for place in back]
+    return aten(shard.emit, "permute.default", {"self": tensor}, shape, dims=tuple(back))
 
 
 def _own_parts(op: Op, shard: Shard, operands: Sequence[Value]) -> list[Value]:
     """Return the device's parts of the results that an op has for whole operands."""
-    made = shard.emit.op_like(op, operands, [value.type for value in op.results])
-    return [_own_part(shard, value, number) for number, value in enumerate(made.results)]
+    drawn = shard.emit.op_like(op, operands, [value.type for value in op.results])
+    return [_own_part(shard, value, number) for number, value in enumerate(drawn.results)]
 
 
 def _own_part(shard: Shard, value: Value, number: int) -> Value:

@@ -51,10 +51,10 @@ def _loss(op: Op) -> Rule:
 def _rows(op: Op) -> Rule:
     """Return the rule of gradients of a loss of rows; those of a mean depend on how many rows there are."""
     names = op.attributes["operand_names"]
-    own = names.index("self")
-    if attribute(op, "reduction", 1) == 1 or len(operand_shape(op, own)) != 2:
+    input_number = names.index("self")
+    if attribute(op, "reduction", 1) == 1 or len(operand_shape(op, input_number)) != 2:
         return whole(op)
-    size = operand_shape(op, own)[0]
+    size = operand_shape(op, input_number)[0]
     ins = [n for n, name in enumerate(names) if name != "weight" and operand_shape(op, n)[:1] == (size,)]
     return tied(op, [(dict.fromkeys(ins, 0), {0: 0})])
 
@@ -82,8 +82,8 @@ def _channels(op: Op) -> Rule:
     size = operand_shape(op, 1)[1]
 
     def places(shapes: list[tuple[int, ...]]) -> dict[int, int]:
-        found = {n: int(len(shape) > 1) for n, shape in enumerate(shapes) if shape}
-        return {n: dim for n, dim in found.items() if shapes[n][dim] == size}
+        channel_dims = {n: int(len(shape) > 1) for n, shape in enumerate(shapes) if shape}
+        return {n: dim for n, dim in channel_dims.items() if shapes[n][dim] == size}
 
     ins = places([operand_shape(op, number) for number in range(len(op.operands))])
     return tied(op, [(ins, places([result_shape(op, number) for number in range(len(op.results))]))])
@@ -101,8 +101,8 @@ def _diagonal(op: Op) -> Rule:
     """Return the rule of the gradient of diagonals of two dimensions, which are whole."""
     rank = len(result_shape(op))
     gone = {normal(attribute(op, f"dim{number}"), rank) for number in (1, 2)}
-    kept = [dim for dim in range(rank) if dim not in gone]
-    ties: list[Tie] = [({0: place}, {0: dim}) for place, dim in enumerate(kept)]
+    free_dims = [dim for dim in range(rank) if dim not in gone]
+    ties: list[Tie] = [({0: place}, {0: dim}) for place, dim in enumerate(free_dims)]
     return tied(op, ties)
 
 

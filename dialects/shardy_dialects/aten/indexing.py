@@ -77,12 +77,12 @@ def _embedding_bag_weights_backward(op: Op) -> Rule:
 
 def _positions(op: Op) -> dict[int, int]:
     """Return dimension to operand number, for the dimensions that are indexed by tensors."""
-    found = {}
+    operand_of_dim = {}
     for number, name in enumerate(operand_names(op)):
         match = _INDEX.fullmatch(name)
         if match:
-            found[int(match.group(1))] = number
-    return found
+            operand_of_dim[int(match.group(1))] = number
+    return operand_of_dim
 
 
 def _indexed_rule(op: Op, *, values: int | None) -> Rule:
@@ -227,21 +227,21 @@ def _index_fill(op: Op) -> Rule:
 
 def _searchsorted(op: Op) -> Rule:
     """Return the rule of finding places in sorted rows, which are whole; each row may have its own."""
-    rows, own = operand_shape(op, 0), operand_number(op, "self")
-    if own is None or operand_number(op, "sorter") is not None:
+    rows, input_number = operand_shape(op, 0), operand_number(op, "self")
+    if input_number is None or operand_number(op, "sorter") is not None:
         return None
     builder = OpShardingRuleBuilder.for_op(op)
-    for dim, size in enumerate(operand_shape(op, own)):
+    for dim, size in enumerate(operand_shape(op, input_number)):
         ins = {0: dim} if dim < len(rows) - 1 else {}
-        builder.tie({**ins, own: dim}, {0: dim}, size)
+        builder.tie({**ins, input_number: dim}, {0: dim}, size)
     return builder.tie({0: len(rows) - 1}, {}, rows[-1], kind=REPLICATED).build()
 
 
 def _taken(op: Op) -> Rule:
     """Return the rule of ops that look each element of one operand up in another one, which is whole."""
-    own = operand_number(op, "index")
-    own = operand_number(op, "elements") if own is None else own
-    return None if own is None else tied(op, [({own: dim}, {0: dim}) for dim in range(len(result_shape(op)))])
+    elements = operand_number(op, "index")
+    elements = operand_number(op, "elements") if elements is None else elements
+    return None if elements is None else tied(op, [({elements: dim}, {0: dim}) for dim in range(len(result_shape(op)))])
 
 
 def _along_one(name: str) -> RuleFunction:
@@ -265,8 +265,8 @@ def _diagonal_put(op: Op) -> Rule:
     """Return the rule of putting diagonals of two dimensions, which are whole."""
     rank = len(operand_shape(op, 0))
     gone = {normal(attribute(op, name, default), rank) for name, default in (("dim1", 0), ("dim2", 1))}
-    kept = [dim for dim in range(rank) if dim not in gone]
-    return tied(op, [({0: dim, 1: place}, {0: dim}) for place, dim in enumerate(kept)])
+    free_dims = [dim for dim in range(rank) if dim not in gone]
+    return tied(op, [({0: dim, 1: place}, {0: dim}) for place, dim in enumerate(free_dims)])
 
 
 def _one_hot(op: Op) -> Rule:
@@ -278,10 +278,10 @@ def _bucketize(op: Op) -> Rule:
     boundaries = operand_number(op, "boundaries")
     if boundaries is None:
         return None
-    own = 1 - boundaries
+    input_number = 1 - boundaries
     builder = OpShardingRuleBuilder.for_op(op)
-    for dim, size in enumerate(operand_shape(op, own)):
-        builder.tie({own: dim}, {0: dim}, size)
+    for dim, size in enumerate(operand_shape(op, input_number)):
+        builder.tie({input_number: dim}, {0: dim}, size)
     return builder.tie({boundaries: 0}, {}, operand_shape(op, boundaries)[0], kind=REPLICATED).build()
 
 

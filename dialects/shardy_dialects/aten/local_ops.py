@@ -99,8 +99,12 @@ class TorchLocalOps(LocalOps):
 
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number."""
-        found = _number(element_type, number)
-        return None if found is None else emit.op("spmd.scalar", (), [TensorType((), element_type)], found).result
+        attributes = _number(element_type, number)
+        return (
+            None
+            if attributes is None
+            else emit.op("spmd.scalar", (), [TensorType((), element_type)], attributes).result
+        )
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
@@ -147,8 +151,8 @@ def _number(element_type: str, number: Combiner | float) -> dict[str, Attribute]
         return {"value": 0.0 if low else 1.0}
     if number in (Combiner.MIN, Combiner.MAX) and element_type not in _FLOATS:
         return None if "complex" in element_type else {"limit": "highest" if number is Combiner.MIN else "lowest"}
-    found = _NEUTRAL.get(number)
-    return None if found is None else {"value": float(found)}
+    neutral = _NEUTRAL.get(number)
+    return None if neutral is None else {"value": float(neutral)}
 
 
 def _spmd(
@@ -177,5 +181,5 @@ def aten(
 def _like(value: Value, shape: Sequence[int]) -> TensorType:
     type_ = value.type
     if not isinstance(type_, TensorType):
-        raise TypeError(f"{type_} is no tensor")
+        raise TypeError(f"{type_} is not a tensor")
     return TensorType(tuple(shape), type_.element_type)

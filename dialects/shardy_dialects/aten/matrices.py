@@ -112,11 +112,11 @@ def _with_vectors(op: Op) -> Rule:
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
     batch = shapes[0][: len(shapes[0]) - inner[0]]
     # One number may serve all matrices.
-    given = [n for n, shape in enumerate(shapes) if shape]
-    if any(shapes[n][: len(shapes[n]) - inner[n]] != batch for n in given):
+    batched = [n for n, shape in enumerate(shapes) if shape]
+    if any(shapes[n][: len(shapes[n]) - inner[n]] != batch for n in batched):
         return None
     outs = range(len(op.results))
-    ties: list[Tie] = [(dict.fromkeys(given, dim), dict.fromkeys(outs, dim)) for dim in range(len(batch))]
+    ties: list[Tie] = [(dict.fromkeys(batched, dim), dict.fromkeys(outs, dim)) for dim in range(len(batch))]
     if len(inner) > 2 and inner[2] == 2 and attribute(op, "left", True):
         # Each right side is solved by itself.
         ties.append(({2: len(batch) + 1}, {0: len(batch) + 1}))
@@ -152,8 +152,8 @@ def _diagonal(*defaults: int) -> RuleFunction:
     def rule(op: Op) -> Rule:
         rank = len(operand_shape(op, 0))
         gone = {normal(attribute(op, f"dim{n}", default), rank) for n, default in enumerate(defaults, 1)}
-        kept = [dim for dim in range(rank) if dim not in gone]
-        return tied(op, [({0: dim}, {0: place}) for place, dim in enumerate(kept)])
+        free_dims = [dim for dim in range(rank) if dim not in gone]
+        return tied(op, [({0: dim}, {0: place}) for place, dim in enumerate(free_dims)])
 
     return rule
 
@@ -201,9 +201,9 @@ def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> RuleFunctio
         for dim, size in enumerate(wide):
             places = {number: aligned(shape, wide, dim) for number, shape in enumerate(shapes)}
             ins = {number: place for number, place in places.items() if place is not None}
-            kept = dim - (dim > along and len(out) < len(wide))
+            result_dim = dim - (dim > along and len(out) < len(wide))
             if dim != along:
-                builder.tie(ins, {0: kept}, size)
+                builder.tie(ins, {0: result_dim}, size)
             elif len(ins) == len(shapes):
                 builder.tie(ins, {0: dim} if out == wide else {}, size, kind=kind)
             else:
@@ -244,7 +244,7 @@ def _tensordot(op: Op) -> Rule:
 def _localize_matrices(op: Op, shard: Shard) -> Sequence[Value]:
     """Return what is computed of the device's matrices; padding has no inverse and no factors, and ends in an error."""
     if any(shard.padded_dims(number) for number in range(len(op.operands))):
-        raise no_local_form("the matrices do not divide into equal parts, and padding is no matrix to compute with")
+        raise no_local_form("the matrices do not divide into equal parts, and padding is not a matrix to compute with")
     return local_by_types(op, shard)
 
 

@@ -18,10 +18,10 @@ _REDUCED = FactorKind.REDUCTION
 def _rows(op: Op) -> Rule:
     """Return the rule of a normalization over the last dimensions: all others are free."""
     names, shape = operand_names(op), operand_shape(op, 0)
-    whole = len(attribute(op, "normalized_shape"))
+    num_normalized = len(attribute(op, "normalized_shape"))
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
-        inner = dim - (len(shape) - whole)
+        inner = dim - (len(shape) - num_normalized)
         if inner < 0:
             builder.tie({0: dim}, {n: dim for n in range(len(op.results)) if result_shape(op, n)}, size)
         else:
@@ -34,15 +34,15 @@ def _rows(op: Op) -> Rule:
 def _rows_backward(op: Op) -> Rule:
     """Return the rule of its gradients: those of weight and bias sum up over the free dimensions."""
     names = operand_names(op)
-    grad, own = names.index("grad_out"), names.index("input")
-    shape, whole = operand_shape(op, own), len(attribute(op, "normalized_shape"))
+    grad, input_number = names.index("grad_out"), names.index("input")
+    shape, num_normalized = operand_shape(op, input_number), len(attribute(op, "normalized_shape"))
     stats = [number for number, name in enumerate(names) if name in ("mean", "rstd")]
     wide = [n for n in range(len(op.results)) if result_shape(op, n) == shape]
     narrow = [n for n in range(len(op.results)) if n not in wide]
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
-        inner = dim - (len(shape) - whole)
-        ins = {grad: dim, own: dim}
+        inner = dim - (len(shape) - num_normalized)
+        ins = {grad: dim, input_number: dim}
         if inner < 0:
             # The gradient of the input passes the dimension on, those of weight and bias sum over it: one rule has
             # no word for both.

@@ -80,9 +80,9 @@ def _bilinear(op: Op) -> Rule:
     bias, rank = operand_number(op, "bias"), len(operand_shape(op, 0))
     kind = _REDUCED if bias is None else REPLICATED
     rows: list[Tie] = [({0: dim, 1: dim}, {0: dim}) for dim in range(rank - 1)]
-    made = {2: 0} if bias is None else {2: 0, bias: 0}
+    features = {2: 0} if bias is None else {2: 0, bias: 0}
     sums: list[Tie] = [({0: rank - 1, 2: 1}, {}, kind), ({1: rank - 1, 2: 2}, {}, kind)]
-    return tied(op, [*rows, (made, {0: rank - 1}), *sums])
+    return tied(op, [*rows, (features, {0: rank - 1}), *sums])
 
 
 def _summed_products(op: Op) -> Rule:

@@ -60,7 +60,7 @@ _LOSSES_OF_PADDING = (
     *("hinge_embedding_loss.default", "poisson_nll_loss.default", "cosine_embedding_loss.default"),
     *("triplet_margin_loss.default", "multi_margin_loss.default", "multilabel_margin_loss.default"),
 )
-"""Losses whose value for padding, which is filled with zeros, is no zero."""
+"""Losses whose value for padding, which is filled with zeros, is not zero."""
 
 
 def _reduction(combiner: str) -> RuleFunction:
@@ -123,16 +123,16 @@ def _weighted(op: Op, ins: dict[int, int]) -> dict[int, int]:
 
 def _nll_loss_backward(op: Op) -> Rule:
     names = op.attributes["operand_names"]
-    own, target = names.index("self"), names.index("target")
-    grad, shape = names.index("grad_output"), operand_shape(op, own)
+    input_number, target = names.index("self"), names.index("target")
+    grad, shape = names.index("grad_output"), operand_shape(op, input_number)
     classes = 0 if len(shape) == 1 else 1
     builder = OpShardingRuleBuilder.for_op(op).tie(
-        _weighted(op, {own: classes}), {0: classes}, shape[classes], kind=REPLICATED
+        _weighted(op, {input_number: classes}), {0: classes}, shape[classes], kind=REPLICATED
     )
     for dim, size in enumerate(shape):
         if dim != classes:
             place = dim - (dim > classes)
-            ins = {own: dim, target: place} | ({grad: place} if operand_shape(op, grad) else {})
+            ins = {input_number: dim, target: place} | ({grad: place} if operand_shape(op, grad) else {})
             builder.tie(ins, {0: dim}, size)
     return builder.build()
 
@@ -211,7 +211,7 @@ def _localize_class_loss(op: Op, shard: Shard) -> Sequence[Value]:
 
 
 def _localize_loss(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the loss of the device's part; that of zeros, which padding is filled with, is no zero."""
+    """Return the loss of the device's part; that of zeros, which padding is filled with, is not zero."""
     shard.check_kinds()
     if attribute(op, "reduction", 1) and any(shard.padded_dims(number) for number in range(len(op.operands))):
         raise no_local_form("the operands do not divide into equal parts, and padding has a loss of its own")

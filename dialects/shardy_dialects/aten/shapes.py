@@ -92,11 +92,11 @@ def _resizes(op: Op) -> Rule:
     shape, out = operand_shape(op, 0), result_shape(op)
     builder, shift = OpShardingRuleBuilder.for_op(op), len(out) - len(shape)
     for dim, size in enumerate(out):
-        own = dim - shift
-        if own >= 0 and shape[own] == size:
-            builder.tie({0: own}, {0: dim}, size)
-        elif own >= 0:
-            builder.tie({0: own}, {0: dim}, min(size, shape[own]), kind=REPLICATED)
+        input_dim = dim - shift
+        if input_dim >= 0 and shape[input_dim] == size:
+            builder.tie({0: input_dim}, {0: dim}, size)
+        elif input_dim >= 0:
+            builder.tie({0: input_dim}, {0: dim}, min(size, shape[input_dim]), kind=REPLICATED)
         else:
             builder.tie({}, {0: dim}, size, kind=REPLICATED)
     return builder.build()

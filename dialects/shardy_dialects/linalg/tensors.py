@@ -83,17 +83,17 @@ def kept_dims(sizes: Sequence[int], kept_sizes: Sequence[int]) -> list[int | Non
     >>> kept_dims((1, 4, 1, 1), (4, 1))
     [None, 0, 1, None]
     """
-    found: list[int | None] = []
+    numbers: list[int | None] = []
     following = 0
     for size in sizes:
         if following < len(kept_sizes) and kept_sizes[following] == size:
-            found.append(following)
+            numbers.append(following)
             following += 1
         elif size == 1:
-            found.append(None)
+            numbers.append(None)
         else:
             return None
-    return found if following == len(kept_sizes) else None
+    return numbers if following == len(kept_sizes) else None
 
 
 def concat_rule(op: Op) -> OpShardingRule | None:
@@ -244,15 +244,15 @@ def _step(op: Op, dim: int) -> int:
 
 def _local_sizes(op: Op, value: Value) -> tuple[int, ...]:
     """Return the sizes of a slice, where it takes all of a dimension those of the shard."""
-    whole = op.operands[-1 if op.name.endswith("insert_slice") else 0].shape
+    shape = op.operands[-1 if op.name.endswith("insert_slice") else 0].shape
     return tuple(
         local if size == full else size
-        for size, full, local in zip(op.attributes["static_sizes"], whole, value.shape, strict=True)
+        for size, full, local in zip(op.attributes["static_sizes"], shape, value.shape, strict=True)
     )
 
 
 def _number(value: Value) -> int | None:
     """Return the number of a constant."""
-    made = value.defining_op
-    found = made.attributes.get("value") if made is not None and not made.operands else None
-    return found if isinstance(found, int) else None
+    producer = value.defining_op
+    number = producer.attributes.get("value") if producer is not None and not producer.operands else None
+    return number if isinstance(number, int) else None

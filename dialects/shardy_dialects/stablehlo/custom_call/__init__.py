@@ -103,7 +103,7 @@ def pointwise_call_rule(op: Op) -> OpShardingRule | None:
         return None
     shapes = {tensor_shape(value) for value in (*op.operands, *op.results)}
     sizes = zip_longest(*shapes)
-    uneven = tuple(dim for dim, own in enumerate(sizes) if len({*own} - {None}) > 1)
+    uneven = tuple(dim for dim, sizes_of_dim in enumerate(sizes) if len({*sizes_of_dim} - {None}) > 1)
     return evolve(rule, permutation_factors=uneven) if uneven else rule
 
 

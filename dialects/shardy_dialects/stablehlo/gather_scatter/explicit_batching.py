@@ -219,13 +219,13 @@ def hoist_constants(program: Program, semantics: OpSemantics) -> None:
 
     The last one comes to stand first; a constant that follows a hoisted one is left where it is.
     """
-    kept: dict[Hashable, Op] = {}
+    unique_constants: dict[Hashable, Op] = {}
     hoisted: set[Op] = set()
     for op in [op for op in program.walk() if AsSdyConstant in semantics.get_traits(op)]:
         block = _hoisting_block(op, semantics)
         if block is None or op.parent is None:
             continue
-        first = kept.setdefault((id(block), freeze(op.attributes["value"]), op.result.type), op)
+        first = unique_constants.setdefault((id(block), freeze(op.attributes["value"]), op.result.type), op)
         if first is not op:
             op.result.replace_all_uses_with(first.result)
             op.erase()

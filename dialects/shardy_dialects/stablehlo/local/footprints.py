@@ -153,8 +153,8 @@ def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> lis
     rank = len(sizes)
     strides, bases, steps = (_numbers(op, name, rank) for name in ("window_strides", base, dilations))
     flips = _numbers(op, "window_reversal", rank, default=0)
-    given = dense_of(op, "padding")
-    padding = [0] * (2 * rank) if given is None else list(given.values)
+    padding_elements = dense_of(op, "padding")
+    padding = [0] * (2 * rank) if padding_elements is None else list(padding_elements.values)
     if len(padding) == 1:
         padding *= 2 * rank
     return [

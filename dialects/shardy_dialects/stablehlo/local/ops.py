@@ -211,8 +211,8 @@ class StablehloLocalOps(LocalOps):
         return {"replica_groups": self._group_attribute(emit, groups), "use_global_device_ids": UNIT}
 
     def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> RawAttribute:
-        found = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
-        return dense(groups) if found is None else found
+        mesh_axes = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
+        return dense(groups) if mesh_axes is None else mesh_axes
 
     def _number(self, emit: LocalEmitter) -> Value:
         """Return the number of the device."""
@@ -231,12 +231,14 @@ class StablehloLocalOps(LocalOps):
         type_ = _like(value, shape)
         if 0 in type_.shape:
             return self._nothing(emit, type_)
-        own = dict(attributes)
+        collective_attributes = dict(attributes)
         if self.are_replicas:
-            own.pop("use_global_device_ids", None)
+            collective_attributes.pop("use_global_device_ids", None)
         else:
-            own["channel_handle"] = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
-        return emit.op(f"stablehlo.{kind}", [value], [type_], own, regions).result
+            collective_attributes["channel_handle"] = RawAttribute(
+                f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>"
+            )
+        return emit.op(f"stablehlo.{kind}", [value], [type_], collective_attributes, regions).result
 
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op is, or None."""
@@ -301,5 +303,5 @@ def _spread(emit: LocalEmitter, scalar: Value, type_: Type) -> Value:
 def _like(value: Value, shape: Sequence[int]) -> TensorType:
     """Return a type with the element type of a value."""
     if not isinstance(value.type, TensorType):
-        raise TypeError(f"{value.type} is no tensor")
+        raise TypeError(f"{value.type} is not a tensor")
     return TensorType(tuple(shape), value.type.element_type)
