@@ -242,7 +242,7 @@ def _tensordot(op: Op) -> Rule:
 
 
 def _localize_matrices(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return what is computed of the device's matrices; padding has no inverse and no factors, and ends in an error."""
+    """Return the results for the matrices of the device; padding has no inverse and no factors, so it is an error."""
     if any(shard.padded_dims(number) for number in range(len(op.operands))):
         raise no_local_form("the matrices do not divide into equal parts, and padding is not a matrix to compute with")
     return local_by_types(op, shard)

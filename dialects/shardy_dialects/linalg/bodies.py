@@ -19,7 +19,7 @@ _COMBINERS = {
     Combiner.OR: ("arith.ori",),
 }
 COMBINER_OF = {name: combiner for combiner, names in _COMBINERS.items() for name in names}
-"""Unsigned comparisons of signless integers are not among them: nothing says to those who combine that they are so."""
+"""Unsigned comparisons of signless integers are not among them: collectives do not know that they are unsigned."""
 _DIFFERENCES = ("arith.subf", "arith.subi")
 _IDENTITIES = {Combiner.ADD: 0, Combiner.MUL: 1}
 
@@ -52,7 +52,7 @@ class Body:
     def combiner(self) -> Combiner | None:
         """The combiner of iterations: each yielded value is one op of the output's element and of the inputs'.
 
-        None where this is not so, or another op for each output: the position of the largest element is not a reduction.
+        None where this is not so, or where outputs combine by other ops: the position of the largest element is no sum.
         """
         terminator = self.block.terminator
         yielded = terminator.operands if terminator is not None else ()
@@ -89,7 +89,7 @@ class Body:
         return second if first is output else first
 
     def _depends_on_outputs(self, value: Value) -> bool:
-        """Return whether a value is made of elements of the outputs, as far as one can see."""
+        """Return whether a value depends on elements of the outputs within the block."""
         outputs = {output.id for output in self.outputs}
         return any(source.id in outputs for source in _sources(value, self.block))
 

@@ -65,7 +65,7 @@ def is_choice(op: Op) -> bool:
 
 
 def _combined_pairs(op: Op, region: int) -> list[tuple[Value, tuple[Value, Value]]] | None:
-    """Return what a region returns, each with the two arguments that it combines; None for any other region."""
+    """Return the values that a region yields, each with the two arguments that it combines; None for other regions."""
     regions = op.regions[region : region + 1]
     block = regions[0].blocks[0] if regions and regions[0].blocks else None
     terminator = block.terminator if block is not None else None

@@ -94,7 +94,7 @@ POINTWISE_TARGETS = (
 
 
 def pointwise_call_rule(op: Op) -> OpShardingRule | None:
-    """Give the pointwise rule, permuted along dimensions whose sizes differ, as those of a slice.
+    """Return the pointwise rule, permuted along dimensions whose sizes differ, as those of a slice.
 
     The reference, which does not compare sizes, lets these pass through.
     """
@@ -123,7 +123,7 @@ def householder_product_rule(op: Op) -> OpShardingRule | None:
 
 
 def partial_reduce_rule(op: Op) -> OpShardingRule | None:
-    """Give the rule of an approximate top-k of values and their indices, with two initial scalars."""
+    """Return the rule of an approximate top-k of values and their indices, with two initial scalars."""
     if not has_arity(op, 4, 2):
         return None
     builder = OpShardingRuleBuilder.for_op(op)
@@ -138,7 +138,7 @@ def partial_reduce_rule(op: Op) -> OpShardingRule | None:
 
 
 def x64_combine_rule(op: Op) -> OpShardingRule | None:
-    """Give the pointwise rule, but block the initial state of a random number generator, which is replicated.
+    """Return the pointwise rule, but block the initial state of a random number generator, which is replicated.
 
     Its 64-bit form could not be resharded.
     """

@@ -42,7 +42,7 @@ class LoopWork:
     transcendentals: float = 0.0
 
     def __add__(self, other: LoopWork) -> LoopWork:
-        """Return what two loops do, one after the other."""
+        """Return the work of two loops that run one after the other."""
         most_kept = max(self.kept, other.kept)
         return LoopWork(
             self.flops + other.flops, self.moved + other.moved, most_kept, self.transcendentals + other.transcendentals
@@ -50,7 +50,7 @@ class LoopWork:
 
 
 def cholesky(batch: int, n: int) -> LoopWork:
-    """Return what Cholesky decompositions do: each step multiplies the block with itself."""
+    """Return the work of Cholesky decompositions: each step multiplies the block with itself."""
     if n == 1:
         return LoopWork(2.0 * batch, float(batch), transcendentals=batch)
     work = LoopWork(kept=2.0 * batch * n**2)
@@ -65,7 +65,7 @@ def cholesky(batch: int, n: int) -> LoopWork:
 
 
 def triangular_solve(batch: int, n: int, columns: int) -> LoopWork:
-    """Return what the solution of triangular systems does: the blocks of the diagonal are inverted row by row."""
+    """Return the work of solving triangular systems: the blocks of the diagonal are inverted row by row."""
     if n == 1:
         return LoopWork(batch * (columns + 1.0), 3.0 * batch)
     if batch > _DIRECT_BATCH and n < _DIRECT_SIZE:
@@ -81,7 +81,7 @@ def triangular_solve(batch: int, n: int, columns: int) -> LoopWork:
 
 
 def householder_vectors(batch: int, m: int, n: int) -> LoopWork:
-    """Return what QR decompositions to Householder vectors do: each step reflects the block."""
+    """Return the work of QR decompositions to Householder vectors: each step reflects the block."""
     work = LoopWork(kept=float(batch * m * n))
     for start, size in _blocks(min(m, n)):
         rows, rest = m - start, n - start - size
@@ -98,7 +98,7 @@ def householder_vectors(batch: int, m: int, n: int) -> LoopWork:
 
 
 def householder_product(batch: int, m: int, n: int, vectors: int) -> LoopWork:
-    """Return what products of Householder reflections do."""
+    """Return the work of products of Householder reflections."""
     work = LoopWork(kept=2.0 * batch * (m + n) * vectors)
     for start, size in _blocks(vectors):
         rows, columns = m - start, n - start
@@ -109,13 +109,13 @@ def householder_product(batch: int, m: int, n: int, vectors: int) -> LoopWork:
 
 
 def _reflections(batch: int, m: int, n: int) -> LoopWork:
-    """Return what makes one product of reflections: a loop over their vectors."""
+    """Return the work of making one product of reflections: a loop over their vectors."""
     flops = batch * (2.0 * m * n**2 + 2 * n**3 + 4 * n**2) + 10 * m * n + 4 * n**2
     return LoopWork(flops, batch * (n**3 + 8.0 * m * n + 15 * n**2))
 
 
 def eigenvectors(batch: int, n: int, *, is_sorted: bool) -> LoopWork:
-    """Return what a sweep of Jacobi rotations over symmetric matrices does; how many run follows from the data.
+    """Return the work of one sweep of Jacobi rotations over symmetric matrices; the data decide how many run.
 
     A step rotates pairs of rows and of columns, and brings other ones beside one another.
     """

@@ -62,7 +62,7 @@ def dot_general_rule(op: Op) -> OpShardingRule:
 
 
 def dot_rule(op: Op) -> OpShardingRule:
-    """Give the rule of a product of vectors and matrices."""
+    """Return the rule of a product of vectors and matrices."""
     return contraction_rule(op, (), [(len(tensor_shape(op.operands[0])) - 1, 0)])
 
 
@@ -81,7 +81,7 @@ def einsum_rule(op: Op) -> OpShardingRule | None:
 
 
 def ragged_dot_rule(op: Op) -> OpShardingRule | None:
-    """Give the rule of a product of each group of rows of the left side with the right side's matrix of the group.
+    """Return the rule of a product of each group of rows of the left side with the right side's matrix of the group.
 
     Only this mode, in which the ragged dimension is a free one of the left side, has a rule: where a group begins
     depends on the data, so that the ragged and the group dimension are replicated.

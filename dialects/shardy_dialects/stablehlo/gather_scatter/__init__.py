@@ -171,7 +171,7 @@ def scatter_rule(op: Op) -> OpShardingRule:
 
 
 def torch_index_select_rule(op: Op) -> OpShardingRule:
-    """Give the rule of a gather of whole slices along one dimension, which is reduced."""
+    """Return the rule of a gather of whole slices along one dimension, which is reduced."""
     dim, batch_dims = integer_of(op, "dim"), integer_of(op, "batch_dims")
     shape, index_shape = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
     builder = OpShardingRuleBuilder.for_op(op)

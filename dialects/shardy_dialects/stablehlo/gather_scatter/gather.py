@@ -89,7 +89,7 @@ def _summed_windows(
 
 
 def _masked_gather(op: Op, shard: Shard, numbers: DimensionNumbers, cuts: Sequence[Cut], sizes: Sequence[int]) -> Value:
-    """Return what the device has of a gather, and zeros elsewhere.
+    """Return the gathered elements that the device has, and zeros elsewhere.
 
     Args:
         op: The gather.

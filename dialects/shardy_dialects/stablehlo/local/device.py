@@ -132,7 +132,7 @@ def _put_in_place(op: Op, replacement: Op) -> None:
 
 
 def _scalar(op: Op, numbers: Sequence[int]) -> int | None:
-    """Return what an op of StableHLO gives for integers, None for others."""
+    """Return the value of an op for integers; None for ops that are not folded."""
     if op.name in ON_INTEGERS:
         return ON_INTEGERS[op.name](*numbers)
     if op.name == SELECT:

@@ -126,7 +126,7 @@ class DimensionWindows:
         return self.base_dilation > 1 or self.low > 0 or self.high > 0
 
     def footprint(self, parts: int, part: int) -> DilatedReads:
-        """Return what each part reads of the operand.
+        """Return the elements of the operand that each part reads.
 
         Args:
             parts: The number of parts.

@@ -145,7 +145,7 @@ class StablehloLocalOps(LocalOps):
         return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
 
     def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
-        """Return what each device needs of a dimension, sent by permutes."""
+        """Return the elements of a dimension that each device needs, sent by permutes."""
         from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 
         fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size)
@@ -176,7 +176,7 @@ class StablehloLocalOps(LocalOps):
     def on_device(
         self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
     ) -> Sequence[Value]:
-        """Return what ops give that run on one device only; the others have zeros, and tokens of their own."""
+        """Return the results of ops that run on one device only; other devices get zeros, and new tokens."""
         scalar = tensor(dtype="i64")
         number = self._number(emit)
         index = emit.op("stablehlo.convert", [number], [scalar]).result

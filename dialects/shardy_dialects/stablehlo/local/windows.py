@@ -50,7 +50,7 @@ class Cut:
         return sorted((group[move.source], group[move.target]) for group in self.groups for move in moves)
 
     def runs(self, number: int, dim: int | None = None, shift: int = 0) -> list[list[Run]]:
-        """Return what the parts have of an operand that is sharded as this dimension, or whole.
+        """Return the elements that each part has of an operand that is sharded as this dimension, or not at all.
 
         Args:
             number: The number of the operand.
@@ -107,7 +107,7 @@ class WindowFetcher:
         return Writer(self.cut.shard.emit, self.cut.shard.ops)
 
     def _gathered(self, value: Value, held: Sequence[Sequence[Run]], length: int) -> tuple[Value, list[list[Run]]]:
-        """Return what all parts have, and where the elements lie in it."""
+        """Return the gathered elements of all parts, and the offsets of the runs in them."""
         gathered = self.cut.shard.ops.all_gather(self.cut.shard.emit, value, self.dim, self.cut.groups)
         runs = [
             Run(run.start, run.size, part * length + run.place)

@@ -88,7 +88,7 @@ def register(definitions: Definitions) -> None:
 
 
 def static_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:
-    """Give the rule of a slice or a pad: dimensions of another size need a permutation, conservatively they block.
+    """Return the rule of a slice or a pad: dimensions of another size need a permutation, conservatively they block.
 
     The offsets are known, so that it is known how to shift the data of a sharded dimension.
     """

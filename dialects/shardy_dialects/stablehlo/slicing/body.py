@@ -44,7 +44,7 @@ def concatenate(b: ElementBuilder, op: Op) -> Scalar:
 def dynamic_slice(b: ElementBuilder, op: Op) -> Scalar:
     """Read from starts that are known at run time."""
     offsets = starts(b, op, 1, shape_of(op.operands[0]), shape_of(op.results[0]))
-    return b.operand(0, [b.op("arith.addi", one, other) for one, other in zip(b.indices, offsets, strict=True)])
+    return b.operand(0, [b.op("arith.addi", index, offset) for index, offset in zip(b.indices, offsets, strict=True)])
 
 
 def dynamic_update_slice(b: ElementBuilder, op: Op) -> Scalar:

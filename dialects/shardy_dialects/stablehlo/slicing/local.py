@@ -122,7 +122,7 @@ class RotationSource:
         shard, dim = self.cut.shard, self.cut.dim
         part = shard.result_shape()[dim]
         runs_of_parts = own_runs(self.size, self.cut.parts, self.value.shape[dim])
-        held = [[run for one in runs for run in self._taken(one)] for runs in runs_of_parts]
+        held = [[run for part_run in runs for run in self._taken(part_run)] for runs in runs_of_parts]
         starts = [position * part for position in range(self.cut.parts)]
         result = WindowFetcher(self.cut, dim, part).fetch(self.value, held, starts)
         for operand, local in zip(shard.op.operands, shard.operands, strict=True):
