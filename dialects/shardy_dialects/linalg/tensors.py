@@ -39,7 +39,8 @@ def window_rule(op: Op) -> OpShardingRule | None:
 def slice_rule(op: Op) -> OpShardingRule | None:
     """Pass the dimensions through that keep their size; those that are cut need a permutation.
 
-    Dimensions of which one element is taken may be left out. The device that has it sends it to all: they need replication.
+    Dimensions of which one element is taken may be left out. The device that has it sends it to all others: these
+    dimensions need replication.
     """
     sizes, out_sizes = tensor_shape(op.operands[0]), tensor_shape(op.results[0])
     kept = kept_dims(op.attributes.get("static_sizes", out_sizes), out_sizes)
