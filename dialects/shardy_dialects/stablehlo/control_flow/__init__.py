@@ -70,7 +70,7 @@ class CaseDataFlow(NoFields, _ResultOwners):
     """Branches: what each yields flows into the result."""
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
-        """Return what each branch yields."""
+        """Return the yielded value of each branch."""
         return [OpOperand(_terminator(op, number), owner.index) for number in range(len(op.regions))]
 
     def get_edge_owner_from_target(self, op: Op, target: Value) -> Value | None:

@@ -15,6 +15,7 @@ from shardy_py.ir.interfaces.local import local_by_types
 from shardy_py.plugins import Contraction, Pure
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding.rules import einsum
 from shardy_py.sharding.rules.contraction import contraction_rule
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ FACETS = LazyFacets(__name__)
 
 def register(definitions: Definitions) -> None:
     """Define the contractions."""
-    einsum, product = FACETS.cost("EinsumCost"), FACETS.cost("DotCost")
+    product = FACETS.cost("DotCost")
     definitions.define(
         "stablehlo.dot_general",
         dot_general_rule,
@@ -44,7 +45,9 @@ def register(definitions: Definitions) -> None:
         local=local_by_types,
         cost=product,
     )
-    definitions.define(("stablehlo.einsum", "stablehlo.unary_einsum"), einsum_rule, extended=True, cost=einsum)
+    definitions.define(
+        ("stablehlo.einsum", "stablehlo.unary_einsum"), einsum_rule, extended=True, cost=FACETS.cost("EinsumCost")
+    )
     definitions.define("chlo.ragged_dot", ragged_dot_rule, extended=True, local=local_by_types)
 
 
@@ -59,7 +62,7 @@ def dot_general_rule(op: Op) -> OpShardingRule:
 
 
 def dot_rule(op: Op) -> OpShardingRule:
-    """Give the rule of a product of vectors and matrices."""
+    """Return the rule of a product of vectors and matrices."""
     return contraction_rule(op, (), [(len(tensor_shape(op.operands[0])) - 1, 0)])
 
 
@@ -68,30 +71,17 @@ def einsum_rule(op: Op) -> OpShardingRule | None:
 
     Equations with an ellipsis or a repeated letter in one tensor have no rule.
     """
-    inputs, arrow, output = text_of(op, "einsum_config").replace(" ", "").partition("->")
-    subscripts = [*inputs.split(","), output]
-    values = [*op.operands, *op.results]
-    if not arrow or len(subscripts) != len(values):
+    equation = text_of(op, "einsum_config").replace(" ", "")
+    terms = equation.replace("->", ",").split(",")
+    values = (*op.operands, *op.results)
+    ranks = [len(tensor_shape(value)) for value in values]
+    if "->" not in equation or "." in equation or [len(term) for term in terms] != ranks:
         return None
-    if any(len(set(text)) != len(tensor_shape(value)) for text, value in zip(subscripts, values, strict=True)):
-        return None
-    sizes: dict[str, int] = {}
-    for text, value in zip(subscripts, values, strict=True):
-        for letter, size in zip(text, tensor_shape(value), strict=True):
-            sizes[letter] = max(size, sizes.get(letter, 1))
-    builder = OpShardingRuleBuilder.for_op(op)
-    for letter, size in sizes.items():
-        dims = [
-            text.index(letter) if letter in text and tensor_shape(value)[text.index(letter)] == size else None
-            for text, value in zip(subscripts, values, strict=True)
-        ]
-        kind = FactorKind.PASS_THROUGH if letter in output else FactorKind.REDUCTION
-        builder.add_factor(dims[:-1], dims[-1:], size, kind=kind)
-    return builder.build()
+    return einsum(op, equation)
 
 
 def ragged_dot_rule(op: Op) -> OpShardingRule | None:
-    """Give the rule of a product of each group of rows of the left side with the right side's matrix of the group.
+    """Return the rule of a product of each group of rows of the left side with the right side's matrix of the group.
 
     Only this mode, in which the ragged dimension is a free one of the left side, has a rule: where a group begins
     depends on the data, so that the ragged and the group dimension are replicated.
@@ -113,12 +103,12 @@ def ragged_dot_rule(op: Op) -> OpShardingRule | None:
         builder.add_factor([lhs_dim, rhs_dim, sizes_dim], [out_dim], lhs[lhs_dim])
     for position, dim in enumerate(lhs_free):
         kind = FactorKind.NEED_REPLICATION if dim in ragged else FactorKind.PASS_THROUGH
-        builder.add_factor([dim, None, None], [len(batching) + position], lhs[dim], kind=kind)
+        builder.add_factor({0: dim}, {0: len(batching) + position}, lhs[dim], kind=kind)
     for position, dim in enumerate(rhs_free):
-        builder.add_factor([None, dim, None], [len(batching) + len(lhs_free) + position], rhs[dim])
+        builder.add_factor({1: dim}, {0: len(batching) + len(lhs_free) + position}, rhs[dim])
     for lhs_dim, rhs_dim in contracting:
-        builder.add_factor([lhs_dim, rhs_dim, None], [None], lhs[lhs_dim], kind=FactorKind.REDUCTION)
-    builder.add_factor([None, groups[0], len(sizes) - 1], [None], rhs[groups[0]], kind=FactorKind.NEED_REPLICATION)
+        builder.add_factor({0: lhs_dim, 1: rhs_dim}, {}, lhs[lhs_dim], kind=FactorKind.REDUCTION)
+    builder.add_factor({1: groups[0], 2: len(sizes) - 1}, {}, rhs[groups[0]], kind=FactorKind.NEED_REPLICATION)
     return builder.build()
 
 
