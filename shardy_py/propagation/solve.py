@@ -453,7 +453,7 @@ class _Solver:
 
 @define
 class _LevelStart:
-    """What a level had when it began for the last user priority.
+    """State of a level as it began for the last user priority.
 
     Attributes:
         active: Whether a step has directions.

@@ -23,6 +23,7 @@ from shardy_py.cost.advice.judge import Figures, Goal, Judge, Shardings
 from shardy_py.cost.advice.places import SourceLineTensors, find_places
 from shardy_py.cost.advice.wishes import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
+from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session
 from shardy_py.cost.session_labels import session_labels
 from shardy_py.propagation.solve import Solution
@@ -45,7 +46,7 @@ def advise(given: AdviseArguments) -> Advice:
     Raises:
         ShardyError: the module or an option is not valid.
     """
-    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
+    session = given.options.open(priced_input(narrow(given, ProgramInput), given.machine), keep_names=True)
     return advise_session(session, narrow(given, AdviceOptions))
 
 

@@ -15,6 +15,7 @@ from shardy_py.cost.advice.arguments import AdviceProgress, AdviseInputsArgument
 from shardy_py.cost.advice.groups import ArgumentGroup, Spec, closed_sharding, divides, group_arguments
 from shardy_py.cost.advice.judge import Figures, Goal, Judge
 from shardy_py.cost.advice.layouts import ArgumentShardings, InputAdvice, Role, name_roles
+from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.sharding.mesh import Mesh
@@ -41,7 +42,7 @@ def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
     Raises:
         ShardyError: the module or an option is not valid, or the program has no mesh.
     """
-    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
+    session = given.options.open(priced_input(narrow(given, ProgramInput), given.machine), keep_names=True)
     return advise_session_inputs(session, narrow(given, PricingOptions))
 
 

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 from shardy_py.api.keywords import takes
 from shardy_py.cost.machines.toml import get_machine
+from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.sweeps.arguments import CompareArguments
 from shardy_py.cost.sweeps.comparison import Comparison, choose_measure, make_comparison
 from shardy_py.cost.sweeps.evaluator import Setting
@@ -26,7 +27,7 @@ def compare_schedules(given: CompareArguments) -> Comparison:
         ShardyError: the module or an option is not valid, or the store is of another sweep.
     """
     measure = choose_measure(given.sorted_by, given.machine)
-    session, make_source = open_program(given, given.options)
+    session, make_source = open_program(priced_input(given, given.machine), given.options)
     schedules = as_schedules(given.schedules)
     chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed, drop_entries=given.drop_entries)
     items = schedules.values() if isinstance(schedules, Mapping) else schedules or ()
