@@ -6,10 +6,11 @@ XLA brings rules for some of them of its own (``sdy/…/extensions/mhlo_extensio
 from __future__ import annotations
 
 from shardy_dialects.stablehlo import elementwise
-from shardy_dialects.stablehlo.definitions import define
+from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_dialects.stablehlo.indexing import bitcast_layouts
+from shardy_dialects.stablehlo.ragged_dot import ragged_dot_rule
 from shardy_py.ir.graph.program import Op
-from shardy_py.plugins import Bitcast, Dialect, Elementwise, Pure
+from shardy_py.plugins import Bitcast, Dialect, Elementwise, IsolatedFromAbove, Pure, RecursiveMemoryEffects
 from shardy_py.sharding import OpShardingRule
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
@@ -36,6 +37,38 @@ def top_k_rule(op: Op) -> OpShardingRule | None:
     return builder.build()
 
 
+def scan_rule(op: Op) -> OpShardingRule | None:
+    """Pass all dimensions but the scanned one between inputs, outputs, starts and carries.
+
+    Shards of the scanned dimension of an associative scan exchange their totals; any other scan replicates it. Where
+    the body changes shapes, only the scanned dimension has a factor.
+
+    Mirrors mhlo_extensions.cc::ScanShardingRuleOpInterface (of XLA).
+    """
+    num_inputs, num_outputs = (attribute(op, name, (0, 0))[0] for name in ("operandSegmentSizes", "resultSegmentSizes"))
+    inputs, starts = op.operands[:num_inputs], op.operands[num_inputs:]
+    outputs, scanned = op.results[:num_outputs], int(attribute(op, "dimension", 0))
+    if not inputs or not outputs:
+        return None
+    shape = tensor_shape(inputs[0])
+    rest = (*shape[:scanned], *shape[scanned + 1 :])
+    keeps_shapes = len(inputs) == len(outputs) == len(starts)
+    keeps_shapes = keeps_shapes and all(tensor_shape(value) == shape for value in (*inputs, *outputs))
+    keeps_shapes = keeps_shapes and all(tensor_shape(value) == rest for value in starts)
+    is_associative = bool(attribute(op, "is_associative", False)) and keeps_shapes
+    builder = OpShardingRuleBuilder.for_op(op)
+    num_carries = len(op.results) - num_outputs
+    for dim, size in enumerate(shape):
+        kind, carried = FactorKind.PASS_THROUGH, dim if dim < scanned else dim - 1
+        if dim == scanned:
+            kind, carried = FactorKind.PERMUTATION if is_associative else FactorKind.NEED_REPLICATION, None
+        elif not keeps_shapes:
+            continue
+        operand_dims = [dim] * num_inputs + [carried] * len(starts)
+        builder.add_factor(operand_dims, [dim] * num_outputs + [carried] * num_carries, size, kind=kind)
+    return builder.build()
+
+
 def register(dialect: Dialect) -> None:
     """Define the ops."""
     define(
@@ -48,4 +81,6 @@ def register(dialect: Dialect) -> None:
     )
     define(dialect, "mhlo.copy", pointwise_rule, traits=(Pure, Elementwise))
     define(dialect, "mhlo.topk", top_k_rule, traits=(Pure,))
+    define(dialect, "mhlo.ragged_dot", ragged_dot_rule)
+    define(dialect, "mhlo.scan", scan_rule, traits=(IsolatedFromAbove, RecursiveMemoryEffects))
     define(dialect, "mhlo.bitcast", bitcast_rule, extended=True, traits=(Pure, Bitcast))
