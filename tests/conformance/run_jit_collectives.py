@@ -1,7 +1,7 @@
 """Run programs of JAX by `sdy.jit` in the default order and by `jax.jit`, and print the collectives that differ.
 
-Started by test_jit_programs.py in a process of its own, since JAX counts its devices once. Both programs are compiled by
-XLA; a collective in a loop counts once for each time that the loop runs.
+Started by test_jit_programs.py in a process of its own, since JAX counts its devices once. XLA compiles both programs;
+a collective in a loop counts once for each time that the loop runs.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def test_some_programs_propagate_like_jit() -> None:
 
 @pytest.mark.slow
 def test_all_programs_run_with_the_collectives_of_jit() -> None:
-    """`sdy.jit` in the default order sends what `jax.jit` sends: each kind and size as often, in loops for each turn."""
+    """`sdy.jit` in the default order sends what `jax.jit` sends: each kind and size as often, in loops too."""
     found = run_script("run_jit_collectives.py")
     assert {line["program"]: line["difference"] for line in found if line["difference"]} == {}
     assert sum(line["runs"] > 0 for line in found) >= 40
