@@ -59,9 +59,10 @@ def scan_rule(op: Op) -> OpShardingRule | None:
     builder = OpShardingRuleBuilder.for_op(op)
     num_carries = len(op.results) - num_outputs
     for dim, size in enumerate(shape):
-        kind, carried = FactorKind.PASS_THROUGH, dim if dim < scanned else dim - 1
+        kind = FactorKind.PASS_THROUGH
+        carried = None if dim == scanned else dim - (dim > scanned)
         if dim == scanned:
-            kind, carried = FactorKind.PERMUTATION if is_associative else FactorKind.NEED_REPLICATION, None
+            kind = FactorKind.PERMUTATION if is_associative else FactorKind.NEED_REPLICATION
         elif not keeps_shapes:
             continue
         operand_dims = [dim] * num_inputs + [carried] * len(starts)
