@@ -56,6 +56,7 @@ FUNCTIONS = {
     "import_round_trip": "shardy_py.jax.gspmd.importer:import_round_trip",
     "is_jax_program": "shardy_py.jax.like_jit:is_jax_program",
     "is_stage": "shardy_py.jax.modules:is_stage",
+    "is_written_by_jax": "shardy_py.jax.like_jit:is_written_by_jax",
     "lower_function": "shardy_py.jax.modules:lower_function",
     "memory_data": "shardy_py.cost.report.memory:memory_data",
     "module_of_serialized": "shardy_py.jax.modules:module_of_serialized",

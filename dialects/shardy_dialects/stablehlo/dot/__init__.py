@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from shardy_dialects.stablehlo.attributes import dimension_numbers_of, text_of
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets, shape_of
+from shardy_dialects.stablehlo.dot.ragged import free_ragged_dot_rule, ragged_dot_rule
 from shardy_py.indexing import op_maps
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import local_by_types
 from shardy_py.plugins import Contraction, Pure
-from shardy_py.sharding.rule import FactorKind, OpShardingRule
-from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import tensor_shape
 from shardy_py.sharding.rules import einsum
 from shardy_py.sharding.rules.contraction import contraction_rule
 
@@ -48,7 +49,8 @@ def register(definitions: Definitions) -> None:
     definitions.define(
         ("stablehlo.einsum", "stablehlo.unary_einsum"), einsum_rule, extended=True, cost=FACETS.cost("EinsumCost")
     )
-    definitions.define("chlo.ragged_dot", ragged_dot_rule, extended=True, local=local_by_types)
+    definitions.define("chlo.ragged_dot", free_ragged_dot_rule, extended=True, local=local_by_types)
+    definitions.define("mhlo.ragged_dot", ragged_dot_rule)
 
 
 def dot_general_rule(op: Op) -> OpShardingRule:
@@ -78,42 +80,6 @@ def einsum_rule(op: Op) -> OpShardingRule | None:
     if "->" not in equation or "." in equation or [len(term) for term in terms] != ranks:
         return None
     return einsum(op, equation)
-
-
-def ragged_dot_rule(op: Op) -> OpShardingRule | None:
-    """Return the rule of a product of each group of rows of the left side with the right side's matrix of the group.
-
-    Only this mode, in which the ragged dimension is a free one of the left side, has a rule: where a group begins
-    depends on the data, so that the ragged and the group dimension are replicated.
-    """
-    numbers = dimension_numbers_of(op, "ragged_dot_dimension_numbers")
-    batching = list(zip(numbers.dims("lhs_batching_dimensions"), numbers.dims("rhs_batching_dimensions"), strict=True))
-    contracting = list(
-        zip(numbers.dims("lhs_contracting_dimensions"), numbers.dims("rhs_contracting_dimensions"), strict=True)
-    )
-    ragged, groups = numbers.dims("lhs_ragged_dimensions"), numbers.dims("rhs_group_dimensions")
-    if len(ragged) != 1 or len(groups) != 1:
-        return None
-    lhs, rhs, sizes = (tensor_shape(value) for value in op.operands)
-    lhs_free = _others(lhs, [pair[0] for pair in batching + contracting])
-    rhs_free = _others(rhs, [*(pair[1] for pair in batching + contracting), *groups])
-    builder = OpShardingRuleBuilder.for_op(op)
-    for out_dim, (lhs_dim, rhs_dim) in enumerate(batching):
-        sizes_dim = out_dim if len(sizes) == len(batching) + 1 else None
-        builder.add_factor([lhs_dim, rhs_dim, sizes_dim], [out_dim], lhs[lhs_dim])
-    for position, dim in enumerate(lhs_free):
-        kind = FactorKind.NEED_REPLICATION if dim in ragged else FactorKind.PASS_THROUGH
-        builder.add_factor({0: dim}, {0: len(batching) + position}, lhs[dim], kind=kind)
-    for position, dim in enumerate(rhs_free):
-        builder.add_factor({1: dim}, {0: len(batching) + len(lhs_free) + position}, rhs[dim])
-    for lhs_dim, rhs_dim in contracting:
-        builder.add_factor({0: lhs_dim, 1: rhs_dim}, {}, lhs[lhs_dim], kind=FactorKind.REDUCTION)
-    builder.add_factor({1: groups[0], 2: len(sizes) - 1}, {}, rhs[groups[0]], kind=FactorKind.NEED_REPLICATION)
-    return builder.build()
-
-
-def _others(shape: tuple[int, ...], dims: list[int]) -> list[int]:
-    return [dim for dim in range(len(shape)) if dim not in dims]
 
 
 def dot_general_maps(op: Op) -> Maps:
