@@ -10,11 +10,10 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.callgraph import main_function
-from shardy_py.ir.graph.check_single_block import refuse_branches
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Op, Program, Value
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer, parse_integer
+from shardy_py.ir.graph.verify import refuse_branches
+from shardy_py.support.arguments import as_integer, parse_integer, shown
 from shardy_py.values import frozen
 
 _RESULT_NAME = "jax.result_info"

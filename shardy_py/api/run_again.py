@@ -16,7 +16,7 @@ from shardy_py.plugins import Registry
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.schedule.given import ScheduleLike
+    from shardy_py.schedule.from_options import ScheduleLike
 
 
 @frozen(eq=False)

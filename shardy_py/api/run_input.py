@@ -29,18 +29,17 @@ from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError, PluginError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import find_frontend
-from shardy_py.guards.error_texts import shown
-from shardy_py.guards.plugin_places import shorten_place
+from shardy_py.guards.error_texts import shorten_location, shown
 from shardy_py.ir.graph.builder_checks import check_shardings
-from shardy_py.ir.graph.op_index import names_with_trait, ops_among
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, Trait
 from shardy_py.plugins import OpDefinition, Registry, RuleOptions
 from shardy_py.plugins.check_data_flow import check_data_flows
-from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.transforms.prepare.add_data_flow_edges import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
@@ -81,7 +80,7 @@ def _add(problems: dict[tuple[str, str], Diagnostic], op: Op, registry: Registry
         message = "the op has the trait IsTerminator, but other ops follow it in its block"
         hint = "a terminator ends its block; leave out the trait"
     if source is not None:
-        place = f" at {shorten_place(source.place)}" if source.place else ""
+        place = f" at {shorten_location(source.location)}" if source.location else ""
         hint = f"{hint}; defined by {registry.owners.get(source.name, 'an unknown owner')}{place}"
     problems[key] = Diagnostic(code, message, op.location, op.name, hint)
 

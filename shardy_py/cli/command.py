@@ -13,7 +13,7 @@ from shardy_py.cli.files import echo_diagnostic
 from shardy_py.cli.main import report_interrupt
 from shardy_py.cli.needs import check_needs
 from shardy_py.errors import ShardyError
-from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import as_error
 
 _PACKAGE = Path(__file__).parents[1]
 

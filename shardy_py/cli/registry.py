@@ -12,7 +12,7 @@ from shardy_py.errors import RuleWarning
 from shardy_py.plugins import Registry
 from shardy_py.plugins.plugin_files import plugin_files
 from shardy_py.schedule.builtin import NAMED
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.support.gc_pause import resume_garbage_collection
 
 

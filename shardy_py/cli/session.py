@@ -16,7 +16,7 @@ from shardy_py.cli.files import read_input
 from shardy_py.cli.registry import make_registry
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plugins.plugin_files import plugin_files
-from shardy_py.support.integers import parse_integer
+from shardy_py.support.arguments import parse_integer
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shardy_py.api.run_again import order_of, untraced
 from shardy_py.explain.answer.explanations import NotSettled, OpExplanation, ValueExplanation
 from shardy_py.explain.explaining import Explainer
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.support.arguments import checked
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from shardy_py.indexing import Constant, Expression, IndexingMap, Interval, boun
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.tiling import index_at, levels_of, linearized, position_of, tiled_sizes
 from shardy_py.layout.values import invalid
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 
 
 def expanded_sizes(shape: Shape) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
 from shardy_py.api.summary import split_communications
 from shardy_py.report.terminal_text import terminal_lines
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 
 
 def print_report(result: Result, *, text: str | None = None, file: IO[str] | None = None) -> None:

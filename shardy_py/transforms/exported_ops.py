@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -16,6 +15,7 @@ from shardy_py.ir.graph.op_names import (
     SHARDED_TO_UNREDUCED,
 )
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_named
 
 RESHARDS = {
     RESHARD: "sharding",

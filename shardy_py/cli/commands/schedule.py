@@ -20,7 +20,7 @@ def schedule(*, file: str | None, builtin: str | None, as_toml: bool, **registry
     """Print the order of ops that runs: by default, by the schedule in FILE, or by a built-in one."""
     from shardy_py.cli.files import echo_report
     from shardy_py.cli.registry import plugin_registry, schedule_argument
-    from shardy_py.schedule.given import make_schedule
+    from shardy_py.schedule.from_options import make_schedule
     from shardy_py.schedule.toml import format_schedule
 
     if file is not None and builtin is not None:

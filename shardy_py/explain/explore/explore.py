@@ -15,7 +15,7 @@ from shardy_py.cost.sweeps.comparison import Comparison
 from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.collect import Order, collect
 from shardy_py.explain.explore.page import Page, StepCallback, tell_nothing
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.values import frozen
 
 

@@ -14,7 +14,7 @@ from shardy_py.frontends.xdsl.codec import XdslCodec
 from shardy_py.ir.graph.foreign_types import shardy_name
 from shardy_py.ir.graph.op_names import FUNCTION, MESH
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
-from shardy_py.ir.graph.shardy_attributes import wrong_attributes
+from shardy_py.ir.graph.verify_shardings import wrong_attributes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.verify import verify_mesh
 from shardy_py.support.gc_pause import no_garbage_collection

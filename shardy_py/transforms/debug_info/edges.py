@@ -14,13 +14,13 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.projection import Axes, TensorFactorShardings
-from shardy_py.sharding.propagation_edges import (
+from shardy_py.sharding.op_attributes import (
     AxisToPropagationDetails,
     EdgeValueRef,
     PropagationEdges,
     PropagationOneStep,
 )
+from shardy_py.sharding.projection import Axes, TensorFactorShardings
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.transforms.debug_info.origins import update_function
 from shardy_py.values import define, frozen

@@ -12,8 +12,8 @@ from attrs import field
 
 from shardy_py.ir.graph.data_flow import edge_user, shardable_value
 from shardy_py.ir.graph.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, SHARDING_GROUP
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import TensorSharding

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from attrs import field
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import all_ops, names_with_trait, ops_among
 from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, names_with_trait, ops_among
 from shardy_py.ir.interfaces.ops import (
     ConstantLike,
     FoldsIntoConstant,

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import FUNCTION, MESH
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding

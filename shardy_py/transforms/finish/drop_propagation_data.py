@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import FUNCTION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.rule_attributes import drop_rules
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 

@@ -9,15 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.callgraph import main_function
 from shardy_py.ir.graph.data_flow import add_edge, edge_members, edge_user
-from shardy_py.ir.graph.op_index import data_flow_ops, ops_named
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.op_names import CALL, FUNC_DATA_FLOW_EDGE
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.symbols import has_body
 from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.graph.walk import data_flow_ops, entry_arguments, ops_named
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue

@@ -10,11 +10,10 @@ from math import e, exp
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_clones import clone_function_recursively
-from shardy_py.ir.graph.op_index import all_in_region, all_ops, ops_named
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.rewriting import clone_function_recursively
 from shardy_py.ir.graph.symbols import (
     SYMBOL_NAME,
     SymbolTable,
@@ -25,6 +24,7 @@ from shardy_py.ir.graph.symbols import (
     has_body,
     set_callee,
 )
+from shardy_py.ir.graph.walk import all_in_region, all_ops, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import symbol
 from shardy_py.values import NoFields

@@ -12,8 +12,8 @@ from shardy_py.cli import opt
 from shardy_py.cost.session import Session
 from shardy_py.errors import UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.shardings import SHARDING
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorShardingPerValue
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import gcd
 
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
-from shardy_py.sharding.collectives import AllToAllParam
+from shardy_py.sharding.op_attributes import AllToAllParam
 from shardy_py.transforms.finish.collectives.search_state import AxesPerDim, ReshardState
 
 

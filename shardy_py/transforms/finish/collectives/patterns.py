@@ -24,9 +24,9 @@ from shardy_py.ir.graph.op_names import (
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
 from shardy_py.sharding.axis_lists import sort_and_merge
-from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import ListOfAxisRefLists
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.transforms.finish.collectives.rewriter import Pattern, Rewriter
 from shardy_py.transforms.finish.collectives.search_state import AxesPerDim

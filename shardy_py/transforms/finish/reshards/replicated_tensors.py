@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from shardy_py.ir.graph.attributes import DenseElements
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import ConstantLike, OpSemantics, PropagationBarrier, Trait
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.mesh import Mesh
