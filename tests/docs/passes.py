@@ -1,4 +1,4 @@
-"""Writes docs/reference/passes.md from the passes themselves: ``python -m tests.docs.passes``."""
+"""Writes docs/reference/passes.md from the passes themselves: ``python -m tests.docs``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ $ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=t
 What runs in which order, and why, is in
 [`transforms/pipelines.py`](../../shardy_py/transforms/pipelines.py).
 Plugins may add passes: the bundled one for StableHLO has `sdy-explicit-gather-scatter-batching`.
-This page is written by `python -m tests.docs.passes`; a test checks that it
+This page is written by `python -m tests.docs`; a test checks that it
 is up to date.
 """
 SECTIONS = (
@@ -96,6 +96,3 @@ def _default(value: Any) -> str:
         value = ",".join(map(str, value))
     return f"`{value}`" if value != "" else "none"
 
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
