@@ -35,4 +35,3 @@ def _table() -> str:
         link = f" {LINKS[name].capitalize()}." if name in LINKS else ""
         lines.append(f"| `{name}` | {default} | {text}{link} |")
     return "\n".join(lines) + "\n"
-

@@ -44,7 +44,7 @@ def _row(option: click.Option) -> str:
     value = option.metavar or r"\|".join(choices) or ("" if option.is_flag else option.type.name.upper())
     flags = ", ".join(f"`{flag}{f' {value}' if value else ''}`" for flag in option.opts)
     link = f"; {LINKS[option.name]}" if option.name in LINKS else ""
-    default = f"; by default `{option.default}`" if option.show_default else ""
+    default = f"; by default `{option.default}`" if option.show_default and option.default != "" else ""
     text = (option.help or "").rstrip(".")
     # An abbreviation keeps its capitals.
     start = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]

@@ -18,9 +18,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "passes.md"
 HEAD = """\
 # Passes
 
-Each pass has the name and the options it has in the reference, which knows all but `inline-calls`,
-`keep-reshards`, `reshard-block-arguments`, `split-partitioner-reshards`, the option `reshard-ops-without-rule` and, by
-name, `sdy-save-module`.
+Passes whose names begin with `sdy-` are the reference's and have its names and options; it does not know the option
+`reshard-ops-without-rule` and, by name, `sdy-save-module`. `canonicalize` and `symbol-dce` are MLIR's, the others our own.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
 several. In Python `shardy_py.transforms.pass_names.parse_pipeline` reads the same text.
 
@@ -95,4 +94,3 @@ def _default(value: Any) -> str:
     if isinstance(value, tuple):
         value = ",".join(map(str, value))
     return f"`{value}`" if value != "" else "none"
-
