@@ -1,4 +1,4 @@
-"""Writes the table of the options of a program in docs/reference/cli.md from the command line: ``python -m tests.docs``."""
+"""Writes the table of options of a program in docs/reference/cli.md from the commands: ``python -m tests.docs``."""
 
 from __future__ import annotations
 

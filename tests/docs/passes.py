@@ -19,7 +19,8 @@ HEAD = """\
 # Passes
 
 Passes whose names begin with `sdy-` are the reference's and have its names and options; it does not know the option
-`reshard-ops-without-rule` and, by name, `sdy-save-module`. `canonicalize` and `symbol-dce` are MLIR's, the others our own.
+`reshard-ops-without-rule` and, by name, `sdy-save-module`. `canonicalize` and `symbol-dce` are MLIR's, the others our
+own.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
 several. In Python `shardy_py.transforms.pass_names.parse_pipeline` reads the same text.
 
