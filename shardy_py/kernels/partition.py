@@ -12,8 +12,8 @@ from shardy_py.indexing import IndexingMap, compose, op_maps
 from shardy_py.indexing.composition import without_unused_symbols
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.fusion.choose import Choice, EmitterKind
+from shardy_py.kernels.fusion.element_reads import number_values
 from shardy_py.kernels.fusion.fusion import Fusion, shape_of
-from shardy_py.kernels.fusion.value_numbers import number_values
 from shardy_py.values import frozen
 
 MAX_OPS = 2000

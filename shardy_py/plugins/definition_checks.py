@@ -191,7 +191,7 @@ def check_data_flow(flow: Any, *, op: str) -> None:
 
 
 def check_cost(cost: Any, *, op: str) -> None:
-    """Check a cost.
+    """Check a cost, or the function that makes it.
 
     Raises:
         PluginError: it has none of the methods, or one is misspelt or takes other arguments.
@@ -199,12 +199,22 @@ def check_cost(cost: Any, *, op: str) -> None:
     if cost is None:
         return
     code = "invalid-cost"
+    if makes_cost(cost):
+        check_callable(cost, op=op, code=code, what="the function that makes the cost", arguments=())
+        return
     _check_object(cost, op=op, code=code, what="cost", needs="BranchCost()")
     known = methods_of(CostOpInterface)
     if not any(hasattr(cost, name) for name in known) and not misspelt_methods(cost, CostOpInterface):
         hint = f"give an object with some of the methods {', '.join(known)}"
         raise refuse(code, f"{shown(cost)} does not say what an op costs", op, hint=hint)
     check_methods(cost, CostOpInterface, op=op, code=code, what="the cost")
+
+
+def makes_cost(cost: Any) -> bool:
+    """Return whether what a definition gives as its cost is a function that makes one."""
+    if isinstance(cost, type) or not callable(cost):
+        return False
+    return not any(hasattr(cost, name) for name in methods_of(CostOpInterface))
 
 
 def check_indexing(function: Any, *, op: str) -> None:

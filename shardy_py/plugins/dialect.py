@@ -35,10 +35,9 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.costs import CostOpInterface
     from shardy_py.ir.interfaces.emission import Emission
     from shardy_py.ir.interfaces.local import LocalOps
-    from shardy_py.plugins.op_definition import Indexing, Local
+    from shardy_py.plugins.op_definition import Cost, Indexing, Local
 
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]
@@ -88,7 +87,7 @@ class Dialect:
         may_have: Iterable[Trait] = (),
         contextual: bool | ContextOf = False,
         mesh_reference: MeshReferenceOpInterface | None = None,
-        cost: CostOpInterface | None = None,
+        cost: Cost | None = None,
         indexing: str | Sequence[str] | Indexing | None = None,
         emission: str | Emission | None = None,
         local: Local | None = None,
@@ -119,7 +118,7 @@ class Dialect:
             contextual: Whether the rule depends on producers, users or regions, or a function of the op that returns
                 all that it takes from there as one value.
             mesh_reference: Access to the mesh to which the op refers besides its shardings.
-            cost: The cost of the op, where it does not follow from the rule.
+            cost: The cost of the op, where it does not follow from the rule; or a function that makes it.
             indexing: The indexing maps of the op, as texts or as a function of the op; a rule follows from them where
                 none is given.
             emission: The scalar body, for kernels: a text such as ``x, y -> x * tanh(y)``, or a function of a builder

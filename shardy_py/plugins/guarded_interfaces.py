@@ -19,7 +19,7 @@ from shardy_py.ir.interfaces.ops import (
     Trait,
 )
 from shardy_py.plugins.argument_checks import is_written
-from shardy_py.plugins.definition_checks import as_traits
+from shardy_py.plugins.definition_checks import as_traits, check_cost, makes_cost
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -54,11 +54,30 @@ def guard_data_flow(flow: Any, *, owner: str, place: str = "") -> ShardableDataF
     )
 
 
-def guard_cost(cost: Any, *, owner: str, place: str = "") -> CostOpInterface:
-    """Return a cost behind the guard."""
-    from shardy_py.ir.interfaces.costs import CostOpInterface
+def guard_cost(cost: Any, *, owner: str, place: str = "") -> Callable[[Op], CostOpInterface]:
+    """Return a function that returns the cost behind the guard; the cost is made when the first op asks for it."""
+    made: list[CostOpInterface] = []
 
-    return _guarded(cost, CostOpInterface, _COST, Guard(cost, "", owner, code="cost", place=place))
+    def cost_of(op: Op) -> CostOpInterface:
+        if not made:
+            from shardy_py.ir.interfaces.costs import CostOpInterface
+
+            known = _make_cost(cost, op, Guard(cost, "cost", owner, code="invalid-cost", place=place))
+            made.append(_guarded(known, CostOpInterface, _COST, Guard(known, "", owner, code="cost", place=place)))
+        return made[0]
+
+    return cost_of
+
+
+def _make_cost(cost: Any, op: Op, guard: Guard) -> Any:
+    """Return a cost, where it is given by a function the one that this makes."""
+    if not makes_cost(cost):
+        return cost
+    made = guard.call(op=op)
+    if made is None:
+        raise guard.refusal("returned None, not a cost", op, hint="is a return missing?")
+    check_cost(made, op=op.name)
+    return made
 
 
 def guard_indexing(function: Callable[[Op], Any], *, owner: str, place: str = "") -> Callable[[Op], OpIndexing | None]:

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
     None where they are not known.
     """
+    Cost = CostOpInterface | Callable[[], CostOpInterface]
+    """The cost of an op, or a function that makes it."""
     Local = Localize | LocalOpInterface
     """The form of an op on one device: a function of the op and its `Shard`, or an object with ``localize``."""
 
@@ -147,7 +149,8 @@ class OpDefinition:
             so that it must not be reused for an op that looks the same; or a function of the op that returns what it
             finds there, so that it can be reused where that is the same, too.
         mesh_reference: Access to the mesh to which the op refers besides its shardings.
-        cost: The cost of the op, where it does not follow from the rule.
+        cost: The cost of the op, where it does not follow from the rule; or a function without arguments that returns
+            it, called when a cost is asked for, so that its module need not be imported before.
         indexing: A function of the op that gives its indexing maps: one per operand from the index of the first
             result, or an `OpIndexing`, which also has those from the operands; None where they are not known. An op
             with maps and without a rule gets its rule from them.
@@ -175,7 +178,7 @@ class OpDefinition:
     may_have: frozenset[Trait] = field(default=frozenset(), kw_only=True, converter=as_traits)
     contextual: bool | ContextOf = field(default=False, kw_only=True)
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
-    cost: CostOpInterface | None = field(default=None, kw_only=True)
+    cost: Cost | None = field(default=None, kw_only=True)
     indexing: Indexing | None = field(default=None, kw_only=True)
     emission: Emission | None = field(default=None, kw_only=True)
     local: Local | None = field(default=None, kw_only=True)

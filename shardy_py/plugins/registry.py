@@ -356,7 +356,8 @@ class Registry:
 
     def get_cost(self, op: Op) -> CostOpInterface | None:
         """Return the cost of an op, or None."""
-        return self._resolved.of(op).cost
+        cost_of = self._resolved.of(op).cost
+        return None if cost_of is None else cost_of(op)
 
     def get_indexing(self, op: Op) -> OpIndexing | None:
         """Return the indexing maps of an op in both directions, or None where they are not known.

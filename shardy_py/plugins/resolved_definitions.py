@@ -72,7 +72,7 @@ class ResolvedDefinition:
     data_flow: ShardableDataFlowOpInterface | None = None
     sharding_attribute: str = "sdy.sharding"
     mesh_reference: MeshReferenceOpInterface | None = None
-    cost: CostOpInterface | None = None
+    cost: Callable[[Op], CostOpInterface] | None = None
     indexing: IndexingOf | None = None
     emission: EmissionOf | None = None
     local: Localize | None = None

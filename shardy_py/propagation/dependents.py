@@ -81,6 +81,10 @@ class Dependents:
         """Return all steps that see a change of a slot, those put back first."""
         return self.of(slot) + self.not_requeued.get(slot, ())
 
+    def steps_with(self, slot: int) -> Sequence[int]:
+        """Return the steps with a slot among theirs, in order."""
+        return self._steps_of_slots.of(slot)
+
     def of_value(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of one value of a slot changes, in order."""
         return self._put_back.of(value)

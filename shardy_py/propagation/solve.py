@@ -74,12 +74,15 @@ def solve(
         solver.run_levels()
         return Solution(problem, solver.current)
     rounds = start_priorities(problem, solver.current)
+    if rounds:
+        solver.keep_level_starts()
     solver.run_levels()
     done = 0
     for one in rounds:
         if after_priority is not None:
             after_priority(done, solver.current)
         apply_round(problem, solver.current, one)
+        solver.touch_users(slot for slot, _ in one.updates)
         solver.run_levels(one.priority)
         done = one.priority
     return Solution(problem, solver.current)
@@ -108,7 +111,8 @@ class _Solver:
     The outcome of a visit depends on the directions and the shardings that the step sees only. So a level need not
     visit a step to which it gives no other directions than the level before, unless one of its shardings changed since
     its last visit. All other visits come in the order in which they would if each level began with a visit of every
-    step, as in the reference.
+    step, as in the reference. The levels of a later user priority need not visit a step whose shardings are as they
+    were when the level began for the priority before.
     """
 
     __slots__ = (
@@ -118,8 +122,10 @@ class _Solver:
         "_coupled",
         "_directions",
         "_function_results",
+        "_level_starts",
         "_memos",
         "_returned",
+        "_touched",
         "classes",
         "current",
         "problem",
@@ -147,6 +153,17 @@ class _Solver:
         self._again: list[int] = []
         self._directions: list[Directions] = []
         self._memos: list[dict[tuple[int, ...], Outcome]] = []
+        self._level_starts: dict[tuple[int, Strategy], _LevelStart] | None = None
+        self._touched: list[int] = []
+
+    def keep_level_starts(self) -> None:
+        """Keep what each level began with, so that the next user priority visits only what changed since then."""
+        self._level_starts = {}
+
+    def touch_users(self, slots: Iterable[int]) -> None:
+        """Note the steps of slots that changed between two user priorities."""
+        if self._level_starts is not None:
+            self._again.extend(step for slot in slots for step in self.problem.dependents.steps_with(slot))
 
     def run_levels(self, user_priority: int = 0) -> None:
         """Run every level, each with every strategy, to its fixpoint; a schedule that settles repeats the last one.
@@ -175,6 +192,11 @@ class _Solver:
 
     def _begin(self, level: int, strategy: Strategy) -> _Worklist:
         """Take up the directions of a level; return the worklist with all steps that may have something to do."""
+        starts = self._level_starts
+        if starts is not None:
+            self._touched.extend(self._again)
+            if (level, strategy) in starts:
+                return self._begin_again(level, strategy, starts[level, strategy])
         classes, num_steps = self.classes, self.problem.num_steps
         is_first = level == 0 or len(self.strategies) > 1
         if is_first:
@@ -193,8 +215,30 @@ class _Solver:
             waiting[step] = active[step]
         self._again.clear()
         if self.removal is not None or (self.recorder is not None and self.recorder.keeps_all):
-            # An op may be erased although its step has nothing to do, and a log has every visit.
+            # An op may be erased although its step has nothing to do, and a log has every visit of the first priority.
             self._active, waiting = bytearray(self._alive), bytearray(self._alive)
+        if starts is not None and self.removal is None:
+            start = _LevelStart(
+                self._active, list(self._directions), list(self._memos), list(self.current), len(self._touched)
+            )
+            starts[level, strategy] = start
+        return _Worklist(waiting, level, strategy)
+
+    def _begin_again(self, level: int, strategy: Strategy, start: _LevelStart) -> _Worklist:
+        """Take up a level of a later user priority; return the worklist with the steps that see a change since."""
+        problem, current, active = self.problem, self.current, start.active
+        self._active, self._directions, self._memos = active, start.directions, start.memos
+        waiting = bytearray(problem.num_steps)
+        touched = dict.fromkeys(self._touched[start.num_touched :])
+        slots = dict.fromkeys(slot for step in touched for slot in problem.step_slots[step] if slot >= 0)
+        for step in touched:
+            waiting[step] = active[step]
+        for slot in slots:
+            if current[slot] != start.current[slot]:
+                for step in problem.dependents.steps_with(slot):
+                    waiting[step] = active[step]
+        self._again.clear()
+        start.current, start.num_touched = list(current), len(self._touched)
         return _Worklist(waiting, level, strategy)
 
     def _direct(self, step_class: int, vector: Vector, strategy: Strategy) -> Sequence[int]:
@@ -405,6 +449,25 @@ class _Solver:
             is_target = position == last and sharding is not None
             result.append((position, table.intern(after(sharding)) if is_target and sharding else new))
         return tuple(result)
+
+
+@define
+class _LevelStart:
+    """State at the start of a level for the last user priority.
+
+    Attributes:
+        active: Whether a step has directions.
+        directions: Class to its directions.
+        memos: Class to the outcomes that are known.
+        current: Slot to sharding id.
+        num_touched: The number of steps that had seen a change.
+    """
+
+    active: bytearray
+    directions: list[Directions]
+    memos: list[dict[tuple[int, ...], Outcome]]
+    current: list[int]
+    num_touched: int
 
 
 @define

@@ -1,9 +1,9 @@
 """Log of a solve, visit by visit, and its accepted updates.
 
-A solve with a log notes every visit of a step and every synchronisation of a function result: what it saw and what it
-changed, as small integers. A solve with an observer reports those that changed shardings, the accepted updates, as they
-happen. Factor shardings and refusals with their reasons are computed again when asked for. Without either
-nothing of this exists.
+A solve with a log notes every visit of a step (of later user priorities, those of steps that see a change) and every
+synchronisation of a function result: what it saw and what it changed, as small integers. A solve with an observer
+reports those that changed shardings, the accepted updates, as they happen. Factor shardings and refusals with their
+reasons are computed again when asked for. Without either nothing of this exists.
 """
 
 from __future__ import annotations

@@ -119,9 +119,7 @@ class _Finder:
         explanation = trace.visits.explain(visit)
         assert explanation is not None, "a visit that changed something has a mesh"
         factors = explanation.rule.mappings[moment.position][dimension]
-        for accepted in explanation.accepted_by(moment.position):
-            if accepted.factor not in factors:
-                continue
+        for accepted in explanation.accepted_by(moment.position, factors):
             source = (slots[accepted.source], dimension_of(explanation, accepted.source, accepted.factor))
             direction = direction_of(explanation, accepted.source, accepted.target)
             for part in _common((axis,), (accepted.axis,), mesh):

@@ -11,10 +11,11 @@ from shardy_py.propagation.problem import NO_TIES
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.support.identity import identity
 from shardy_py.trace.chains import find_chains
 from shardy_py.trace.reasons import Reason, StepRefusal
 from shardy_py.trace.rivals import find_rivals
-from shardy_py.trace.slot_dims import SlotDim, axes_of, overlapping, slot_dim_of, slot_dims_with
+from shardy_py.trace.slot_dims import SlotDim, axes_of, overlapping
 from shardy_py.trace.slot_refusals import SlotRefusal
 from shardy_py.trace.trace import Trace
 from shardy_py.trace.unreachable_sources import UnreachableSources
@@ -49,6 +50,7 @@ class RefusalSearch:
         self.last = trace.history.last
         self.unreachable = UnreachableSources(trace)
         self._by_source: dict[tuple[int, int, int], dict[int, list[StepRefusal]]] = {}
+        self._with_axis: dict[tuple[int, int, AxisRef], Sequence[int]] = {}
 
     def refusals(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis: by the tensor itself first, then of candidates, the closest first."""
@@ -73,17 +75,16 @@ class RefusalSearch:
                 yield SlotRefusal(reason, axis, slot_dim, by=overlapping(axis, axes))
         if sharding.of_dimension(dimension).is_closed:
             yield SlotRefusal(Reason.CLOSED, axis, slot_dim)
-        for other, dim in enumerate(sharding.dim_shardings):
-            if other != dimension and any_overlap((axis,), dim.axes):
-                yield SlotRefusal(
-                    Reason.OVERLAP, axis, slot_dim, obstacle=(slot, other), by=overlapping(axis, dim.axes)
-                )
+        for other in self.trace.dimensions_with(slot, axis):
+            if other != dimension:
+                by = overlapping(axis, axes_of(sharding, other))
+                yield SlotRefusal(Reason.OVERLAP, axis, slot_dim, obstacle=(slot, other), by=by)
 
     def _nearest(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals at the closest corresponding dimensions that have not got the axis."""
         seen, queue = {slot_dim}, deque([(slot_dim, 0)])
         found_at: int | None = None
-        passed: set[tuple[int, int]] = set()
+        passed: set[tuple[int, ...]] = set()
         while queue:
             current, distance = queue.popleft()
             if found_at is not None and distance > found_at:
@@ -99,8 +100,8 @@ class RefusalSearch:
     def _at(self, slot_dim: SlotDim, axis: AxisRef, distance: int) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis at one dimension, one per step and candidate."""
         slot, dimension = slot_dim
-        for member, _ in self.problem.tied.get(slot, NO_TIES).others():
-            if any_overlap((axis,), axes_of(self.last(member), dimension)):
+        for member in self._members_with(slot, dimension, axis):
+            if member != slot:
                 yield SlotRefusal(Reason.GROUP, axis, slot_dim, distance, source=(member, dimension))
         done = set()
         for step, position in self.trace.steps_at.get(slot, ()):
@@ -115,13 +116,28 @@ class RefusalSearch:
                     done.add(key)
                     yield evolve(self._decisive(slot_dim, step, position, number, refusal), distance=distance)
 
+    def _members_with(self, slot: int, dimension: int, axis: AxisRef) -> Sequence[int]:
+        """Return the members of the sharding group of a slot that have a part of an axis on a dimension."""
+        ties = self.problem.tied.get(slot)
+        if ties is None:
+            return ()
+        # All members of a group share one list, and each of them asks.
+        key = identity(ties.members), dimension, axis
+        if key not in self._with_axis:
+            slots = dict.fromkeys(member for _, (member, _) in ties.members)
+            overlaps = [one for one in slots if any_overlap((axis,), axes_of(self.last(one), dimension))]
+            self._with_axis[key] = overlaps
+        return self._with_axis[key]
+
     def refusals_from(self, source: SlotDim, step: int) -> Iterator[SlotRefusal]:
         """Yield the refusals of the axes of a dimension by a step at the end."""
-        slots, mappings = self.trace.slots_and_mappings(step)
+        slots, index = self.trace.slots_and_index(step)
+        if index is None:
+            return
         for number, refusal in self.trace.final_refusals(step):
-            if slot_dim_of(slots, mappings, refusal.source, refusal.factor) != source:
+            if index.slot_dim(slots, refusal.source, refusal.factor) != source:
                 continue
-            target = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+            target = index.slot_dim(slots, refusal.target, refusal.factor)
             if target is not None:
                 yield self._decisive(target, step, refusal.target, number, refusal)
 
@@ -129,10 +145,10 @@ class RefusalSearch:
         self, step: int, position: int, dimension: int, axis: AxisRef
     ) -> Iterator[tuple[int | None, StepRefusal]]:
         """Yield the refusals of an axis at a dimension of a step at the end, with the visit that decided."""
-        _, mappings = self.trace.slots_and_mappings(step)
-        if not mappings:
+        _, index = self.trace.slots_and_index(step)
+        if index is None:
             return
-        for number, refusal in self.trace.final_refusals(step, position, mappings[position][dimension]):
+        for number, refusal in self.trace.final_refusals(step, position, index.mappings[position][dimension]):
             if refusal.axis.overlaps(axis):
                 yield number, refusal
 
@@ -143,7 +159,7 @@ class RefusalSearch:
             by_source = self._by_source[key] = {}
             visit = self.trace.log.visits[number]
             explanation = self.trace.visits.explain(visit)
-            factors = () if explanation is None else explanation.rule.mappings[position][dimension]
+            factors = () if explanation is None else explanation.index.mappings[position][dimension]
             for refusal in self.trace.visits.refusals(visit, position, factors):
                 by_source.setdefault(refusal.source, []).append(refusal)
         return self._by_source[key].get(source, ())
@@ -209,23 +225,29 @@ class RefusalSearch:
         assert sharding is not None, "a tensor with an axis has a sharding"
         return self.problem.table.mesh_of(sharding)
 
-    def _neighbours(self, slot_dim: SlotDim, passed: set[tuple[int, int]]) -> Iterator[SlotDim]:
+    def _neighbours(self, slot_dim: SlotDim, passed: set[tuple[int, ...]]) -> Iterator[SlotDim]:
         """Yield the dimensions that share a factor with a dimension in some step.
 
         Args:
             slot_dim: The dimension.
-            passed: Steps with their factors whose dimensions are known already; those of this dimension are added.
+            passed: Steps with their factors, and sharding groups with their dimensions, that are known already; those
+                of this dimension are added.
         """
         slot, dimension = slot_dim
         for step, position in self.trace.steps_at.get(slot, ()):
-            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
-            for factor in mappings[position][dimension] if mappings else ():
+            slots, index = ((), None) if step in self.trace.erased else self.trace.slots_and_index(step)
+            if index is None:
+                continue
+            for factor in index.mappings[position][dimension]:
                 if (step, factor) in passed:
                     continue
                 passed.add((step, factor))
-                yield from slot_dims_with(slots, mappings, factor)
-        for member, _ in self.problem.tied.get(slot, NO_TIES).others():
-            yield member, dimension
+                yield from index.slot_dims(slots, factor)
+        ties = self.problem.tied.get(slot, NO_TIES)
+        group = identity(ties.members), dimension, 0
+        if group not in passed:
+            passed.add(group)
+            yield from ((member, dimension) for member, _ in ties.others())
 
     def _without_candidate(self, slot_dim: SlotDim, axis: AxisRef, *, has_own: bool) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis that next to the tensor is on no dimension that corresponds."""

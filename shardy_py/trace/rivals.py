@@ -11,7 +11,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import TensorMapping
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.slot_dims import SlotDim, slot_dim_of
+from shardy_py.trace.slot_dims import SlotDim
 from shardy_py.trace.step import StepExplanation
 from shardy_py.trace.trace import Trace
 
@@ -41,14 +41,14 @@ def find_rivals(trace: Trace, visit: Visit, refusal: StepRefusal) -> Iterator[Sl
         lost = _still_lost(trace.visits.explain_with(visit, values), refusal)
         if lost is not None and lost.other_factor is not None:
             holder = _holder(values, rule.mappings, lost.other_factor, refusal.axis)
-            slot_dim = None if holder is None else slot_dim_of(slots, rule.mappings, holder, lost.other_factor)
+            slot_dim = None if holder is None else trace.index_of(rule).slot_dim(slots, holder, lost.other_factor)
             if slot_dim is not None:
                 yield slot_dim
 
 
 def _still_lost(explanation: StepExplanation, refusal: StepRefusal) -> StepRefusal | None:
     """Rivals of a lost axis: the dimensions that would have taken it after the winner, one after the other."""
-    for one in explanation.refused_by(refusal.target):
+    for one in explanation.refused_by(refusal.target, (refusal.factor,)):
         is_same = (one.target, one.source, one.factor) == (refusal.target, refusal.source, refusal.factor)
         if is_same and one.reason is Reason.LOST and one.axis.overlaps(refusal.axis):
             return one

@@ -8,7 +8,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.reasons import Reason
-from shardy_py.trace.slot_dims import SlotDim, axes_of, slot_dims_with
+from shardy_py.trace.slot_dims import SlotDim, axes_of
 from shardy_py.trace.slot_refusals import SlotRefusal
 from shardy_py.trace.trace import Trace
 
@@ -55,9 +55,11 @@ class UnreachableSources:
     def _at(
         self, reason: Reason, slot_dim: SlotDim, step: int, position: int, axis: AxisRef, distance: int
     ) -> Iterator[SlotRefusal]:
-        slots, mappings = self.trace.slots_and_mappings(step)
-        for factor in mappings[position][slot_dim[1]] if mappings else ():
-            for source in slot_dims_with(slots, mappings, factor):
+        slots, index = self.trace.slots_and_index(step)
+        if index is None:
+            return
+        for factor in index.mappings[position][slot_dim[1]]:
+            for source in index.slot_dims(slots, factor):
                 if source != slot_dim and any_overlap((axis,), axes_of(self.last(source[0]), source[1])):
                     yield SlotRefusal(reason, axis, slot_dim, distance, step, source=source, factor=factor)
 
@@ -65,27 +67,25 @@ class UnreachableSources:
         """Yield the refusals of dimensions next to the tensor that have an axis along a factor that it has not."""
         seen: set[tuple[int, frozenset[int]]] = set()
         for step, position in self.trace.steps_at.get(slot_dim[0], ()):
-            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
-            own = frozenset(factor for factors in mappings[position] for factor in factors) if mappings else frozenset()
+            slots, index = ((), None) if step in self.trace.erased else self.trace.slots_and_index(step)
+            if index is None:
+                continue
+            own = index.factors[position]
             # An op that uses a tensor several times refuses the same each time.
-            if not mappings or (step, own) in seen:
+            if (step, own) in seen:
                 continue
             seen.add((step, own))
-            for other, mapping in enumerate(mappings):
-                for dimension, factors in enumerate(mapping):
-                    if slots[other] < 0 or own.intersection(factors):
+            for other, mapping in enumerate(index.mappings):
+                dimensions = self.trace.dimensions_with(slots[other], axis) if slots[other] >= 0 and mapping else ()
+                for dimension in dimensions:
+                    if not own.isdisjoint(mapping[dimension]):
                         continue
-                    if any_overlap((axis,), axes_of(self.last(slots[other]), dimension)):
-                        source = (slots[other], dimension)
-                        yield SlotRefusal(
-                            Reason.NO_DIMENSION, axis, slot_dim, step=step, source=source, factor=factors[0]
-                        )
+                    source, factor = (slots[other], dimension), mapping[dimension][0]
+                    yield SlotRefusal(Reason.NO_DIMENSION, axis, slot_dim, step=step, source=source, factor=factor)
 
     def behind_ops_without_rule(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals of tensors on the other side of an op without a rule."""
         for op, slots in self.trace.ops_without_rule.get(slot_dim[0], ()):
             for slot in dict.fromkeys(slots):
-                sharding = self.last(slot) if slot not in (-1, slot_dim[0]) else None
-                for dimension, dim in enumerate(sharding.dim_shardings if sharding else ()):
-                    if any_overlap((axis,), dim.axes):
-                        yield SlotRefusal(Reason.NO_RULE, axis, slot_dim, source=(slot, dimension), detail=str(op))
+                for dimension in self.trace.dimensions_with(slot, axis) if slot not in (-1, slot_dim[0]) else ():
+                    yield SlotRefusal(Reason.NO_RULE, axis, slot_dim, source=(slot, dimension), detail=str(op))

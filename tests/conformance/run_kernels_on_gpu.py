@@ -44,7 +44,7 @@ COMBINES = re.compile(r"stablehlo\.(add|multiply|maximum|minimum|and|or|xor)\b")
 def emitted(text: str) -> dict[str, Any]:
     """The kernel of a fusion, as JSON."""
     from shardy_py.kernels import emit, read_fusion
-    from shardy_py.kernels.fusion.aliases import slices_of
+    from shardy_py.kernels.fusion.choose import slices_of
     from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 
     fusion = read_fusion(text)

@@ -15,7 +15,7 @@ from xdsl.dialects import builtin, func
 
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.loop import loop_entry
+from shardy_py.kernels.entry.entries import loop_entry
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.launch.launches import launch_of
 from shardy_py.kernels.partition import partition

@@ -9,7 +9,6 @@ from shardy_dialects.aten import (
     control_flow,
     creation,
     gradients,
-    grouped,
     indexing,
     matrices,
     normalizations,
@@ -26,11 +25,11 @@ from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 aten = Dialect("aten", local_ops=TorchLocalOps())
 for _rules in (
     *(pointwise, shapes, contractions, matrices, reductions),
-    *(normalizations, indexing, creation, grouped, recurrent, products, gradients),
+    *(normalizations, indexing, creation, recurrent, products, gradients),
 ):
     _rules.register(aten)
 transformers = Dialect("transformers")
-grouped.register_transformers(transformers)
+products.register_transformers(transformers)
 for _dialect in (aten, transformers):
     for _definition in _dialect.definitions:
         _default = local_constant if ConstantLike in _definition.traits else local_by_types

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.ir.graph.program import Block, Op, Value
@@ -143,7 +142,7 @@ def _is_full_of(value: Value, number: int) -> bool:
 
 
 def _is_splat(constant: Op, number: int) -> bool:
-    given: Any = constant.attributes.get("value")
+    given: object = constant.attributes.get("value")
     if isinstance(given, (int, float)):
         return given == number
     if isinstance(given, DenseElements):

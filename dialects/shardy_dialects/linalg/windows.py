@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from shardy_dialects.linalg.loops import Loops, LoopsOf
-from shardy_dialects.linalg.structured import described_by
+from shardy_dialects.linalg.structured import Loops, LoopsOf, described_by
 from shardy_py import indexing
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
@@ -93,7 +92,7 @@ def pooling_loops(layout: str, combiner: Combiner | None, op: Op) -> Loops:
 
 def _steps(op: Op, name: str) -> Sequence[int]:
     """Return an attribute with a number per dimension of space; 1 for each where it is left out."""
-    given: Any = op.attributes.get(name)
+    given = op.attributes.get(name)
     values = getattr(given, "values", given)
     if not isinstance(values, (tuple, list)) or not values:
         return (1,) * len(SPACE)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from math import inf
 
+from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_py.ir.graph.attributes import OpaqueElements
 from shardy_py.ir.graph.program import Value
 
 _WORDS = {"false": 0, "true": 1}
+
+
 _INFINITIES = {
     **dict.fromkeys(("0x7C00", "0x7F80", "0x7F800000", "0x7FF0000000000000"), inf),
     **dict.fromkeys(("0xFC00", "0xFF80", "0xFF800000", "0xFFF0000000000000"), -inf),
 }
 """MLIR writes the infinities of f16, bf16, f32 and f64 as their bits."""
-_RESHAPING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
+
+
+_RESHAPING = (BROADCAST, RESHAPE)
 
 
 def splat_of(value: Value) -> float | None:

@@ -13,7 +13,6 @@ from shardy_py.trace.labels import Labels, OpWithoutStep
 from shardy_py.trace.missing_axes import RefusalSearch
 from shardy_py.trace.ops_without_rule import NO_RULE
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.slot_dims import slot_dim_of
 from shardy_py.trace.slot_moves import SlotMove
 from shardy_py.trace.slot_refusals import SlotRefusal
 from shardy_py.trace.trace import Trace
@@ -108,7 +107,9 @@ def _moves(trace: Trace, step: int) -> Iterator[SlotMove]:
 def _refusals(trace: Trace, step: int) -> Iterator[SlotRefusal]:
     """Yield the refusals at the end, and before them those in which one factor lost to another."""
     search, numbers = RefusalSearch(trace), trace.visits.numbers_of.get(step, [])
-    slots, mappings = trace.slots_and_mappings(step)
+    slots, index = trace.slots_and_index(step)
+    if index is None:
+        return
     lost = [
         (number, refusal)
         for number in numbers
@@ -117,7 +118,7 @@ def _refusals(trace: Trace, step: int) -> Iterator[SlotRefusal]:
     ]
     seen: set[StepRefusal] = set()
     for number, refusal in (*lost, *trace.final_refusals(step)):
-        slot_dim = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+        slot_dim = index.slot_dim(slots, refusal.target, refusal.factor)
         if refusal not in seen and slot_dim is not None:
             seen.add(refusal)
             yield search.with_causes(trace.slot_refusal(step, number, refusal), refusal)

@@ -8,7 +8,6 @@ from shardy_py.sharding.rule import factor_symbol
 from shardy_py.trace.labels import Labels
 from shardy_py.trace.places import at_place
 from shardy_py.trace.reasons import Reason
-from shardy_py.trace.slot_dims import slot_dim_of
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
@@ -50,11 +49,13 @@ def find_unsettled(trace: Trace, labels: Labels) -> Iterator[NotSettled]:
         labels: The names to use.
     """
     for step in trace.final_visits.unsettled:
-        slots, mappings = trace.slots_and_mappings(step)
+        slots, index = trace.slots_and_index(step)
         label = labels.of_step[step]
+        if index is None:
+            continue
         for _, one in trace.final_refusals(step):
-            target = slot_dim_of(slots, mappings, one.target, one.factor)
-            source = slot_dim_of(slots, mappings, one.source, one.factor)
+            target = index.slot_dim(slots, one.target, one.factor)
+            source = index.slot_dim(slots, one.source, one.factor)
             if one.reason is Reason.NOT_REVISITED and target is not None and source is not None:
                 ends = labels.value(target[0]), target[1], str(one.axis), labels.value(source[0]), source[1]
                 yield NotSettled(str(label), label.location, *ends, factor_symbol(one.factor))

@@ -117,9 +117,11 @@ class Replay:
         trace = self.trace
         found = []
         for step in range(trace.problem.num_steps):
+            slots, index = trace.slots_and_index(step)
+            if index is None:
+                continue
             for number, refusal in trace.final_refusals(step):
-                slots, mappings = trace.slots_and_mappings(step)
-                if slots[refusal.target] >= 0 and any(refusal.factor in dim for dim in mappings[refusal.target]):
+                if index.slot_dim(slots, refusal.target, refusal.factor) is not None:
                     found.append(trace.slot_refusal(step, number, refusal))
         return found
 

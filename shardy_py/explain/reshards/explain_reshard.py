@@ -243,13 +243,12 @@ class _Survey:
         if self.one.kind == RESHARD:
             return
         for step in self.steps:
-            rule = self.trace.problem.step_rules[step] if step >= 0 else None
-            slots, mappings = self.trace.slots_and_mappings(step)
-            if rule is None or self.one.slot not in self.trace.labels.results.get(step, ()):
+            slots, index = self.trace.slots_and_index(step)
+            if index is None or step < 0 or self.one.slot not in self.trace.labels.results.get(step, ()):
                 continue
-            for slot, mapping in zip(slots, mappings, strict=True):
+            for slot, mapping in zip(slots, index.mappings, strict=True):
                 for dimension, factors in enumerate(mapping):
-                    if slot >= 0 and set(factors).intersection(rule.reduction_factors):
+                    if slot >= 0 and set(factors).intersection(index.rule.reduction_factors):
                         yield from self._chains((slot, dimension), self._axes(slot, dimension))
 
     def combiners(self) -> list[str]:
@@ -287,8 +286,8 @@ class _Survey:
     def _slot_dims_of_ops(self, dimension: int, *, same: bool) -> Iterator[SlotDim]:
         """Yield the dimensions at the op that share a factor with the dimension, or those that share none."""
         for step in self.steps:
-            slots, mappings = self.trace.slots_and_mappings(step)
-            tensors = list(zip(slots, mappings, strict=True))
+            slots, index = self.trace.slots_and_index(step)
+            tensors = list(zip(slots, index.mappings if index else (), strict=True))
             factors = {
                 factor
                 for slot, mapping in tensors

@@ -190,9 +190,8 @@ def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str
 
 def _draw(kernel: Kernel, form: str, block: int, warp: int, output: str | None) -> None:
     require_xdsl()
-    from shardy_py.kernels.draw.svg import draw_svg
-    from shardy_py.kernels.draw.text import draw_text
-    from shardy_py.kernels.draw.trace import warp_accesses
+    from shardy_py.kernels.draw.accesses import warp_accesses
+    from shardy_py.kernels.draw.pictures import draw_svg, draw_text
 
     accesses = warp_accesses(kernel, block=block, warp=warp)
     if form == "svg":

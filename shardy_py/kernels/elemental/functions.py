@@ -12,8 +12,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import PureCallOp
-from shardy_py.kernels.dialect.syntax import INDEX
-from shardy_py.kernels.dialect.types import element_dtype, scalar_type, tensor_type
+from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type, tensor_type
 from shardy_py.kernels.elemental.builder import Indices, Scope
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.partition import Partition, Subgraph

@@ -23,8 +23,14 @@ from shardy_py.ir.interfaces.ops import (
     Reshape,
     Scatter,
 )
-from shardy_py.kernels.fusion.bodies import Traced, body_of, keeps_element, picks_elements, reduces_by_region
-from shardy_py.kernels.fusion.concatenates import joins_in_order
+from shardy_py.kernels.fusion.bodies import (
+    Traced,
+    body_of,
+    joins_in_order,
+    keeps_element,
+    picks_elements,
+    reduces_by_region,
+)
 from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.plugins import Registry
 from shardy_py.support.element_types import mlir_element_bits

@@ -15,7 +15,7 @@ from shardy_py.kernels import emit, read_fusion
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.loop import loop_entry
+from shardy_py.kernels.entry.entries import loop_entry
 from shardy_py.kernels.fusion.choose import choose
 from shardy_py.kernels.launch.launches import launch_of
 from shardy_py.kernels.partition import partition

@@ -9,14 +9,19 @@ from math import prod
 
 from attrs import field
 
-from shardy_dialects.stablehlo.local.texts import array
+from shardy_dialects.stablehlo.elementwise.ops import COMPARE, ON_INTEGERS, SELECT
+from shardy_dialects.stablehlo.local.literals import array
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape
 from shardy_py.values import define
 
 _DEVICE = "stablehlo.partition_id"
+
+
 _DIRECTION = r"\b(EQ|NE|LT|LE|GT|GE)\b"
+
+
 _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "EQ": operator.eq,
     "NE": operator.ne,
@@ -25,16 +30,11 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "GT": operator.gt,
     "GE": operator.ge,
 }
-_BINARY: Mapping[str, Callable[[int, int], int]] = {
-    "stablehlo.add": operator.add,
-    "stablehlo.and": operator.and_,
-    "stablehlo.maximum": max,
-    "stablehlo.minimum": min,
-    "stablehlo.multiply": operator.mul,
-    "stablehlo.or": operator.or_,
-    "stablehlo.subtract": operator.sub,
-}
+
+
 _SAME = frozenset(("stablehlo.convert", "stablehlo.reshape"))
+
+
 _INTEGER = re.compile(r"u?i\d+")
 
 
@@ -133,11 +133,11 @@ def _put_in_place(op: Op, made: Op) -> None:
 
 def _scalar(op: Op, given: Sequence[int]) -> int | None:
     """Return what an op of StableHLO gives for integers, None for others."""
-    if op.name in _BINARY:
-        return _BINARY[op.name](*given)
-    if op.name == "stablehlo.select":
+    if op.name in ON_INTEGERS:
+        return ON_INTEGERS[op.name](*given)
+    if op.name == SELECT:
         return given[1] if given[0] else given[2]
-    if op.name == "stablehlo.compare":
+    if op.name == COMPARE:
         found = re.search(_DIRECTION, str(op.attributes.get("comparison_direction")))
         return None if found is None else int(_COMPARISONS[found[0]](*given))
     return None

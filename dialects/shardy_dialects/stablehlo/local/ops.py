@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from shardy_dialects.stablehlo.local.literals import constant_literal, literal
-from shardy_dialects.stablehlo.local.mesh_groups import mesh_groups, read_mesh_groups
-from shardy_dialects.stablehlo.local.padded import PADDED
-from shardy_dialects.stablehlo.local.slices_of_slices import clamped_slice
-from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
-from shardy_dialects.stablehlo.local.writer import Writer
+from shardy_dialects.stablehlo.collectives.mesh_axes import mesh_groups, read_mesh_groups
+from shardy_dialects.stablehlo.elementwise.ops import COMBINING
+from shardy_dialects.stablehlo.local.literals import array, constant_literal, dense, literal, read_dense
+from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
+from shardy_dialects.stablehlo.slicing import SLICE, pad_slice
 from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape, tensor
@@ -25,15 +24,6 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.local_collective import LocalCollective
     from shardy_py.sharding.shard_moves import Windows
 
-COMBINING = {
-    Combiner.ADD: "stablehlo.add",
-    Combiner.MUL: "stablehlo.multiply",
-    Combiner.MIN: "stablehlo.minimum",
-    Combiner.MAX: "stablehlo.maximum",
-    Combiner.AND: "stablehlo.and",
-    Combiner.OR: "stablehlo.or",
-}
-"""The op of each combiner."""
 
 _GROUPS = {
     **dict.fromkeys(("all_gather", "all_reduce", "all_to_all", "reduce_scatter"), "replica_groups"),
@@ -165,8 +155,7 @@ class StablehloLocalOps(LocalOps):
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
     ) -> Mapping[str, Any] | None:
         """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none."""
-        change = PADDED.get(op.name)
-        return None if change is None else change(op, operands, static_shape(results[0]) or ())
+        return pad_slice(op, operands, static_shape(results[0]) or ()) if op.name == SLICE else None
 
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""

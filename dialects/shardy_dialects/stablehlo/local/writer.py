@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.stablehlo.local.literals import literal
-from shardy_dialects.stablehlo.local.texts import array
+from shardy_dialects.stablehlo.local.literals import array, literal
+from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, tensor
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps
 from shardy_py.values import frozen
@@ -176,3 +176,37 @@ def resized(value: Value, sizes: dict[int, int]) -> TensorType:
     """Return the type of a tensor with other sizes of some dimensions."""
     shape = [sizes.get(dim, size) for dim, size in enumerate(value.shape)]
     return TensorType(tuple(shape), element_type_of(value))
+
+
+_DYNAMIC_SLICE = "stablehlo.dynamic_slice"
+
+
+_OFFSET = "i64"
+
+
+def clamped_slice(writer: Writer, value: Value) -> Value:
+    """Return a value of which a part is taken; of a dynamic slice one that starts inside of its operand."""
+    made = value.defining_op
+    if made is None or made.name != _DYNAMIC_SLICE or _is_inside(made):
+        return value
+    operand, *starts = made.operands
+    clamped = []
+    for dim, start in enumerate(starts):
+        low, high = (writer.scalar(str(number), _OFFSET) for number in (0, operand.shape[dim] - value.shape[dim]))
+        index = writer.convert(start, _OFFSET)
+        clamped.append(writer.emit.op("stablehlo.clamp", [low, index, high], [index.type]).result)
+    return writer.emit.op(_DYNAMIC_SLICE, [operand, *clamped], [value.type], {"slice_sizes": value.shape}).result
+
+
+def _is_inside(made: Op) -> bool:
+    """Return whether it is known that a slice needs no clamping."""
+    operand, *starts = made.operands
+    sizes = zip(operand.shape, made.results[0].shape, starts, strict=True)
+    return all(_is_known(start, whole - size) for whole, size, start in sizes)
+
+
+def _is_known(start: Value, largest: int) -> bool:
+    number, made = splat_of(start), start.defining_op
+    if number is None:
+        return made is not None and made.name == "stablehlo.clamp"
+    return 0 <= number <= largest

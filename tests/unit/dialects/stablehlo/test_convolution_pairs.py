@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from shardy_dialects.stablehlo.work.contractions import ConvolutionDim, sum_of_floors
+from shardy_dialects.stablehlo.convolution.cost import ConvolutionDim, sum_of_floors
 
 
 def count_one_by_one(dim: ConvolutionDim) -> int:

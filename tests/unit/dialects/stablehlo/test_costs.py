@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_dialects.stablehlo.costs import trip_count
+from shardy_dialects.stablehlo.control_flow.cost import trip_count
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.plugins import Registry
 
