@@ -8,12 +8,11 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError, PluginError, ShardyError, did_you_mean, unknown_name
-from shardy_py.guards.error_texts import shown
+from shardy_py.guards.error_texts import location_of, shown
 from shardy_py.guards.guard import Guard
-from shardy_py.guards.plugin_places import place_of
 from shardy_py.ir.graph.op_names import CALL, RESHARD
 from shardy_py.plugins import PluginInfo, Registry
-from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.builtin import DEFAULT
 from shardy_py.schedule.model import OpPriority
 from shardy_py.transforms.pass_names import bundled_passes
 from shardy_py.transforms.plugin_passes import RUNS_BESIDE
@@ -132,7 +131,7 @@ def _checked(info: PluginInfo, registry: Registry) -> PluginInfo:
 
 def _pass_problems(name: str, info: PluginInfo, registry: Registry) -> Iterator[Diagnostic]:
     class_: Any = registry.passes.get(name)
-    place = place_of(class_) if class_ is not None else ""
+    place = location_of(class_) if class_ is not None else ""
     if name in bundled_passes():
         message = f"the pass {name!r} of {info.owner} has the name of a bundled one"
         yield Diagnostic("pass-clash", message, place, hint="give it another name, with a prefix of your own")

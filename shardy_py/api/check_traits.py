@@ -5,9 +5,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.guards.plugin_places import shorten_place
-from shardy_py.ir.graph.op_index import names_with_trait, ops_among
+from shardy_py.guards.error_texts import shorten_location
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, Trait
 from shardy_py.plugins import OpDefinition, Registry
 
@@ -43,7 +43,7 @@ def _add(problems: dict[tuple[str, str], Diagnostic], op: Op, registry: Registry
         message = "the op has the trait IsTerminator, but other ops follow it in its block"
         hint = "a terminator ends its block; leave out the trait"
     if source is not None:
-        place = f" at {shorten_place(source.place)}" if source.place else ""
+        place = f" at {shorten_location(source.location)}" if source.location else ""
         hint = f"{hint}; defined by {registry.owners.get(source.name, 'an unknown owner')}{place}"
     problems[key] = Diagnostic(code, message, op.location, op.name, hint)
 

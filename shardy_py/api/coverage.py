@@ -12,10 +12,10 @@ from shardy_py.api.stub_flows import is_unmarked_terminator
 from shardy_py.api.stub_rules import Condition, Made, condition_of, has_tensors_inside, stub_rules
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_index import all_ops, ops_among
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, ops_among
 from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen

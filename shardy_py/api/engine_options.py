@@ -6,7 +6,7 @@ from shardy_py.api.options import STRATEGIES, ProgramOptions
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions
-from shardy_py.schedule.given import OpPriorities, ScheduleLike, make_schedule
+from shardy_py.schedule.from_options import OpPriorities, ScheduleLike, make_schedule
 from shardy_py.support.arguments import shown
 
 _WITH_LEVELS = ("op-priority", "user-priority")

@@ -16,10 +16,9 @@ from shardy_py.api.main_values import MainValues
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.sharding.field_types import field_problem
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.sharding.verify import verify_tensor_sharding
+from shardy_py.sharding.verify import field_problem, verify_tensor_sharding
 from shardy_py.support.arguments import shown
 from shardy_py.values import frozen
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from shardy_py.api.main_values import MainValues
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.callgraph import main_function
-from shardy_py.ir.graph.check_single_block import refuse_branches
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.verify import refuse_branches
 from shardy_py.support.arguments import shown
 
 _RESULT_NAME = "jax.result_info"

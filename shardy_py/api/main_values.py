@@ -10,8 +10,7 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer, parse_integer
+from shardy_py.support.arguments import as_integer, parse_integer, shown
 from shardy_py.values import frozen
 
 

@@ -12,7 +12,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
 from shardy_py.sharding.verify import verify_mesh
-from shardy_py.support.integers import INT64_MAX, as_integer
+from shardy_py.support.arguments import INT64_MAX, as_integer
 from shardy_py.support.texts import require_text
 
 DEFAULT_NAME = "mesh"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from shardy_py.api.summary import sharding_of
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.networkx import to_networkx
-from shardy_py.ir.graph.op_values import all_values
+from shardy_py.ir.graph.graphs import to_networkx
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.ir.interfaces.ops import OpSemantics
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import Any
 from shardy_py.api.main_function import argument_aliases, arguments_of, main_arguments
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Op, Program, Value
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.ir.graph.walk import all_values
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.values import frozen
 
 

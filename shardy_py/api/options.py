@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.graph.program import Op, Program
     from shardy_py.plugins import Registry
     from shardy_py.propagation.engine import StageCallback
-    from shardy_py.schedule.given import OpPriorities, ScheduleLike
+    from shardy_py.schedule.from_options import OpPriorities, ScheduleLike
     from shardy_py.transforms.snapshots import AfterPass
 
 Like = Literal["jit", "passes"]

@@ -19,7 +19,7 @@ from shardy_py.frontends.select import bundled_frontend, find_frontend, frontend
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.imported_modules import digest_file, find_imported_modules
+from shardy_py.plugins.plugin_dependencies import digest_file, find_imported_modules
 from shardy_py.plugins.plugin_files import PluginFile
 from shardy_py.values import frozen
 

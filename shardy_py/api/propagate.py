@@ -17,13 +17,13 @@ from shardy_py.api.run_input import give_shardings, make_semantics, read_input, 
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.api.written import write, write_verified
 from shardy_py.extensions import function
-from shardy_py.ir.graph.nesting import refuse_deep_nesting
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.ir.graph.verify import refuse_deep_nesting
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes, verify_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry
-from shardy_py.plugins.foreign_types import require_shapes
+from shardy_py.plugins.type_definition import require_shapes
 from shardy_py.propagation import PropagationOptions
 from shardy_py.propagation.solve import Solution
 from shardy_py.support.gc_pause import no_garbage_collection

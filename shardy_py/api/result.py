@@ -86,7 +86,7 @@ class CoreResult:
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the def-use graph with the shardings as node attributes.
 
-        It is as `shardy_py.ir.graph.networkx.to_networkx` says; a value node also has its printed ``name`` ("" where it
+        It is as `shardy_py.ir.graph.graphs.to_networkx` says; a value node also has its printed ``name`` ("" where it
         has none), and its ``sharding`` may come from the other end of a data-flow edge.
         """
         from shardy_py.api.named_graph import named_graph

@@ -8,7 +8,7 @@ from shardy_py.api.options import PropagateArguments
 from shardy_py.errors import Diagnostic, OptionError
 
 if TYPE_CHECKING:
-    from shardy_py.schedule.given import ScheduleLike
+    from shardy_py.schedule.from_options import ScheduleLike
 
 
 def order_of(given: PropagateArguments) -> ScheduleLike | None:

@@ -36,8 +36,8 @@ from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.check_data_flow import check_data_flows
-from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.propagation.engine import StageCallback
 from shardy_py.transforms.prepare.results_on_no_edge import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings

@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, did_you_mean
 from shardy_py.ir.interfaces.ops import TRAITS
 from shardy_py.plugins import Registry
 from shardy_py.schedule.builtin import BUILTIN
-from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.from_options import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Level, Schedule
 
 

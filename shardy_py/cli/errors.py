@@ -11,7 +11,7 @@ import click
 from shardy_py.cli.lines import echo_diagnostic
 from shardy_py.cli.main import report_interrupt
 from shardy_py.errors import ShardyError
-from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import as_error
 
 _PACKAGE = Path(__file__).parents[1]
 

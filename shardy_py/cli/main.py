@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 from shardy_py.cli.exit_codes import INTERRUPTED
-from shardy_py.support.processes.safe_path import SAFE_PATH
+from shardy_py.support.processes.start import SAFE_PATH
 from shardy_py.support.termination import interrupt_between_imports
 
 _NEEDED = ("click", "rich")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.support.integers import parse_integer
+from shardy_py.support.arguments import parse_integer
 
 
 def parse_mesh_sizes(text: str) -> dict[str, int]:

@@ -21,10 +21,9 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.foreign_types import give_shapes
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.report.words import fold
-from shardy_py.support.exhaustion import as_error
-from shardy_py.support.texts import escape_controls
+from shardy_py.support.texts import as_error, escape_controls
 from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )

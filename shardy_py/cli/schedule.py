@@ -11,7 +11,7 @@ from shardy_py.cli.lines import echo_report
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.schedule.builtin import NAMED
-from shardy_py.schedule.given import ScheduleLike, make_schedule
+from shardy_py.schedule.from_options import ScheduleLike, make_schedule
 from shardy_py.schedule.toml import format_schedule
 
 

@@ -22,8 +22,8 @@ from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
-from shardy_py.ir.graph.nesting import refuse_deep_nesting
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.verify import refuse_deep_nesting
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.layout.policies import LayoutPolicy
@@ -33,13 +33,12 @@ from shardy_py.propagation.engine import STRATEGIES, keep_or_drop_rules, make_pr
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
-from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.from_options import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.support.arguments import checked, shown
+from shardy_py.support.arguments import as_integer, checked, shown
 from shardy_py.support.gc_pause import no_garbage_collection
-from shardy_py.support.integers import as_integer
 from shardy_py.trace.given_names import GivenNames
 from shardy_py.trace.labels import Labels
 from shardy_py.transforms.constant_copies import CopyLog

@@ -13,8 +13,8 @@ from shardy_py.explain.answer.explain_value import Subject, explain_value
 from shardy_py.explain.answer.find import find_slot, find_step
 from shardy_py.explain.answer.unsettled import find_unsettled
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.plugins import Registry
 from shardy_py.trace.aliases import native_names
 from shardy_py.trace.labels import Labels, program_names

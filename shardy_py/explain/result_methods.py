@@ -10,7 +10,7 @@ from shardy_py.explain.answer.op_explanation import OpExplanation
 from shardy_py.explain.answer.unsettled import NotSettled
 from shardy_py.explain.answer.value_explanation import ValueExplanation
 from shardy_py.explain.explaining import Explainer
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.support.arguments import checked
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from typing import Any
 from attrs import asdict
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
-from shardy_py.support.exhaustion import as_error
-from shardy_py.support.processes.child import ChildDied, ChildTimeout, ask_once
-from shardy_py.support.processes.crashes import find_cause, name_exit
+from shardy_py.support.processes.child import ChildDied, ChildTimeout, ask_once, find_cause, name_exit
 from shardy_py.support.processes.serve import ShowStep, bound_memory, serve
+from shardy_py.support.texts import as_error
 from shardy_py.values import frozen
 
 _LEAST_MEMORY = 16 * 1024**3

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shardy_py.cost.estimates import Cost
     from shardy_py.explain.answer.value_explanation import ValueExplanation
     from shardy_py.jax.compiled import CompiledModule
-    from shardy_py.schedule.given import ScheduleLike
+    from shardy_py.schedule.from_options import ScheduleLike
 
 
 def jit(

@@ -9,8 +9,7 @@ from typing import Any
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.tiling import index_at, levels_of, linearized, position_of, tiled_sizes
 from shardy_py.layout.values import invalid
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 
 
 def expanded_sizes(shape: Shape) -> tuple[int, ...]:

@@ -8,8 +8,7 @@ from typing import Any
 from attrs import Attribute, field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import INT64_MAX, as_integer
+from shardy_py.support.arguments import INT64_MAX, as_integer, shown
 from shardy_py.values import frozen
 
 COMBINE = None

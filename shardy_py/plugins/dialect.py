@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from shardy_py.errors import did_you_mean
-from shardy_py.guards.error_texts import shown
-from shardy_py.guards.plugin_places import calling_place, shorten_place
+from shardy_py.guards.error_texts import calling_location, shorten_location, shown
 from shardy_py.ir.interfaces.ops import (
     MeshReferenceOpInterface,
     ShardableDataFlowOpInterface,
@@ -163,7 +162,7 @@ class Dialect:
                 indexing=as_indexing(name, indexing),
                 emission=as_emission(name, emission),
                 local=local,
-                place=calling_place(),
+                location=calling_location(),
                 any_sizes=any_sizes,
                 combiner=combiner,
                 initial_of=initial_of,
@@ -178,22 +177,22 @@ class Dialect:
         """Add a definition made elsewhere.
 
         Raises:
-            PluginError: the dialect defines the op already, or it is no definition.
+            PluginError: the dialect defines the op already, or it is not a definition.
         """
         self._check(definition)
         first = self._definitions.get(definition.key)
         if first is not None:
-            hint = _other_place(first.place, definition.place)
+            hint = _other_location(first.location, definition.location)
             message = f"dialect {self.name!r} defines the op twice"
             raise refuse("duplicate-op", message, definition.name, hint=hint)
         self._definitions[definition.key] = definition
         return definition
 
     def replace(self, definition: OpDefinition) -> OpDefinition:
-        """Put a definition in the place of the one of the same name.
+        """Replace the definition of the same name.
 
         Raises:
-            PluginError: the dialect does not define the op, or it is no definition.
+            PluginError: the dialect does not define the op, or it is not a definition.
         """
         self._check(definition)
         if definition.key not in self._definitions:
@@ -208,7 +207,7 @@ class Dialect:
         return tuple(self._types.values())
 
     def type(self, name: str, *, shape_of: ShapeOf | None = None) -> TypeDefinition:
-        """Define a type that is no builtin tensor; also a decorator over its ``shape_of``.
+        """Define a type that is not a builtin tensor; also a decorator over its ``shape_of``.
 
         >>> torch = Dialect("torch")
         >>> torch.type("!torch.int").name
@@ -218,7 +217,7 @@ class Dialect:
             name: The name with its dialect and without parameters: ``!torch.vtensor``.
             shape_of: A function of the type (an `OpaqueType` with ``name``, ``parameters`` and ``text``) that returns
                 its sizes, None for a dynamic one; or a `TensorType`, which has the element type, too; or None for a
-                type that is no tensor. Without it no type of that name is a tensor.
+                type that is not a tensor. Without it no type of that name is a tensor.
 
         Returns:
             The definition.
@@ -229,13 +228,13 @@ class Dialect:
         definition = TypeDefinition.made_here(name, shape_of, self.replace_type)
         if name in self._types:
             first = self._types[name]
-            hint = _other_place(first.place, definition.place)
+            hint = _other_location(first.location, definition.location)
             raise refuse("duplicate-type", f"dialect {self.name!r} defines the type {name} twice", hint=hint)
         self._types[name] = definition
         return definition
 
     def replace_type(self, definition: TypeDefinition) -> None:
-        """Put the definition of a type in the place of the one of the same name."""
+        """Replace the definition of the type of the same name."""
         self._types[definition.name] = definition
 
     def _check(self, definition: Any) -> None:
@@ -244,26 +243,26 @@ class Dialect:
             raise refuse("invalid-definition", message, hint=f"use {self.name}.op(name, ...)")
 
 
-def _other_place(first: str, second: str) -> str:
-    """Return a hint about the place of the first one of two definitions; "" where it is not known."""
+def _other_location(first: str, second: str) -> str:
+    """Return a hint about the location of the first of two definitions; "" where it is not known."""
     if first and first == second:
-        return f"{shorten_place(first)} ran twice: make the dialect again, too, as in a notebook"
-    return f"it is defined at {shorten_place(first)}, too" if first else ""
+        return f"{shorten_location(first)} ran twice: make the dialect again, too, as in a notebook"
+    return f"it is defined at {shorten_location(first)}, too" if first else ""
 
 
-def check_dialects(given: Any) -> tuple[Dialect, ...]:
-    """Return dialects that a caller gives.
+def check_dialects(dialects: Any) -> tuple[Dialect, ...]:
+    """Check an argument that is a list of dialects, and return it as a tuple.
 
     Raises:
-        PluginError: they are no list of dialects.
+        PluginError: they are not a list of dialects.
     """
-    if isinstance(given, Dialect):
-        raise refuse("invalid-dialect", f"the dialects are {shown(given.name)} alone", hint="give a list: [toy]")
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise refuse("invalid-dialect", f"{shown(given)} is no list of dialects", hint="give a list: [toy]")
-    found = tuple(given)
-    for item in found:
+    if isinstance(dialects, Dialect):
+        raise refuse("invalid-dialect", f"the dialects are {shown(dialects.name)} alone", hint="give a list: [toy]")
+    if isinstance(dialects, str) or not isinstance(dialects, Iterable):
+        raise refuse("invalid-dialect", f"{shown(dialects)} is not a list of dialects", hint="give a list: [toy]")
+    checked = tuple(dialects)
+    for item in checked:
         if not isinstance(item, Dialect):
             hint = "a module with hooks goes to plugins=[...]" if inspect.ismodule(item) else 'sdy.Dialect("toy")'
-            raise refuse("invalid-dialect", f"{shown(item)} is no dialect", hint=hint)
-    return found
+            raise refuse("invalid-dialect", f"{shown(item)} is not a dialect", hint=hint)
+    return checked

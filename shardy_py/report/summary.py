@@ -8,7 +8,7 @@ from typing import IO
 from shardy_py.api.communications import split_communications
 from shardy_py.api.result import Result
 from shardy_py.report.styles import terminal_lines
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 
 
 def print_report(result: Result, *, text: str | None = None, file: IO[str] | None = None) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from attrs import evolve, field
 
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, NAMED_COMPUTATION, RETURN
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import op_of_visit
 from shardy_py.transforms.constant_copies import CopyLog

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_index import ops_among
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh

@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph.check_single_block import refuse_branches
-from shardy_py.ir.graph.nesting import refuse_deep_nesting
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import load_shardings, store_shardings
+from shardy_py.ir.graph.verify import refuse_branches, refuse_deep_nesting
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.transforms.snapshots import snapshot_writer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_named
 
 _SORT = "stablehlo.sort"
 

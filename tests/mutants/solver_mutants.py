@@ -11,10 +11,10 @@ ENGINE = "shardy_py/propagation/engine.py"
 OUTCOMES = "shardy_py/propagation/step_outcomes.py"
 PRIORITIES = "shardy_py/propagation/user_priorities.py"
 TABLE = "shardy_py/propagation/sharding_table.py"
-GROUPS = "shardy_py/propagation/sharding_groups.py"
+GROUPS = "shardy_py/propagation/initial_shardings.py"
 BASIC = "shardy_py/propagation/steps/basic.py"
 AGGRESSIVE = "shardy_py/propagation/steps/aggressive.py"
-DEFAULT = "shardy_py/schedule/default.py"
+DEFAULT = "shardy_py/schedule/builtin.py"
 
 ORDER = (
     Mutant("the worklist is first in, first out", SOLVE, "step = stack.pop()", "step = stack.pop(0)"),
@@ -145,7 +145,7 @@ LEVELS = (
     Mutant(
         "the last level is missing",
         DEFAULT,
-        '        Level("everything", (Entry(Selector()),)),\n    )\n)\n"""The reference',
+        '        EVERYTHING,\n    )\n)\n"""The reference',
         '    )\n)\n"""The reference',
     ),
     Mutant(

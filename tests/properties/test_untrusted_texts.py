@@ -19,7 +19,7 @@ from shardy_py.errors import ShardyError
 from shardy_py.indexing import AffineMap, IndexingMap
 from shardy_py.schedule.toml import format_schedule, parse_schedule
 from shardy_py.sharding import parse
-from shardy_py.sharding.hlo.parse import parse_hlo_sharding
+from shardy_py.sharding.hlo.sharding import parse_hlo_sharding
 from shardy_py.transforms.pass_names import parse_pipeline
 
 PIECES = [

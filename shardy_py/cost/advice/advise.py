@@ -28,8 +28,8 @@ from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle
 from shardy_py.cost.communications import moved_slot
 from shardy_py.cost.session import Session, session_labels
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding

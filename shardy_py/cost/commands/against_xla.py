@@ -9,7 +9,7 @@ from shardy_py.cli.progress import ShowProgress, Steps, show_nothing
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import ShardyError
 from shardy_py.jax.figures.values import XlaFigures
-from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import as_error
 from shardy_py.values import frozen
 
 TIMEOUT = 600.0

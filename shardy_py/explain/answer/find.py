@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer, parse_integer
+from shardy_py.support.arguments import as_integer, parse_integer, shown
 from shardy_py.trace.labels import EDGE_SUFFIX, Labels, OpLabel
 
 _OF_KIND = re.compile(r"([\w.-]+) @(\S+)$")

@@ -17,7 +17,7 @@ from shardy_py.explain.explore.runs import RunRows
 from shardy_py.explain.explore.steps import StepCallback, tell_nothing
 from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
 from shardy_py.propagation.trace import VisitLog
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.trace.given_names import GivenNames
 from shardy_py.trace.trace import Trace

@@ -16,7 +16,7 @@ from shardy_py.explain.explore.collect import Order, collect
 from shardy_py.explain.explore.page import Page
 from shardy_py.explain.explore.steps import StepCallback, tell_nothing
 from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.values import frozen
 
 

@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Any
 
 from shardy_py.explain.explore.program_rows import ProgramRows
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.values import frozen
 
 

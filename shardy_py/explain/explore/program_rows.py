@@ -15,9 +15,9 @@ from shardy_py.explain.explore.scopes import parse_scope
 from shardy_py.explain.explore.shardings import DistinctShardings
 from shardy_py.explain.explore.tables import Columns, Interned
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, MESH, RETURN
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.symbols import SYMBOL_NAME
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.plugins import Registry
 from shardy_py.values import define, frozen
 

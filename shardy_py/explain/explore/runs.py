@@ -16,8 +16,8 @@ from shardy_py.cost.session import Evaluation
 from shardy_py.explain.explore.memory import memory_over_time
 from shardy_py.explain.explore.program_rows import ProgramRows
 from shardy_py.explain.explore.tables import Columns
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen

@@ -15,7 +15,7 @@ from shardy_py.explain.answer.refusals import Refusal
 from shardy_py.explain.reshards.proposals import Proposal, Trial, TrialRunner, by_use, propose
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.tensor import TensorSharding

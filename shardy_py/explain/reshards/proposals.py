@@ -11,7 +11,7 @@ from shardy_py.cost.finishing import changed_slots
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
 from shardy_py.propagation.solve import Solution
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.trace.annotations import Annotation
 from shardy_py.trace.labels import Labels

@@ -9,9 +9,8 @@ from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
-from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute
+from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, symbols_of
 from shardy_py.ir.graph.program import Value
-from shardy_py.ir.graph.symbol_references import symbols_of
 from shardy_py.support.identity import identity
 
 MISSING = object()

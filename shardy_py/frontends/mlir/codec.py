@@ -15,10 +15,10 @@ from shardy_py.frontends.mlir.numbers_like import number_like
 from shardy_py.frontends.mlir.type_codec import TypeDecoder
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.axes import SdyAttribute
+from shardy_py.sharding.combiner import reduction_op_code
 from shardy_py.sharding.parse import format_attribute
-from shardy_py.sharding.reduction_ops import reduction_op_code
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 from shardy_py.support.identity import identity
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import entry_arguments
 from shardy_py.ir.interfaces.frontend import PrintedName
 from shardy_py.sharding.lexer import unescape
 

@@ -7,7 +7,7 @@ from attrs import evolve
 from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Op
-from shardy_py.ir.graph.shardy_attributes import wrong_attributes
+from shardy_py.ir.graph.verify_shardings import wrong_attributes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.verify import verify_mesh
 

@@ -14,8 +14,8 @@ from shardy_py.errors import Diagnostic, ShardyError, VerificationError
 from shardy_py.frontends.xdsl.load import make_context
 from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.combiner import reduction_op_code
 from shardy_py.sharding.parse import format_attribute, parse_attribute
-from shardy_py.sharding.reduction_ops import reduction_op_code
 
 _LARGE = 1024
 """The number of elements above which a constant is not decoded."""

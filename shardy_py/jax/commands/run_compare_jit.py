@@ -20,7 +20,7 @@ from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.jax.jit_comparison import JitComparison
-from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import as_error
 from shardy_py.values import frozen
 
 

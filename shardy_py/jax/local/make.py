@@ -20,7 +20,7 @@ from shardy_py.jax.unsupported_programs import why_it_cannot_run
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.local.pipeline import local_passes
 from shardy_py.plugins import Registry
-from shardy_py.plugins.foreign_types import give_shapes
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.run import run_on_attributes
 

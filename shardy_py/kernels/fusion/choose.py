@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.interfaces.kernels import KernelEmitter
+from shardy_py.ir.interfaces.emission import KernelEmitter
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of, updated_parameter

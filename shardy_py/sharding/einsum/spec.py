@@ -55,7 +55,7 @@ class RuleSpec:
     initial: tuple[int, ...] = ()
 
     def bind(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> OpShardingRule:
-        """Return the rule for the given shapes; () is the shape of a scalar and of anything that is no tensor.
+        """Return the rule for the given shapes; () is the shape of a scalar and of anything that is not a tensor.
 
         Raises:
             RuleError: number, ranks or sizes of the tensors are not those of the rule.
@@ -82,11 +82,11 @@ class RuleSpec:
 
     @property
     def unmarked(self) -> Factors:
-        """The factors that only operands have and no mark speaks of: most likely reductions that are not marked."""
+        """The factors of operands that no result has and that are not marked: most likely missing reductions."""
         marked = {name for kind in EXCLUSIVE for name in getattr(self, kind)}
-        kept = {name for tensor in self.results for name in names_in(tensor)}
-        found = dict.fromkeys(name for tensor in self.operands for name in names_in(tensor))
-        return tuple(name for name in found if name not in marked and name not in kept)
+        in_results = {name for tensor in self.results for name in names_in(tensor)}
+        in_operands = dict.fromkeys(name for tensor in self.operands for name in names_in(tensor))
+        return tuple(name for name in in_operands if name not in marked and name not in in_results)
 
     def __str__(self) -> str:
         sizes = "".join(f" {name}={size}" for name, size in self.sizes)
@@ -132,8 +132,8 @@ def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tupl
     indices: dict[str, int] = {}
     mappings = []
     for dims in tensors:
-        kept = [_without_ones(dim, sizes) for dim in dims]
-        mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in kept))
+        bound_dims = [_without_ones(dim, sizes) for dim in dims]
+        mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in bound_dims))
     reduction, need_replication, permutation, blocked = (
         tuple(sorted(index for name in getattr(spec, kind) for index in _indices(name, indices))) for kind in KINDS[:4]
     )

@@ -11,7 +11,7 @@ from attrs import evolve, field
 from shardy_py.api.local_options import LocalOptions
 from shardy_py.api.propagate import propagate
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments

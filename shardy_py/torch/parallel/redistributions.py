@@ -12,8 +12,8 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import ListOfAxisRefLists
 from shardy_py.sharding.shard_positions import devices_of
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.torch.parallel.explicit import explicit_program

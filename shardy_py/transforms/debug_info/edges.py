@@ -10,7 +10,7 @@ from attrs import field
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Program
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.propagation_edges import (
+from shardy_py.sharding.op_attributes import (
     AxisToPropagationDetails,
     EdgeValueRef,
     PropagationEdges,

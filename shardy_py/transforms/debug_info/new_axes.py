@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import EdgeValueRef
 from shardy_py.sharding.projection import Axes, TensorFactorShardings
-from shardy_py.sharding.propagation_edges import EdgeValueRef
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from shardy_py.ir.graph.data_flow import edge_user
 from shardy_py.ir.graph.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.transforms.debug_info.function_attributes import function_dictionaries, update_function
 from shardy_py.transforms.debug_info.origins import (
     ORIGIN_NAME,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.transforms.finish.fold_constants import fold_constants
 from shardy_py.transforms.finish.unify_constants import unify_constants

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import distinct
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue, closed_dimension
 from shardy_py.support.identity import identity

@@ -9,10 +9,10 @@ from collections.abc import Hashable, Mapping
 from typing import ClassVar, NamedTuple
 
 from shardy_py.ir.graph.attributes import Attribute, freeze, shared_parts
-from shardy_py.ir.graph.op_index import names_with_trait, ops_among
 from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import is_scalar
+from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.ops import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.support.identity import identity

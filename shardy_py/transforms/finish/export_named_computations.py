@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shardy_py.ir.graph.attributes import Attribute, SymbolRef
 from shardy_py.ir.graph.data_flow import edge_user, take_out_edge
-from shardy_py.ir.graph.move_region import move_region
-from shardy_py.ir.graph.op_index import inner_first, ops_named
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, NAMED_COMPUTATION, RETURN
-from shardy_py.ir.graph.parked_ops import pop_parked, restore
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.rewriting import move_region, pop_parked, restore
 from shardy_py.ir.graph.shardings import complete, set_shardings
 from shardy_py.ir.graph.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
 from shardy_py.ir.graph.types import function_type
+from shardy_py.ir.graph.walk import inner_first, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import symbol
 from shardy_py.transforms.finish.sink_data_flow_edges import sink_shardings

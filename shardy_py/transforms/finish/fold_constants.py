@@ -9,9 +9,9 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import FoldsIntoConstant, OpSemantics, Trait
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding

@@ -13,12 +13,12 @@ from typing import ClassVar
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import names_with_trait, ops_named, place_of
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, PROPAGATION_BARRIER, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.shardings import distinct
 from shardy_py.ir.graph.types import Type, static_shape
+from shardy_py.ir.graph.walk import names_with_trait, nearest_location, ops_named
 from shardy_py.ir.interfaces.ops import (
     Broadcast,
     Concatenation,
@@ -353,7 +353,7 @@ class _Run:
         reductions = semantics.get_reductions(op)
         if not reductions.shape_collectives and not semantics.options.extended:
             return rule, None
-        from shardy_py.sharding.reductions import with_collectives_only
+        from shardy_py.sharding.rule import with_collectives_only
 
         types = [getattr(value.type, "element_type", "") for value in op.results]
         changed, words = with_collectives_only(rule, reductions, types)
@@ -363,7 +363,7 @@ class _Run:
         if plan.reduced_axes is None:
             message = "the results have unreduced axes, but the operands do not agree on the axes that are reduced"
             hint = "shard the reduced dimensions of all operands alike"
-            raise VerificationError(Diagnostic("unreduced-conflict", message, place_of(op), op.name, hint))
+            raise VerificationError(Diagnostic("unreduced-conflict", message, nearest_location(op), op.name, hint))
         self._reshard_operands(op, plan)
         self._reshard_results(op, plan)
         if plan.reduced_axes:

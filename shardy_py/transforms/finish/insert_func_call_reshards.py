@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CALL, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import complete, complete_unless_maximal, set_shardings
 from shardy_py.ir.graph.symbols import SymbolTable
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.symbols import has_body

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import DimensionSharding

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.data_flow import shardable_value
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import FUNCTION, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics, UpstreamDataFlow
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding

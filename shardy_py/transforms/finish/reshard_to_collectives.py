@@ -11,11 +11,11 @@ from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.data_flow import shardable_value
-from shardy_py.ir.graph.op_index import ops_named, place_of
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import nearest_location, ops_named
 from shardy_py.ir.interfaces.ops import PropagationBarrier
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
@@ -140,7 +140,7 @@ class _Lowering:
         sharding = self.program.sharding(op.result)
         if sharding is None:
             raise VerificationError(
-                Diagnostic("missing-sharding", "the reshard has no sharding", place_of(op), op.name)
+                Diagnostic("missing-sharding", "the reshard has no sharding", nearest_location(op), op.name)
             )
         return sharding
 
@@ -158,7 +158,7 @@ def _incompatible(op: Op, source: TensorSharding, target: TensorSharding) -> Dia
     return Diagnostic(
         "incompatible-reshard",
         f"no collectives lead from {source} to {target}",
-        place_of(op),
+        nearest_location(op),
         op.name,
         hint="both shardings need the same rank, unreduced axes, and meshes with the same axes",
     )
@@ -169,7 +169,7 @@ def _inexact(op: Op, reached: TensorSharding, target: TensorSharding) -> Diagnos
     return Diagnostic(
         "inexact-reshard",
         f"the collectives lead to {reached} instead of {target}",
-        place_of(op),
+        nearest_location(op),
         op.name,
         hint="use axis sizes of which one always divides the other, for example powers of two",
     )

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.data_flow import edge_user, take_out_edge
-from shardy_py.ir.graph.op_index import data_flow_ops, ops_named
 from shardy_py.ir.graph.op_names import DATA_FLOW_EDGE
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import data_flow_ops, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding

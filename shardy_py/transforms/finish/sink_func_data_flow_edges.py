@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import FUNC_DATA_FLOW_EDGE
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import set_sharding
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import NoFields

@@ -10,19 +10,19 @@ from math import prod
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.op_index import ops_named, place_of
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import nearest_location, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.axis_lists import any_overlap, greatest_common_prefix
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.support.amounts import format_bytes
 from shardy_py.support.element_types import mlir_element_bits
+from shardy_py.support.texts import format_bytes
 from shardy_py.transforms.finish.full_rematerialization import is_fully_rematerialized, sharding_between_steps
 from shardy_py.values import NoFields
 
@@ -67,7 +67,7 @@ def _rematerialization(op: Op, before: TensorSharding, after: TensorSharding, me
         f"XLA makes a tensor of {format_bytes(elements * bits // 8)} whole on every device to reshard it from {before}"
         f" to {after} (an involuntary full rematerialization)"
     )
-    return Diagnostic(REMATERIALIZATION, message, place_of(op), _source_of(op), hint)
+    return Diagnostic(REMATERIALIZATION, message, nearest_location(op), _source_of(op), hint)
 
 
 def _source_of(op: Op) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
-from shardy_py.ir.graph.op_index import names_with_trait, ops_among
 from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.ops import ConstantLike, IsolatedFromAbove, OpSemantics, UnitedByMlir
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define

@@ -12,11 +12,10 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import Type, static_shape
+from shardy_py.ir.graph.walk import entry_arguments, ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axes import AxisRef, SubAxis

@@ -11,10 +11,10 @@ from typing import ClassVar
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_index import place_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import ALL_REDUCE, CONSTRAINT, FUNCTION, REDUCE_SCATTER, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import nearest_location
 from shardy_py.ir.interfaces.ops import (
     CrossDeviceReduction,
     DataFlowShardingTransformType,
@@ -212,7 +212,7 @@ class _Checker:
         return next((kind for trait, kind in _COMBINERS if trait in traits), None)
 
     def _report(self, op: Op, message: str, hint: str) -> None:
-        self.found.append(Diagnostic("unreduced-axes", message, place_of(op), op.name, hint))
+        self.found.append(Diagnostic("unreduced-axes", message, nearest_location(op), op.name, hint))
 
 
 def _unreduced(shardings: Shardings) -> Axes:

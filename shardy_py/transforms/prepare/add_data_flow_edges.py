@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from shardy_py.ir.graph.data_flow import add_edge, edge_user
-from shardy_py.ir.graph.op_index import data_flow_ops
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import data_flow_ops
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 

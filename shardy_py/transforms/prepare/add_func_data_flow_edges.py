@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from shardy_py.ir.graph.callgraph import main_function
-from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.op_names import CALL, FUNC_DATA_FLOW_EDGE
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.symbols import has_body
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import entry_arguments, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import evolve
 
 from shardy_py.ir.graph.data_flow import edge_of_target, shardable_value
-from shardy_py.ir.graph.op_index import inner_first, ops_named
 from shardy_py.ir.graph.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.rule_attributes import keep_rule
 from shardy_py.ir.graph.shardings import set_sharding
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import inner_first, ops_named
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import e, exp
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_index import all_in_region, all_ops, ops_named
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, calls_by_callee, calls_by_function, functions_callees_first
+from shardy_py.ir.graph.walk import all_in_region, all_ops, ops_named
 from shardy_py.sharding.tensor import symbol
 
 MAX_COPIED_OPS = 500_000

@@ -12,10 +12,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from shardy_py.ir.graph.op_clones import Mapping, clone_function_recursively, clone_op
-from shardy_py.ir.graph.op_index import all_in_region, names_with_trait, ops_among
 from shardy_py.ir.graph.op_names import CALL, CONSTANT, NAMED_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.rewriting import ValueMapping, clone_function_recursively, clone_op
 from shardy_py.ir.graph.symbols import (
     SymbolTable,
     functions_callees_first,
@@ -24,7 +23,7 @@ from shardy_py.ir.graph.symbols import (
     set_callee,
 )
 from shardy_py.ir.graph.types import is_scalar
-from shardy_py.ir.graph.use_order import order_uses
+from shardy_py.ir.graph.walk import all_in_region, names_with_trait, ops_among, order_uses
 from shardy_py.ir.interfaces.ops import (
     AsSdyConstant,
     Broadcast,
@@ -215,7 +214,7 @@ class _Splitter:
 
         Mirrors constant_or_scalar_splitter.cc::cloneSubComputation.
         """
-        mapping: Mapping = {}
+        mapping: ValueMapping = {}
         stack = [(root, False)]
         while stack:
             value, operands_done = stack.pop()
@@ -229,7 +228,7 @@ class _Splitter:
             stack += [(operand, False) for operand in reversed(op.operands)]
         return mapping[root.id]
 
-    def _copy_op(self, op: Op, value: Value, mapping: Mapping) -> None:
+    def _copy_op(self, op: Op, value: Value, mapping: ValueMapping) -> None:
         """Copy an op to just before it, and the sharding groups of the value of it that is needed.
 
         Mirrors constant_or_scalar_splitter.cc::cloneShardingGroupUsers.

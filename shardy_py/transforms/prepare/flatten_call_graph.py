@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_clones import clone_function_recursively
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.rewriting import clone_function_recursively
 from shardy_py.ir.graph.symbols import SymbolTable, calls_callees_first, has_body, set_callee
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.transforms.prepare.call_copy_limit import refuse_too_many_copies

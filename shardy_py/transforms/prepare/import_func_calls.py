@@ -10,12 +10,9 @@ from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.move_region import move_region
-from shardy_py.ir.graph.op_clones import clone_region
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import NAMED_COMPUTATION, REGION_RETURN
-from shardy_py.ir.graph.parked_ops import park
 from shardy_py.ir.graph.program import Op, Program, Region
+from shardy_py.ir.graph.rewriting import clone_region, move_region, park
 from shardy_py.ir.graph.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.graph.symbols import (
     EXECUTION_THREAD,
@@ -24,6 +21,7 @@ from shardy_py.ir.graph.symbols import (
     has_body,
     original_function_name,
 )
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding, symbol
 from shardy_py.transforms.prepare.add_data_flow_edges import add_edges

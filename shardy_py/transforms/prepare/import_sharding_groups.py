@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from attrs import evolve
 
 from shardy_py.ir.graph.attributes import DenseElements
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, SymbolTable
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CALL
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.graph.symbols import SymbolTable
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.data_flow import edge_members
-from shardy_py.ir.graph.op_index import data_flow_ops
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import data_flow_ops
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 

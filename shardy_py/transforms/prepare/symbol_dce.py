@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import shared_key
-from shardy_py.ir.graph.callgraph import callee_of, main_function
-from shardy_py.ir.graph.op_index import all_ops, remove_with_content
+from shardy_py.ir.graph.graphs import callee_of, main_function
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.op_values import own_values
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import distinct
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, calls_by_function
+from shardy_py.ir.graph.walk import all_ops, own_values, remove_with_content
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import frozen
 
@@ -94,7 +93,7 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
         program: The program.
         wanted: The names of interest; others may be found, too.
     """
-    from shardy_py.ir.graph.symbol_references import symbols_in
+    from shardy_py.ir.graph.attributes import symbols_in
 
     found: dict[Op, set[str]] = {}
     names: set[str] = set()

@@ -3,8 +3,8 @@
 import pytest
 
 import shardy_py as sdy
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.shardings import SHARDING
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.sharding.tensor import TensorShardingPerValue
 

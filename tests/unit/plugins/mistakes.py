@@ -78,7 +78,7 @@ RULES = {
     "the rule is a class": (rule("return sdy.OpShardingRule"), "returned the class OpShardingRule"),
     "the rule cannot be shown": (
         "class Odd:\n    def __repr__(self): raise ValueError\n" + rule("return Odd()"),
-        "returned a Odd",
+        "returned an Odd",
     ),
     "the rule is for other shapes": (rule("return sdy.rule('i -> i')"), "rank"),
     "the rule is for other operands": (rule("return sdy.rule('i j, i j -> i j')"), "operands"),
@@ -245,7 +245,7 @@ FLOWS = {
         FLOW.format("def get_edge_sources(self, op):\n        return []"),
         "it is called with (op, owner)",
     ),
-    "no method": (FLOW.format("get_edge_sources = 3"), "get_edge_sources = 3, which is no method"),
+    "no method": (FLOW.format("get_edge_sources = 3"), "get_edge_sources = 3, which is not a method"),
     "an offset is negative": ("toy.op('toy.loop', data_flow=sdy.LoopDataFlow(-1))", "not a number of 0 or more"),
     "an offset skips all arguments": (
         "toy.op('toy.loop', data_flow=sdy.LoopDataFlow(first_argument=1))",
@@ -313,7 +313,7 @@ FLOWS = {
     ),
     "targets are operands": (
         flow("get_non_edge_owner_targets", ", owner", "return op.operands"),
-        "is no result or region argument",
+        "is neither a result nor a region argument",
     ),
     "shardings are None": (
         flow("get_op_result_edge_owner_shardings", "", "return None"),
@@ -583,7 +583,7 @@ SCHEDULES = {
     ),
     "the op of another": (
         SCHEDULE.format("[OpPriority(0, Entry(Selector(names=('stablehlo.add',))))]"),
-        "which is no op of the plugin",
+        "which is not an op of the plugin",
     ),
     "no names": (SCHEDULE.format("[OpPriority(0, Entry(Selector()))]"), "by names only"),
     "a trait as a text in a selector": (

@@ -15,7 +15,7 @@ from shardy_py.jax.run_report import ResultLine, RunReport
 from shardy_py.plugins import Registry
 from shardy_py.report.data import report_data, report_json
 from shardy_py.report.summary import print_report
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 from tests.unit.api.programs import program, registry
 
 

@@ -247,13 +247,13 @@ def test_compounds_and_ellipses_have_to_fit(
     ("marks", "message"),
     [
         ({"reduction": None}, "reduction is None, not names of factors"),
-        ({"reduction": [None]}, "reduction names None, which is no factor"),
-        ({"reduction": {1: "max"}}, "reduction names 1, which is no factor"),
+        ({"reduction": [None]}, "reduction names None, which is not a factor"),
+        ({"reduction": {1: "max"}}, "reduction names 1, which is not a factor"),
         ({"need_replication": 5}, "need_replication is 5, not names of factors"),
         ({"permutation": b"k"}, "permutation is b'k', not names of factors"),
-        ({"pass_through": [["k"]]}, r"pass_through names \['k'\], which is no factor"),
-        ({"initial": None}, "initial: None is no number of an operand"),
-        ({"initial": [0, 1.5]}, r"initial: \[0, 1.5\] is no number of an operand"),
+        ({"pass_through": [["k"]]}, r"pass_through names \['k'\], which is not a factor"),
+        ({"initial": None}, "initial: None is not the number of an operand"),
+        ({"initial": [0, 1.5]}, r"initial: \[0, 1.5\] is not the number of an operand"),
         ({"reduction": {"k": np.array([0, 1])}}, "a reduction cannot combine by"),
     ],
 )

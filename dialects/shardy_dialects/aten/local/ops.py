@@ -17,7 +17,7 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.local_collective import LocalCollective
+    from shardy_py.ir.interfaces.local_ops import LocalCollective
 
 COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
 _FLOATS = ("f64", "f32", "bf16", "f16")
@@ -120,7 +120,7 @@ class TorchLocalOps(LocalOps):
         if kind not in COLLECTIVES:
             return None
         groups = tuple(tuple(group) for group in op.attributes["groups"])
-        from shardy_py.ir.interfaces.local_collective import LocalCollective
+        from shardy_py.ir.interfaces.local_ops import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 

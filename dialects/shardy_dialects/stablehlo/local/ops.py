@@ -21,7 +21,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.local_collective import LocalCollective
+    from shardy_py.ir.interfaces.local_ops import LocalCollective
     from shardy_py.sharding.shard_moves import Windows
 
 
@@ -244,7 +244,7 @@ class StablehloLocalOps(LocalOps):
         if kind not in _GROUPS:
             return None
         groups = read_mesh_groups(op) or read_dense(str(op.attributes[_GROUPS[kind]]))
-        from shardy_py.ir.interfaces.local_collective import LocalCollective
+        from shardy_py.ir.interfaces.local_ops import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 

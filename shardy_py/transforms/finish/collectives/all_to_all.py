@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
-from shardy_py.sharding.collectives import AllToAllParam
+from shardy_py.sharding.op_attributes import AllToAllParam
 from shardy_py.transforms.finish.collectives.state import ReshardState
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.sharding.collectives import AllToAllParamList, ListOfAxisRefLists
+from shardy_py.sharding.op_attributes import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 

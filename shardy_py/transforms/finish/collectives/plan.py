@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_SLICE, ALL_TO_ALL, COLLECTIVE_PERMUTE
-from shardy_py.sharding.collectives import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.collectives.all_gather import find_gathering_axes
 from shardy_py.transforms.finish.collectives.all_slice import find_slicing_axes

@@ -8,8 +8,8 @@ from attrs import evolve
 
 from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge, axes_size
-from shardy_py.sharding.collectives import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import AllToAllParamList, ListOfAxisRefLists
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.sharding.verify import verify_tensor_sharding
 from shardy_py.transforms.finish.collectives.alignment import AxesPerDim

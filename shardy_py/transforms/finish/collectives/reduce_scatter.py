@@ -13,9 +13,9 @@ from shardy_py.ir.graph.data_flow import shardable_value
 from shardy_py.ir.graph.op_names import ALL_REDUCE, ALL_SLICE, REDUCE_SCATTER
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
-from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import ListOfAxisRefLists
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.transforms.finish.collectives.alignment import AxesPerDim
 from shardy_py.transforms.finish.collectives.rewriter import Rewriter

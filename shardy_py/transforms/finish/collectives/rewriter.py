@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, OpOperand, ShardableDataFlowOpInterface
 from shardy_py.sharding.mesh import Mesh

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.identity import identity

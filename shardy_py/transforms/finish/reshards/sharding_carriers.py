@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from attrs import field
 
 from shardy_py.ir.graph.data_flow import target_carrier
-from shardy_py.ir.graph.op_index import all_ops, inner_first, names_with_trait, ops_among, outermost
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import complete
+from shardy_py.ir.graph.walk import all_ops, inner_first, names_with_trait, ops_among, outermost
 from shardy_py.ir.interfaces.ops import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define

@@ -3,7 +3,7 @@
 import pytest
 
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
