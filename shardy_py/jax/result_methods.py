@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.local_options import LocalOptions
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic
 
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
@@ -95,17 +95,15 @@ class JaxMethods(_Base):
             The local program; `module` stays as it is.
 
         Raises:
-            OptionError: the program was propagated without explicit collectives.
             UnsupportedError: MLIR does not know a dialect of the program.
             ShardyError: an op has no local form, or a sharded dimension is dynamic.
         """
         from shardy_py.jax.local.form import local_form
 
-        if not self.has_explicit_collectives:
-            message = "a local program needs explicit collectives"
-            raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., local=True)"))
         if options not in self._local:
-            self._local[options] = local_form(self._mlir, self.registry, options, name=self.source_name or "-")
+            name = self.source_name or "-"
+            is_explicit = self.has_explicit_collectives
+            self._local[options] = local_form(self._mlir, self.registry, options, name=name, is_explicit=is_explicit)
         return self._local[options]
 
     def in_specs(self, mesh: Any = None) -> Any:

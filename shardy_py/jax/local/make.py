@@ -17,6 +17,7 @@ from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.jax.local.local_program import LocalProgram
 from shardy_py.jax.local.port import make_ports
 from shardy_py.jax.unsupported_programs import why_it_cannot_run
+from shardy_py.local.explicit import explicit_passes
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.local.pipeline import local_passes
 from shardy_py.plugins import Registry
@@ -30,15 +31,22 @@ _MOST_DEVICES = 2**22
 
 
 def make_local_program(
-    module: Any, *, registry: Registry, options: LocalOptions, name: str = "-", padding: float | None = None
+    module: Any,
+    *,
+    registry: Registry,
+    options: LocalOptions,
+    name: str = "-",
+    is_explicit: bool = False,
+    padding: float | None = None,
 ) -> LocalProgram:
     """Return the program that each device runs.
 
     Args:
-        module: What `to_module` takes, propagated with explicit collectives; it stays as it is.
+        module: What `to_module` takes, propagated; it stays as it is.
         registry: What is known about ops.
         options: The options.
         name: What locations call a source without a name of its own.
+        is_explicit: Whether all communication of the module is explicit, as collectives.
         padding: A number that the padding of all values shall hold, for tests: results must not depend on it.
 
     Raises:
@@ -55,7 +63,9 @@ def make_local_program(
     mesh = _extend_meshes(program)
     types = array_types(entry_arguments(main), "argument"), array_types(main.function_results, "result")
     context = PassContext(registry)
-    run_on_attributes(program, [NumberGlobalDevicesPass(), *local_passes(options, padding)], context)
+    explicit = () if is_explicit else explicit_passes()
+    passes = [*explicit, NumberGlobalDevicesPass(), *local_passes(options, padding)]
+    run_on_attributes(program, passes, context)
     local = program.functions["main"]
     return LocalProgram(
         write_back(program),
