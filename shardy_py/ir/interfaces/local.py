@@ -252,6 +252,18 @@ class LocalOps(Protocol):
         """Put the number of a device into a local program, and fold what follows from it."""
         return None
 
+    def renumber_devices(self, program: Program, copies: Sequence[Sequence[int]]) -> None:
+        """Write a local program for other device numbers.
+
+        Args:
+            program: The program, which changes.
+            copies: For each group of devices that runs the program, the new number of each of its devices.
+
+        Raises:
+            CannotLocalize: the dialect cannot do so.
+        """
+        raise no_local_form("the dialect has no form of the program for devices with other numbers")
+
 
 @frozen(eq=False)
 class Shard:

@@ -59,7 +59,7 @@ class LocalProgram:
     @cached_property
     def shard_program(self) -> Program:
         """The op graph without shardings, as costs and layouts read it: all types are those of shards already."""
-        program = self._copy()
+        program = self.copied_program()
         program.shardings.clear()
         return program
 
@@ -84,7 +84,7 @@ class LocalProgram:
         if as_integer(device) is None or not 0 <= device < self.device_count:
             message = f"there is no device {shown(device)}; there are {self.device_count}, numbered from 0"
             raise OptionError(Diagnostic("unknown-device", message, hint="give the number of one of them"))
-        program = self._copy()
+        program = self.copied_program()
         self.ops.fold_device(program, device)
         return write_back(program)
 
@@ -119,7 +119,7 @@ class LocalProgram:
         found = run_in_child(self._replicas, self.device_count, shards)
         return [port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, found, strict=True))]
 
-    def _copy(self) -> Program:
+    def copied_program(self) -> Program:
         """Return the op graph of a copy of the module; its locations are those of the program that was propagated."""
         return import_module(
             parse_module(print_module(self.module, with_locations=True)), name=self.program.origin.name
@@ -127,7 +127,7 @@ class LocalProgram:
 
     @cached_property
     def _replicas(self) -> bytes:
-        program = self._copy()
+        program = self.copied_program()
         for op in program.walk():
             self.ops.list_groups(op)
         return as_replicas(write_back(program))

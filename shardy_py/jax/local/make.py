@@ -93,7 +93,9 @@ def _refuse_side_effects(program: Program) -> None:
 
 
 def _extend_meshes(program: Program) -> Mesh:
-    """Give each mesh all devices, with another axis if need be, and return the first one; one device without meshes.
+    """Give each mesh all devices, with another axis if need be, and return the first that had them all.
+
+    Without meshes it is one device.
 
     Raises:
         UnsupportedError: there are too many devices, or the meshes are not over the same ones.
@@ -102,6 +104,7 @@ def _extend_meshes(program: Program) -> Mesh:
     if count > _MOST_DEVICES:
         message = f"a local program lists its devices, and there are {count}"
         raise UnsupportedError(Diagnostic("too-many-devices", message, hint=f"at most {_MOST_DEVICES} are possible"))
+    full = [mesh for mesh in program.meshes.values() if mesh.axes and mesh.total_size == count]
     for op in program.body.ops:
         if op.name != MESH:
             continue
@@ -110,4 +113,5 @@ def _extend_meshes(program: Program) -> Mesh:
             op.attributes["mesh"] = extend_mesh(mesh, count)
             if "stablehlo.mesh" in op.attributes:
                 del op.attributes["stablehlo.mesh"]
-    return next((mesh for mesh in program.meshes.values() if mesh.axes and mesh.total_size == count), Mesh())
+    extended = [mesh for mesh in program.meshes.values() if mesh.axes and mesh.total_size == count]
+    return next(iter((*full, *extended)), Mesh())

@@ -271,6 +271,12 @@ class StablehloLocalOps(LocalOps):
 
         fold_device(program, device)
 
+    def renumber_devices(self, program: Program, copies: Sequence[Sequence[int]]) -> None:
+        """Write a local program for other device numbers."""
+        from shardy_dialects.stablehlo.local.renumbering import renumber_devices
+
+        renumber_devices(program, copies)
+
 
 def _returning(emit: LocalEmitter, run: Callable[[LocalEmitter], Sequence[Value]]) -> Region:
     """Return a region that hands on what a function makes in it."""
