@@ -27,6 +27,15 @@ class ArrayType:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
+TOKEN = "!stablehlo.token"
+"""The type of what orders effects."""
+
+
+def array_values(values: Sequence[Value]) -> list[Value]:
+    """Return the arguments or results of a function that are arrays, and no tokens."""
+    return [value for value in values if str(value.type) != TOKEN]
+
+
 def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
     """Return the array types of the arguments or results of a function.
 

@@ -122,7 +122,8 @@ def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
     if used is None:
         used = details.get("kept_var_idx", range(in_tree.num_leaves))
     used = tuple(sorted(used))
-    if len(used) != arguments or any(number >= in_tree.num_leaves for number in used):
+    tokens = len(details.get("ordered_effects") or ())
+    if len(used) + tokens != arguments or any(number >= in_tree.num_leaves for number in used):
         # Such as constants that JAX makes arguments of.
         return None
     callbacks = tuple(details.get("host_callbacks") or ())

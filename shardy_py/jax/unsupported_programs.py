@@ -28,10 +28,10 @@ def refuse_what_xla_partitions(program: Program) -> None:
     found = [
         Diagnostic(
             "partitioned-by-jax",
-            "its function says to XLA's partitioner how it is partitioned, and local programs run without that",
+            "the function that says how it is partitioned is not of this process, or is gone",
             op.location,
             op.name,
-            "run it by to_jax, or give the computation as a function of JAX without custom_partitioning",
+            "propagate the Lowered of jax.jit, and keep it, or give the computation without custom_partitioning",
         )
         for op in program.walk()
         if op.attributes.get("call_target_name") == _PARTITIONED_BY_JAX

@@ -27,32 +27,28 @@ class LocalBody:
     Args:
         bytecode: Its module, without shardings and attributes of arguments.
         results: The types of its results on one device.
-        host_callbacks: The functions of this process that it calls, by the numbers that it has for them.
         has_side_effects: Whether it does something that its results do not show.
+        is_ordered: Whether this happens in the order of the caller's effects: then its first argument is a token, and
+            its first result.
+        host_callbacks: The functions of this process that it calls, by the numbers that it has for them.
         keepalive: What has to live as long as these functions may be called.
     """
 
     bytecode: bytes = field(repr=False)
     results: tuple[ArrayType, ...]
-    host_callbacks: tuple[Any, ...] = ()
     has_side_effects: bool = False
+    is_ordered: bool = False
+    host_callbacks: tuple[Any, ...] = ()
     keepalive: Any = field(default=None, repr=False)
 
 
-def make_body(
-    local: LocalProgram,
-    copies: Sequence[Sequence[int]],
-    *,
-    host_callbacks: Sequence[Any] = (),
-    keepalive: Any = None,
-) -> LocalBody:
+def make_body(local: LocalProgram, copies: Sequence[Sequence[int]], *, is_ordered: bool) -> LocalBody:
     """Return the body of a local program.
 
     Args:
         local: The local program; it stays as it is.
         copies: For each group of devices that runs the program, the partition that each of its devices is.
-        host_callbacks: The functions of this process that it calls.
-        keepalive: What has to live as long as these may be called.
+        is_ordered: Whether its main function takes a token and gives one.
 
     Raises:
         CannotLocalize: the program cannot be written for these partitions.
@@ -71,7 +67,7 @@ def make_body(
     bytecode = BytesIO()
     write_back(program).operation.write_bytecode(bytecode)
     results = tuple(ArrayType(port.shard_shape, port.type.dtype) for port in local.results)
-    return LocalBody(bytecode.getvalue(), results, tuple(host_callbacks), acts, keepalive)
+    return LocalBody(bytecode.getvalue(), results, acts, is_ordered)
 
 
 def _drop_port_attributes(program: Program) -> None:

@@ -14,8 +14,12 @@ _CONFIGS = ("mhlo.backend_config", "backend_config")
 
 
 def has_side_effects(op: Op) -> bool:
-    """Return whether an op of StableHLO does something that its results do not show."""
-    return op.name == _CALL and op.attributes.get("has_side_effect") is True
+    """Return whether an op of StableHLO does something that its results do not show.
+
+    A call that says in which memory a value lies is marked so, and does nothing.
+    """
+    is_marked = op.name == _CALL and op.attributes.get("has_side_effect") is True
+    return is_marked and op.attributes.get("call_target_name") != "annotate_device_placement"
 
 
 def move_callbacks(module: Any, base: int) -> None:

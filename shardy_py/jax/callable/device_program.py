@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.jax.arguments import ArrayType, as_traced, place
 from shardy_py.jax.callable.body import LocalBody, make_body
@@ -44,6 +44,7 @@ class DeviceProgram:
         donated: The numbers of the arguments whose memory the results may take.
         in_memories: The memory that each argument lies in; None for that of the device.
         out_memories: The memory that each result lies in.
+        is_ordered: Whether it has effects that happen in the order of the caller's.
         signature: The trees of arguments and results of a function of JAX; None for other programs.
     """
 
@@ -54,6 +55,7 @@ class DeviceProgram:
     donated: frozenset[int]
     in_memories: tuple[str | None, ...]
     out_memories: tuple[str | None, ...]
+    is_ordered: bool = False
     signature: JaxSignature | None = None
     _compiled: dict[Any, Any] = field(factory=dict, init=False, repr=False)
     _bodies: dict[Any, LocalBody] = field(factory=dict, init=False, repr=False)
@@ -189,8 +191,8 @@ class DeviceProgram:
 
     def _body(self, copies: Copies) -> LocalBody:
         if copies not in self._bodies:
-            signature = self.signature
-            callbacks = () if signature is None else signature.host_callbacks
-            alive = None if signature is None else signature.alive
-            self._bodies[copies] = make_body(self.local, copies, host_callbacks=callbacks, keepalive=alive)
+            made = make_body(self.local, copies, is_ordered=self.is_ordered)
+            if self.signature is not None:
+                made = evolve(made, host_callbacks=self.signature.host_callbacks, keepalive=self.signature.alive)
+            self._bodies[copies] = made
         return self._bodies[copies]

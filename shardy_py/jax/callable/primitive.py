@@ -41,7 +41,17 @@ def _result_types(*arguments: Any, body: LocalBody) -> tuple[list[Any], set[Any]
     types = [jax.core.ShapedArray(item.shape, item.dtype) for item in body.results]
     if varying:
         types = [item.update(vma=varying) for item in types]
+    if body.is_ordered:
+        return types, {_ordered_effect()}
     return types, {_side_effect()} if body.has_side_effects else set()
+
+
+@cache
+def _ordered_effect() -> Any:
+    """Return the effect of callbacks in order, the one that JAX knows over several devices."""
+    from jax._src.callback import _OrderedIOEffect
+
+    return _OrderedIOEffect
 
 
 @cache
@@ -82,7 +92,13 @@ def _lower(ctx: Any, *arguments: Any, body: LocalBody) -> Any:
         )
     types = [mlir.aval_to_ir_type(caller, item) for item in ctx.avals_out]
     name = ir.FlatSymbolRefAttr.get(caller.cached_primitive_lowerings[key])
-    return func.CallOp(types, name, list(arguments)).results
+    if not body.is_ordered:
+        return func.CallOp(types, name, list(arguments)).results
+    effect = _ordered_effect()
+    token = ctx.tokens_in.get(effect)
+    results = func.CallOp([token.type, *types], name, [token, *arguments]).results
+    ctx.set_tokens_out(mlir.TokenSet({effect: results[0]}))
+    return results[1:]
 
 
 def _refuse_derivatives(*_: Any, **__: Any) -> Any:

@@ -11,12 +11,13 @@ from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.jax.arguments import array_types
+from shardy_py.jax.arguments import array_types, array_values
 from shardy_py.jax.devices import device_count, extend_mesh
 from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.jax.local.local_program import LocalProgram
+from shardy_py.jax.local.partitioning_rules import call_partitioning_rules
 from shardy_py.jax.local.port import make_ports
-from shardy_py.jax.unsupported_programs import why_it_cannot_run
+from shardy_py.jax.local.run_effects_once import RunEffectsOncePass
 from shardy_py.local.explicit import explicit_passes
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.local.pipeline import local_passes
@@ -27,6 +28,7 @@ from shardy_py.transforms.run import run_on_attributes
 
 _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 """Ops that act outside of the program."""
+_PARTITIONED_BY_JAX = "CustomSPMDPartitioning"
 _MOST_DEVICES = 2**22
 
 
@@ -54,6 +56,8 @@ def make_local_program(
     """
     text = print_module(to_module(module), with_locations=True)
     program = import_module(parse_module(text), name=name)
+    if _PARTITIONED_BY_JAX in text:
+        program = call_partitioning_rules(program, registry)
     give_shapes(program, registry)
     main = program.functions.get("main")
     if main is None:
@@ -61,34 +65,34 @@ def make_local_program(
         raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
     _refuse_side_effects(program)
     mesh = _extend_meshes(program)
-    types = array_types(entry_arguments(main), "argument"), array_types(main.function_results, "result")
+    ends = array_values(entry_arguments(main)), array_values(main.function_results)
+    types = array_types(ends[0], "argument"), array_types(ends[1], "result")
     context = PassContext(registry)
     explicit = () if is_explicit else explicit_passes()
-    passes = [*explicit, NumberGlobalDevicesPass(), *local_passes(options, padding)]
+    passes = [RunEffectsOncePass(), *explicit, NumberGlobalDevicesPass(), *local_passes(options, padding)]
     run_on_attributes(program, passes, context)
     local = program.functions["main"]
     return LocalProgram(
         write_back(program),
         program,
         mesh,
-        make_ports(program, entry_arguments(local), types[0]),
-        make_ports(program, local.function_results, types[1]),
+        make_ports(program, array_values(entry_arguments(local)), types[0]),
+        make_ports(program, array_values(local.function_results), types[1]),
         find_local_ops(program, registry),
         tuple(context.warnings),
     )
 
 
 def _refuse_side_effects(program: Program) -> None:
-    """Check that no op acts outside of the program: each device would do it.
+    """Check that no op acts outside of the program in a way that no device can.
 
     Raises:
         UnsupportedError: one does.
     """
     for op in program.walk():
-        if op.name in _ACTING or (op.name == "stablehlo.custom_call" and op.attributes.get("has_side_effect") is True):
+        if op.name in _ACTING:
             message = "the op acts outside of the program, and each device would do it once more"
-            runs_on_jax = why_it_cannot_run(op) is None
-            hint = "take it out of the program" + ", or run it with Result.to_jax()" * runs_on_jax
+            hint = "take it out of the program"
             raise UnsupportedError(Diagnostic("side-effects", message, op.location, op.name, hint))
 
 
