@@ -73,7 +73,7 @@ class JaxMethods(_Base):
     ) -> DeviceProgram | CompiledModule:
         """Return the program as a function of JAX, for the devices of JAX.
 
-        Each device runs its local program. With XLA's partitioner, the form for XLA is compiled instead, and XLA decides
+        Each device runs its local program. With the partitioner of XLA, its form for XLA is compiled, and XLA decides
         how data moves.
 
         Args:

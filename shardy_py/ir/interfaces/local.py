@@ -174,6 +174,10 @@ class LocalOps(Protocol):
         """
         ...
 
+    def update_slice(self, emit: LocalEmitter, value: Value, update: Value, starts: Sequence[Value]) -> Value | None:
+        """Return a tensor with another one in it, which begins at a start; None where the dialect has no such op."""
+        return None
+
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number.
 

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.jax.callable.placement import Placement, ProgramPlacement
+from shardy_py.sharding.tensor import ReductionOp
 from shardy_py.values import frozen
 
 CallBody = Callable[[Sequence[Any]], Sequence[Any]]
@@ -100,7 +101,7 @@ def _enter(placement: Placement, shard: Any, index: _Coordinate) -> Any:
     if placement.spec is None:
         starts = [index.look_up(column) for column in zip(*placement.starts, strict=True)]
         shard = jax.lax.dynamic_slice(shard, starts, port.shard_shape)
-    if placement.addends:
+    if port.reduction_op == "sum":
         is_first = index.look_up([number == 0 for number in placement.addends])
         shard = jax.numpy.where(is_first, shard, jax.numpy.zeros_like(shard))
     return shard
@@ -138,10 +139,15 @@ def _join(placement: Placement, array: Any) -> Any:
             if key not in seen:
                 seen.add(key)
                 part = tuple(slice(at, at + size) for at, size in zip(key[0], port.shard_shape, strict=True))
-                whole = whole.at[part].set(_sum(whole[part], array[coordinate]))
+                own = array[coordinate]
+                whole = whole.at[part].set(_combined(port.reduction_op, whole[part], own) if key[1] else own)
         array = whole
     return array if array.shape == port.type.shape else array[tuple(slice(0, size) for size in port.type.shape)]
 
 
-def _sum(one: Any, other: Any) -> Any:
+def _combined(reduction: ReductionOp | None, one: Any, other: Any) -> Any:
+    import jax
+
+    if reduction in ("min", "max"):
+        return jax.numpy.minimum(one, other) if reduction == "min" else jax.numpy.maximum(one, other)
     return one | other if one.dtype == bool else one + other

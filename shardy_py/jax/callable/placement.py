@@ -24,7 +24,7 @@ class Placement:
     Args:
         port: The argument or result.
         spec: The entries of its ``PartitionSpec``; None where no axes of the mesh give devices its parts.
-        addends: For each coordinate of the mesh, which one of the parts that add up to the value the device has; empty
+        addends: For each coordinate of the mesh, which one of the parts that combine to the value the device has; empty
             where the value is not unreduced.
         starts: For each coordinate of the mesh, where the part of the device begins along each dimension.
     """
@@ -112,11 +112,11 @@ def _place(
 
 
 def _addends(mesh: Mesh, port: Port) -> tuple[int, ...]:
-    sharding = port.sharding
-    if sharding is None or sharding.reduction_op != "sum" or not sharding.unreduced_axes:
+    if port.reduction_op is None:
         return ()
-    positions = shard_positions(port.mesh, sharding.unreduced_axes)
-    return tuple(positions[device] for device in devices_of(mesh))
+    devices = devices_of(mesh)
+    addends = port.addends(len(devices))
+    return tuple(addends[device] for device in devices)
 
 
 def _starts(mesh: Mesh, port: Port) -> tuple[tuple[int, ...], ...]:

@@ -19,8 +19,8 @@ from shardy_py.values import NoFields
 class RunEffectsOncePass(NoFields):
     """Give the results of custom calls with side effects a sharding on the first device.
 
-    JAX does so for callbacks already. A result that propagation has sharded is resharded behind the call. Calls in manual
-    computations stay: what stands there, each device does.
+    JAX does so for callbacks already. A result that propagation has sharded is resharded behind the call. Calls in a
+    manual computation stay: what stands there, each device does.
     """
 
     name: ClassVar[str] = "run-effects-once"
