@@ -98,8 +98,13 @@ class JaxMethods(_Base):
                 message = "leave_open is an option of XLA's partitioner"
                 raise OptionError(Diagnostic("option-conflict", message, hint="give partitioner='xla', too"))
             from shardy_py.jax.callable.make import make_device_program
+            from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
 
-            return make_device_program(self.local(), self.main, devices=devices, signature=self.signature)
+            callbacks = 0 if self.signature is None else len(self.signature.host_callbacks)
+            refuse_what_cannot_run(self.program, callbacks=callbacks)
+            return make_device_program(
+                self.local(), self.main, self.registry, devices=devices, signature=self.signature
+            )
         from shardy_py.jax.compile import to_jax
 
         name = self.source_name or "-"
