@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.local_options import LocalOptions
@@ -63,6 +63,19 @@ class JaxMethods(_Base):
         from shardy_py.jax.gspmd.result import gspmd_module
 
         return gspmd_module(self._mlir, self.registry, warnings)
+
+    @overload
+    def to_jax(self, devices: Sequence[Any] | None = None) -> DeviceProgram: ...
+
+    @overload
+    def to_jax(
+        self, devices: Sequence[Any] | None = None, *, partitioner: Literal["xla"], leave_open: bool = False
+    ) -> CompiledModule: ...
+
+    @overload
+    def to_jax(
+        self, devices: Sequence[Any] | None = None, *, partitioner: Partitioner, leave_open: bool = False
+    ) -> DeviceProgram | CompiledModule: ...
 
     def to_jax(
         self,

@@ -48,9 +48,7 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
     return FunctionCall(
         function=flat,
         arguments=tuple(leaves),
-        results=tuple(
-            jax.ShapeDtypeStruct(item.shape, item.dtype) for item in jax.tree.leaves(lowered.lowered.out_info)
-        ),
+        results=tuple(jax.ShapeDtypeStruct(item.shape, item.dtype) for item in outs),
         options=options,
         result=result,
         used=signature.used,

@@ -129,6 +129,7 @@ class _Call:
             None if dim in whole else tuple(axis.name for axis in item.axes if axis.sub_axis is None) or None
             for dim, item in enumerate(() if sharding is None else sharding.dim_shardings)
         ]
+        entries += [None] * (len(value.shape) - len(entries))
         named = jax.sharding.NamedSharding(self.information.mesh, jax.sharding.PartitionSpec(*entries))
         return jax.ShapeDtypeStruct(value.shape, numpy_dtype(value.type.element_type), sharding=named)  # type: ignore[attr-defined]
 
