@@ -184,6 +184,17 @@ def devices_of(mesh: Any) -> list[Any] | None:
     return list(mesh.devices.ravel()) if isinstance(mesh, jax.sharding.Mesh) else None
 
 
+def devices_of_shardings(*given: Any) -> list[Any] | None:
+    """Return the devices of the mesh of the first sharding of JAX in some trees, or None."""
+    import jax
+
+    for leaf in jax.tree.leaves(given, is_leaf=lambda item: isinstance(item, jax.sharding.Sharding)):
+        devices = devices_of(getattr(leaf, "mesh", None))
+        if devices is not None:
+            return devices
+    return None
+
+
 def devices_of_arguments(call: CallArguments) -> list[Any] | None:
     """Return the devices of the mesh that an argument is distributed over, or None."""
     import jax

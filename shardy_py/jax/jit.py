@@ -21,6 +21,7 @@ from shardy_py.jax.calls import (
     call_constrained,
     devices_of,
     devices_of_arguments,
+    devices_of_shardings,
     lower_call,
 )
 from shardy_py.support.identity import identity
@@ -278,7 +279,8 @@ class JitFunction:
                 static_argnums=settings.static_numbers or None,
                 static_argnames=settings.static_names or None,
             )
-            devices = devices_of(settings.mesh) or devices_of_arguments(call)
+            given = devices_of_shardings(settings.in_shardings, settings.out_shardings)
+            devices = devices_of(settings.mesh) or given or devices_of_arguments(call)
             found = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
         self._latest = found
         return found

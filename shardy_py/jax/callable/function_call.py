@@ -100,8 +100,7 @@ class FunctionCall:
                     schedule=options.schedule,
                     **options.options,
                 )
-        made: DeviceProgram = self.result.to_jax(options.devices)  # type: ignore[assignment]
-        return made
+        return self.result.to_jax(options.devices)
 
     def run(self, *arrays: Any) -> list[Any]:
         """Return the results for arrays, or for values that JAX traces."""
@@ -132,7 +131,8 @@ class FunctionCall:
         return [to_partition_spec(sharding, meshes) for sharding in found]
 
     def _shardings(self, values: Callable[[Result], Sequence[Value]]) -> Shardings:
-        result = self.program and self.result
+        assert self.program is not None
+        result = self.result
         assert result is not None
         table, meshes = result.program.shardings, result.program.meshes
         found = [table.get(value.id) for value in array_values(values(result))]

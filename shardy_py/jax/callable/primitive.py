@@ -56,7 +56,7 @@ def side_effect() -> Any:
     """Return the effect of programs that call back or print, which JAX must not drop."""
     from jax._src import effects
 
-    class LocalProgramEffect(effects.Effect):  # type: ignore[misc]
+    class LocalProgramEffect(effects.Effect):
         """Effect of a local program with side effects."""
 
         def __str__(self) -> str:

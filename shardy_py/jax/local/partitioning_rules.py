@@ -17,6 +17,7 @@ from shardy_py.ir.graph.op_names import CALL, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings, store_shardings
 from shardy_py.ir.graph.symbols import set_callee
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axes import AxisRef
@@ -131,7 +132,8 @@ class _Call:
         ]
         entries += [None] * (len(value.shape) - len(entries))
         named = jax.sharding.NamedSharding(self.information.mesh, jax.sharding.PartitionSpec(*entries))
-        return jax.ShapeDtypeStruct(value.shape, numpy_dtype(value.type.element_type), sharding=named)  # type: ignore[attr-defined]
+        dtype = numpy_dtype(value.type.element_type if isinstance(value.type, TensorType) else str(value.type))
+        return jax.ShapeDtypeStruct(value.shape, dtype, sharding=named)
 
     def _lower(self, mesh: Any, function: Any, ins: Sequence[Any], outs: Sequence[Any], shapes: Sequence[Any]) -> str:
         """Return the module of the function over all devices, which is a manual computation."""
