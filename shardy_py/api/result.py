@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from attrs import evolve, field
 
-from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
-from shardy_py.api.local_options import LocalOptions
 from shardy_py.api.main_function import arguments_of
-from shardy_py.api.options import Like, PropagateArguments
+from shardy_py.api.options import Like, LocalOptions, PropagateArguments
 from shardy_py.api.run_again import untraced
-from shardy_py.api.summary import Summary, sharding_of, summarize
+from shardy_py.api.summary import Summary, count_communications, sharding_of, summarize
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.extensions import load, result_method_homes
 from shardy_py.frontends.select import frontend_of
@@ -27,8 +25,8 @@ from shardy_py.values import define
 if TYPE_CHECKING:
     import networkx as nx
 
-    from shardy_py.api.given_run import GivenRun
     from shardy_py.api.names import ValueNames
+    from shardy_py.api.run_again import GivenRun
     from shardy_py.cost.result_methods import CostMethods
     from shardy_py.explain.result_methods import ExplainMethods
     from shardy_py.jax.local import LocalProgram
@@ -92,7 +90,7 @@ class CoreResult:
         It is as `shardy_py.ir.graph.graphs.to_networkx` says; a value node also has its printed ``name`` ("" where it
         has none), and its ``sharding`` may come from the other end of a data-flow edge.
         """
-        from shardy_py.api.named_graph import named_graph
+        from shardy_py.api.names import named_graph
 
         return named_graph(self.program, self.registry)
 
@@ -119,7 +117,7 @@ class CoreResult:
         return sharding_of(self.program, self.value(value), self.registry)
 
     def value(self, value: Any) -> Value:
-        """Return the value of the program that a number, a name or a native value stands for.
+        """Return the value of the program with a number, a printed name or a native value.
 
         Raises:
             OptionError: there is no such value.

@@ -10,10 +10,11 @@ import attrs
 import click
 
 from shardy_py.api.keywords import help_of
-from shardy_py.api.local_options import LocalOptions
-from shardy_py.api.options import LIKES, STRATEGIES, Options, ProgramInput, ProgramOptions
+from shardy_py.api.options import LIKES, STRATEGIES, LocalOptions, Options, ProgramInput, ProgramOptions
 
 Command = Callable[..., Any]
+FORMS = ("xla", "gspmd")
+"""The compilers that ``--for`` names."""
 LAYOUTS = ("tpu-v5e", "row-major")
 RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")
@@ -21,14 +22,14 @@ SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
 
 class Amount(click.FloatRange):
-    """A number from zero on; what is no number is none."""
+    """A number from zero on; NaN is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail."""
-        found = super().convert(value, param, ctx)
-        if isnan(found):
+        number = super().convert(value, param, ctx)
+        if isnan(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return found
+        return number
 
 
 AMOUNT = Amount(min=0)
@@ -69,7 +70,7 @@ def schedule_option() -> Callable[[Command], Command]:
 
 
 def run_options(inputs: str, compare: str, when: str = "") -> Callable[[Command], Command]:
-    """Return the options of a run: its inputs, and what happens to its results.
+    """Return the options of a run: its inputs, and the treatment of its results.
 
     Args:
         inputs: What the inputs are, for the help.
@@ -157,7 +158,7 @@ def mesh_options(command: Command) -> Command:
 
 
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
-    """Add the options that say which program is looked at, and how it is propagated."""
+    """Add the options for the program, and for how it is propagated."""
     command = _add(command, option_of(ProgramInput, "like", type=click.Choice(LIKES)))
     names = ("dedup_functions_fully", "inline_calls", "keep_uneven_shardings")
     command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))

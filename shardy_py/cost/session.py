@@ -9,11 +9,10 @@ from types import NoneType
 
 from attrs import evolve, field
 
-from shardy_py.api.engine_options import engine_options
 from shardy_py.api.keywords import method_takes, narrow
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Like, ProgramOptions, SessionArguments, Strategy
-from shardy_py.api.pipeline import make_pipeline
+from shardy_py.api.pipeline import engine_options, make_pipeline
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.cost.estimates import Cost, estimate
@@ -39,8 +38,8 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.arguments import as_integer, checked, shown
 from shardy_py.support.gc_pause import no_garbage_collection
-from shardy_py.trace.given_names import GivenNames
 from shardy_py.trace.labels import Labels
+from shardy_py.trace.original_names import GivenNames
 from shardy_py.transforms.constant_copies import CopyLog
 from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
 from shardy_py.transforms.run import run

@@ -57,7 +57,7 @@ class Reader:
 
 
 def read_isolated(reader: Reader, data: bytes, name: str) -> bytes:
-    """Return what a reader makes of the bytes of a file.
+    """Return the answer of a reader to the bytes of a file.
 
     Args:
         reader: The reader.
@@ -89,7 +89,7 @@ def read_isolated(reader: Reader, data: bytes, name: str) -> bytes:
 
 
 def answer_reader(prepare: Callable[[bytes], None], read: Callable[[bytes, str], bytes]) -> None:
-    """Read what the parent sends, as the worker of a reader.
+    """Serve the reading requests of the parent, as the worker of a reader.
 
     Args:
         prepare: Imports all that the bytes need, before the process gives up its rights.

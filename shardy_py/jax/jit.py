@@ -23,7 +23,7 @@ from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
     from shardy_py.cost.estimates import Cost
-    from shardy_py.explain.answer.value_explanation import ValueExplanation
+    from shardy_py.explain.answer.explanations import ValueExplanation
     from shardy_py.jax.compiled import CompiledModule
     from shardy_py.schedule.from_options import ScheduleLike
 

@@ -13,7 +13,7 @@ from shardy_py.propagation.step_classes import StepClasses
 from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
-from shardy_py.propagation.worklist import Worklist
+from shardy_py.propagation.worklist import LevelStart, Worklist
 from shardy_py.schedule.builtin import Vector
 from shardy_py.schedule.model import Schedule
 from shardy_py.support.identity import identity
@@ -153,7 +153,7 @@ class _Solver:
         self._again: list[int] = []
         self._directions: list[Directions] = []
         self._memos: list[dict[tuple[int, ...], Outcome]] = []
-        self._level_starts: dict[tuple[int, Strategy], _LevelStart] | None = None
+        self._level_starts: dict[tuple[int, Strategy], LevelStart] | None = None
         self._touched: list[int] = []
 
     def keep_level_starts(self) -> None:
@@ -218,13 +218,13 @@ class _Solver:
             # An op may be erased although its step has nothing to do, and a log has every visit of the first priority.
             self._active, waiting = bytearray(self._alive), bytearray(self._alive)
         if starts is not None and self.removal is None:
-            start = _LevelStart(
+            start = LevelStart(
                 self._active, list(self._directions), list(self._memos), list(self.current), len(self._touched)
             )
             starts[level, strategy] = start
         return Worklist(waiting, level, strategy)
 
-    def _begin_again(self, level: int, strategy: Strategy, start: _LevelStart) -> Worklist:
+    def _begin_again(self, level: int, strategy: Strategy, start: LevelStart) -> Worklist:
         """Take up a level of a later user priority; return the worklist with the steps that see a change since."""
         problem, current, active = self.problem, self.current, start.active
         self._active, self._directions, self._memos = active, start.directions, start.memos
@@ -451,22 +451,3 @@ class _Solver:
             is_target = position == last and sharding is not None
             result.append((position, table.intern(after(sharding)) if is_target and sharding else new))
         return tuple(result)
-
-
-@define
-class _LevelStart:
-    """State at the start of a level for the last user priority.
-
-    Attributes:
-        active: Whether a step has directions.
-        directions: Class to its directions.
-        memos: Class to the outcomes that are known.
-        current: Slot to sharding id.
-        num_touched: The number of steps that had seen a change.
-    """
-
-    active: bytearray
-    directions: list[Directions]
-    memos: list[dict[tuple[int, ...], Outcome]]
-    current: list[int]
-    num_touched: int

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from attrs import field
 
+from shardy_py.propagation.step_outcomes import Directions, Outcome
 from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.values import define
 
@@ -45,3 +46,22 @@ class Worklist:
             again.append(step)
             if step >= self.cursor:
                 self.waiting[step] = active[step]
+
+
+@define
+class LevelStart:
+    """State at the start of a level for the last user priority.
+
+    Attributes:
+        active: Whether a step has directions.
+        directions: Class to its directions.
+        memos: Class to the outcomes that are known.
+        current: Slot to sharding id.
+        num_touched: The number of steps that had seen a change.
+    """
+
+    active: bytearray
+    directions: list[Directions]
+    memos: list[dict[tuple[int, ...], Outcome]]
+    current: list[int]
+    num_touched: int

@@ -12,13 +12,11 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.support.identity import identity
+from shardy_py.trace.axis_sources import UnreachableSources, find_rivals
 from shardy_py.trace.chains import find_chains
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.rivals import find_rivals
-from shardy_py.trace.slot_dims import SlotDim, axes_of, overlapping
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotRefusal, axes_of, overlapping
 from shardy_py.trace.trace import Trace
-from shardy_py.trace.unreachable_sources import UnreachableSources
 
 _NOT_YET = frozenset((Reason.DIRECTION, Reason.FACTOR_KIND, Reason.PRIORITY))
 
@@ -36,8 +34,8 @@ def find_missing(
     """
     search = RefusalSearch(trace)
     for axis in mesh.axes:
-        whole = AxisRef(axis.name)
-        for part in axis_set_difference((whole,), axes_of(trace.history.last(slot), dimension), mesh):
+        whole_axis = AxisRef(axis.name)
+        for part in axis_set_difference((whole_axis,), axes_of(trace.history.last(slot), dimension), mesh):
             yield part, tuple(search.refusals((slot, dimension), part))
 
 
@@ -54,12 +52,12 @@ class RefusalSearch:
 
     def refusals(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis: by the tensor itself first, then of candidates, the closest first."""
-        own = list(self._own(slot_dim, axis))
+        own_refusals = list(self._own(slot_dim, axis))
         refused = list(self._nearest(slot_dim, axis))
-        yield from own
+        yield from own_refusals
         yield from refused
         if not refused:
-            yield from self._without_candidate(slot_dim, axis, has_own=bool(own))
+            yield from self._without_candidate(slot_dim, axis, has_own=bool(own_refusals))
 
     def _own(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals by the tensor itself."""
@@ -89,9 +87,9 @@ class RefusalSearch:
             current, distance = queue.popleft()
             if found_at is not None and distance > found_at:
                 return
-            for one in self._at(current, axis, distance):
+            for refusal in self._at(current, axis, distance):
                 found_at = distance
-                yield one
+                yield refusal
             for neighbour in self._neighbours(current, passed):
                 if neighbour not in seen:
                     seen.add(neighbour)
@@ -170,47 +168,53 @@ class RefusalSearch:
         """Return the last refusal of a candidate, or the one in which it lost, with the reasons of earlier levels."""
         earlier: list[tuple[int, Reason]] = []
         end = number
-        for one in self.trace.visits.numbers_of[step]:
-            if refusal.reason is Reason.NOT_REVISITED or one == end:
+        for visit_number in self.trace.visits.numbers_of[step]:
+            if refusal.reason is Reason.NOT_REVISITED or visit_number == end:
                 break
-            for before in self._refusals(one, position, slot_dim[1], refusal.source):
+            for before in self._refusals(visit_number, position, slot_dim[1], refusal.source):
                 if not before.axis.overlaps(refusal.axis):
                     continue
                 if before.reason is Reason.LOST:
-                    number, refusal = one, before
+                    number, refusal = visit_number, before
                 elif before.reason in _NOT_YET:
-                    level = self.trace.log.places[self.trace.log.visits[one].place].level
+                    level = self.trace.log.places[self.trace.log.visits[visit_number].place].level
                     earlier.append((level, before.reason))
             if refusal.reason is Reason.LOST:
                 break
-        others = [one for one in earlier if one[1] is not refusal.reason]
-        found = self.with_causes(self.trace.slot_refusal(step, number, refusal), refusal)
-        return evolve(found, earlier=tuple(dict.fromkeys(others)))
+        others = [(level, reason) for level, reason in earlier if reason is not refusal.reason]
+        decisive = self.with_causes(self.trace.slot_refusal(step, number, refusal), refusal)
+        return evolve(decisive, earlier=tuple(dict.fromkeys(others)))
 
-    def with_causes(self, one: SlotRefusal, refusal: StepRefusal) -> SlotRefusal:
+    def with_causes(self, slot_refusal: SlotRefusal, refusal: StepRefusal) -> SlotRefusal:
         """Return a refusal with the user priorities and the rivals behind it.
 
         Args:
-            one: The refusal by slots.
+            slot_refusal: The refusal by slots.
             refusal: The same in terms of its step.
         """
-        number = one.visit if one.visit >= 0 else len(self.trace.log.visits)
-        priorities = self._priorities(one, 2 * number + 1)
+        number = slot_refusal.visit if slot_refusal.visit >= 0 else len(self.trace.log.visits)
+        priorities = self._priorities(slot_refusal, 2 * number + 1)
         if priorities is not None:
-            detail = f"{one.reason.value}; user priority {priorities[0]} after {priorities[1]}"
-            one = evolve(one, reason=Reason.PRIORITY, detail=detail)
+            detail = f"{slot_refusal.reason.value}; user priority {priorities[0]} after {priorities[1]}"
+            slot_refusal = evolve(slot_refusal, reason=Reason.PRIORITY, detail=detail)
         if refusal.reason is not Reason.LOST:
-            return one
-        return evolve(one, rivals=tuple(find_rivals(self.trace, self.trace.deciding_visit(one), refusal)))
+            return slot_refusal
+        return evolve(
+            slot_refusal, rivals=tuple(find_rivals(self.trace, self.trace.deciding_visit(slot_refusal), refusal))
+        )
 
-    def _priorities(self, one: SlotRefusal, time: int) -> tuple[int, int] | None:
+    def _priorities(self, slot_refusal: SlotRefusal, time: int) -> tuple[int, int] | None:
         """Return the user priorities of the candidate and of the obstacle, where the first is lower."""
-        source, obstacle = one.source, one.obstacle
-        if source is None or obstacle is None or one.reason not in (Reason.OVERLAP, Reason.CONFLICT, Reason.LOST):
+        source, obstacle = slot_refusal.source, slot_refusal.obstacle
+        if (
+            source is None
+            or obstacle is None
+            or slot_refusal.reason not in (Reason.OVERLAP, Reason.CONFLICT, Reason.LOST)
+        ):
             return None
-        own = self._priority(source, one.axis, time)
-        other = max([self._priority(obstacle, axis, time) for axis in one.by], default=0)
-        return (own, other) if own > other else None
+        priority = self._priority(source, slot_refusal.axis, time)
+        other = max([self._priority(obstacle, axis, time) for axis in slot_refusal.by], default=0)
+        return (priority, other) if priority > other else None
 
     def _priority(self, slot_dim: SlotDim, axis: AxisRef, time: int) -> int:
         moment = self.trace.history.before(slot_dim[0], time)
@@ -251,10 +255,10 @@ class RefusalSearch:
 
     def _without_candidate(self, slot_dim: SlotDim, axis: AxisRef, *, has_own: bool) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis that next to the tensor is on no dimension that corresponds."""
-        found = [
+        sources = [
             *self.unreachable.along_other_factors(slot_dim, axis),
             *self.unreachable.behind_ops_without_rule(slot_dim, axis),
         ]
-        yield from found
-        if not found and not has_own:
+        yield from sources
+        if not sources and not has_own:
             yield SlotRefusal(Reason.NOT_OFFERED, axis, slot_dim)

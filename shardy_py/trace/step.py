@@ -19,10 +19,9 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, unproject
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.trace.decisions import Decisions
-from shardy_py.trace.obstacles import Obstacle, obstacle_to_merging
+from shardy_py.trace.decisions import Decisions, Obstacle, obstacle_to_merging
 from shardy_py.trace.reasons import Reason, StepMove, StepRefusal
-from shardy_py.trace.slot_dims import RuleIndex
+from shardy_py.trace.slots import RuleIndex
 from shardy_py.values import frozen
 
 
@@ -132,9 +131,9 @@ def _after(
     for position, tensor in enumerate(new.tensors):
         if not updated[position]:
             continue
-        found = unproject(tensor, rule.mappings[position], rule.factor_sizes, name, mesh)
-        if not (before[position] is None and found.empty_axes):
-            after[position] = found
+        sharding = unproject(tensor, rule.mappings[position], rule.factor_sizes, name, mesh)
+        if not (before[position] is None and sharding.empty_axes):
+            after[position] = sharding
     return tuple(after)
 
 
@@ -217,7 +216,7 @@ class _Reporter:
             return None
         factors = self.index.mappings[source][dimension]
         majors = factors[: factors.index(factor) + 1]
-        return next((one for one in majors if entries[one].overflow_axes), None)
+        return next((major for major in majors if entries[major].overflow_axes), None)
 
     def _overflow_obstacle(self, source: int, factor: int) -> Obstacle:
         blocking = self._blocking_factor(source, factor)
@@ -237,7 +236,7 @@ class _Reporter:
         sources = [
             next((source for source in with_offer if source != target), None)
             for (_, axes), with_offer in self._offers_of(factor).items()
-            if any(one.contains(axis) for one in axes)
+            if any(held.contains(axis) for held in axes)
         ]
         first = min((source for source in sources if source is not None), default=None)
         if first is not None:
@@ -256,9 +255,9 @@ class _Reporter:
     def _obstacle(self, target: int, factor: int, axis: AxisRef, gained: Axes) -> Obstacle:
         """Return why a tensor did not take an axis on which all agree."""
         agreed = self.decisions.agreed[factor]
-        if any(one.contains(axis) for one in gained):
+        if any(other.contains(axis) for other in gained):
             return Obstacle(Reason.STRIDED, target, factor)
-        index = next(index for index, one in enumerate(agreed) if one.contains(axis))
+        index = next(index for index, other in enumerate(agreed) if other.contains(axis))
         for stop in self.decisions.stops.get((target, factor), ()):
             if stop.index == index:
                 return self._completed(stop.obstacle, factor)
@@ -285,7 +284,7 @@ class _Reporter:
     def _keeps(self, winner: Obstacle) -> bool:
         """Return whether a factor that took an axis has it in the sharding that comes of it."""
         assert winner.tensor is not None, "a factor takes an axis on some tensor"
-        return any(one.overlaps(axis) for one in winner.by for axis in self._held_by(winner.tensor))
+        return any(other.overlaps(axis) for other in winner.by for axis in self._held_by(winner.tensor))
 
     def _note(self, target: int, source: int, factor: int, axis: AxisRef, obstacle: Obstacle) -> None:
         self.refused.append(

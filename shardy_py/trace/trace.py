@@ -25,16 +25,14 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.identity import identity
 from shardy_py.trace.annotations import Annotation
-from shardy_py.trace.final_visits import FinalVisits
 from shardy_py.trace.history import History, replay
 from shardy_py.trace.labels import Labels
 from shardy_py.trace.ops_without_rule import OpWithoutRule
 from shardy_py.trace.reasons import Reason, StepMove, StepRefusal
-from shardy_py.trace.slot_dims import RuleIndex, axes_of
 from shardy_py.trace.slot_moves import GROUP, SlotMove, dimension_of, direction_of
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import RuleIndex, SlotRefusal, axes_of
 from shardy_py.trace.step import StepExplanation
-from shardy_py.trace.visits import Visits
+from shardy_py.trace.visits import FinalVisits, Visits
 from shardy_py.values import define
 
 
@@ -101,19 +99,19 @@ class Trace:
         visit = self.log.visits[number]
         explanation = self.visits.explain(visit) if visit.outcome else None
         slots = slots_of_visit(self.problem, visit.step)
-        for one in explanation.accepted if explanation else ():
-            if slots[one.target] >= 0 and slots[one.source] >= 0:
+        for move in explanation.accepted if explanation else ():
+            if slots[move.target] >= 0 and slots[move.source] >= 0:
                 yield SlotMove(
-                    slots[one.target],
-                    dimension_of(explanation, one.target, one.factor),  # type: ignore[arg-type]
-                    slots[one.source],
-                    dimension_of(explanation, one.source, one.factor),  # type: ignore[arg-type]
-                    one.axis,
+                    slots[move.target],
+                    dimension_of(explanation, move.target, move.factor),  # type: ignore[arg-type]
+                    slots[move.source],
+                    dimension_of(explanation, move.source, move.factor),  # type: ignore[arg-type]
+                    move.axis,
                     visit.step,
                     number,
                     self.log.places[visit.place],
-                    one.factor,
-                    direction_of(explanation, one.source, one.target),  # type: ignore[arg-type]
+                    move.factor,
+                    direction_of(explanation, move.source, move.target),  # type: ignore[arg-type]
                 )
 
     def _group_moves(self, number: int, update: Update, change: TensorChange) -> Iterator[SlotMove]:
@@ -205,9 +203,9 @@ class Trace:
             yield from ((numbers[-1], refusal) for refusal in self.visits.refusals(last, target, factors))
             return
         explanation, changed = self.visits.explain(visit), self.final_visits.changed_positions(step)
-        for one in _accepted(explanation, target):
-            if one.target in changed and (factors is None or one.factor in factors):
-                yield None, StepRefusal(one.target, one.source, one.factor, one.axis, Reason.NOT_REVISITED)
+        for move in _accepted(explanation, target):
+            if move.target in changed and (factors is None or move.factor in factors):
+                yield None, StepRefusal(move.target, move.source, move.factor, move.axis, Reason.NOT_REVISITED)
         yield from ((None, refusal) for refusal in self.visits.refusals(visit, target, factors))
 
     def slots_and_index(self, step: int) -> tuple[tuple[int, ...], RuleIndex | None]:
@@ -237,13 +235,13 @@ class Trace:
     @cached_property
     def steps_at(self) -> dict[int, list[tuple[int, int]]]:
         """Slot to the steps it takes part in, with its position in each."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        steps: dict[int, list[tuple[int, int]]] = {}
         results = range(-1, -1 - len(self.problem.function_results), -1)
         for step in (*range(self.problem.num_steps), *results):
             for position, slot in enumerate(slots_of_visit(self.problem, step)):
                 if slot >= 0:
-                    found.setdefault(slot, []).append((step, position))
-        return found
+                    steps.setdefault(slot, []).append((step, position))
+        return steps
 
 
 def _dimensions_by_axis_name(sharding: TensorSharding) -> Mapping[str, Sequence[int]]:

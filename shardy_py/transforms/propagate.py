@@ -54,7 +54,7 @@ class PropagationPass(ABC):
 
     @abstractmethod
     def options(self) -> PropagationOptions:
-        """Return the options that make the engine do what the pass does."""
+        """Return the options of the engine for this pass."""
 
     def run(self, program: Program, context: PassContext) -> None:
         """Propagate in place."""

@@ -12,7 +12,7 @@ import attrs
 
 from shardy_py.transforms.pass_names import bundled_passes, get_pass
 from shardy_py.transforms.pass_options import option_fields
-from shardy_py.transforms.stages import PassPipeline
+from shardy_py.transforms.run import PassPipeline
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "passes.md"
 HEAD = """\

@@ -25,7 +25,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.missing_axes import find_missing
 from shardy_py.trace.reasons import Reason
 from shardy_py.trace.recording import Recording
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotRefusal
 from shardy_py.trace.trace import Trace
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")

@@ -272,7 +272,7 @@ def test_many_broken_modules(kind: str, share: int) -> None:
         ("dense<1.0>", f"dense<{'9' * 5000}.0>", "more than 2000 digits"),
         ('[{?}, {"b"}]', '[{?}, {"b" "b"}]', "sharding holds #sdy.sharding"),
         ("builtin.module {", "builtin.module {" * 600, "nested more than"),
-        ("@main", "@\udcff", "no valid Unicode"),
+        ("@main", "@\udcff", "not valid Unicode"),
     ],
 )
 def test_broken_xdsl_modules_say_what_is_wrong(old: str, new: str, reason: str) -> None:

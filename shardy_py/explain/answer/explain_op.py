@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.op_explanation import FactorExplanation, OpExplanation, TensorOfOp
+from shardy_py.explain.answer.explanations import FactorExplanation, OpExplanation, TensorOfOp
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.trace import slots_of_visit
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
@@ -14,7 +14,7 @@ from shardy_py.trace.missing_axes import RefusalSearch
 from shardy_py.trace.ops_without_rule import NO_RULE
 from shardy_py.trace.reasons import Reason, StepRefusal
 from shardy_py.trace.slot_moves import SlotMove
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotRefusal
 from shardy_py.trace.trace import Trace
 
 
@@ -44,7 +44,7 @@ def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
         tuple(_tensors(trace, labels, step, rule)),
         tuple(_factors(trace, labels, step, rule)),
         tuple([describer.move(move) for move in _moves(trace, step)]),
-        tuple([describer.refusal(one) for one in _refusals(trace, step)]),
+        tuple([describer.refusal(slot_refusal) for slot_refusal in _refusals(trace, step)]),
     )
 
 
@@ -87,7 +87,7 @@ def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> I
             rule.kind(factor).value,
             factor in rule.blocked_propagation_factors,
             tuple(places),
-            tuple([str(Direction(one[factor]).name).lower() for one in directions]),
+            tuple([str(Direction(level_directions[factor]).name).lower() for level_directions in directions]),
             _combiner(trace, step, rule, factor),
         )
 

@@ -32,19 +32,19 @@ class XdslCodec:
 
     def decode_type(self, native: Native) -> Type:
         """Return a type."""
-        found = self._types.get(native)
-        if found is None:
-            found = self._types[native] = _decode_type(native)
-            self._native_types[str(found)] = native
-        return found
+        decoded = self._types.get(native)
+        if decoded is None:
+            decoded = self._types[native] = _decode_type(native)
+            self._native_types[str(decoded)] = native
+        return decoded
 
     def encode_type(self, type_: Type) -> Native:
         """Return a native type."""
         text = str(type_)
-        found = self._native_types.get(text)
-        if found is None:
-            found = self._native_types[text] = self._parse(text, Parser.parse_type)
-        return found
+        native = self._native_types.get(text)
+        if native is None:
+            native = self._native_types[text] = self._parse(text, Parser.parse_type)
+        return native
 
     def decode(self, native: Native) -> Any:
         """Return an attribute in the form of `shardy_py.ir.graph.attributes`."""
@@ -119,10 +119,10 @@ class XdslCodec:
         code = reduction_op_code(text)
         if code is not None:
             return xb.IntegerAttr(code, xb.i32)
-        found = self._native.get(text)
-        if found is None:
-            found = self._native[text] = self._parse(text, Parser.parse_attribute)
-        return found
+        native = self._native.get(text)
+        if native is None:
+            native = self._native[text] = self._parse(text, Parser.parse_attribute)
+        return native
 
     def _parse(self, text: str, parse: Callable[[Any], Any]) -> Any:
         if self._context is None:

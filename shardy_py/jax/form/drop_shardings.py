@@ -9,7 +9,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.walk import all_ops, inner_first, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import frozen
 
 _THROUGH = (*RESHARDS, PROPAGATION_BARRIER, SHARDING_GROUP)

@@ -12,7 +12,7 @@ from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import frozen
 
 

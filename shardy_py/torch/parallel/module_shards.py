@@ -22,7 +22,7 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.torch.frontend.inferred_sizes import is_of_size
 from shardy_py.torch.parallel.draws import draws_numbers
 from shardy_py.torch.parallel.layers import LayerCall, Layers
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import define, frozen
 
 _UNSIZED_RESHAPES = frozenset(

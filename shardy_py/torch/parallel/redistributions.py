@@ -20,7 +20,7 @@ from shardy_py.torch.parallel.explicit import explicit_program
 from shardy_py.torch.parallel.localized import Localized, localized
 from shardy_py.torch.parallel.placements import Placement
 from shardy_py.torch.parallel.split_meshes import SplitMesh, split_mesh
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import frozen
 
 _WIDTH = re.compile(r"\d+")

@@ -46,7 +46,7 @@ def _close(sharding: TensorSharding) -> TensorSharding:
 
 
 def _close_attributes(op: Op) -> None:
-    """Close what a manual computation holds besides the table, which knows no manual axes."""
+    """Close the in and out shardings of a manual computation, which the table of shardings does not hold."""
     for name in _SHARDINGS:
         shardings = op.attributes.get(name)
         if isinstance(shardings, TensorShardingPerValue):

@@ -57,9 +57,9 @@ class UnflattenCallGraphPass:
         loose = exact
         if self.dedup_functions_fully:
             loose = _numbered({function.id: _loose_key(function) for function in functions})
-        kept = _choose([function for _, function in calls], loose, exact)
+        chosen = _choose([function for _, function in calls], loose, exact)
         for call, function in calls:
-            other = kept[loose[function.id]]
+            other = chosen[loose[function.id]]
             if other is not function:
                 set_callee(call, other.attributes[SYMBOL_NAME])
         for function in program.functions.values():

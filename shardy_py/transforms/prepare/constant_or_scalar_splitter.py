@@ -57,7 +57,7 @@ class ConstantOrScalarSplitterPass(NoFields):
     name: ClassVar[str] = "sdy-constant-or-scalar-splitter"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Split the constants of all functions, callees first, so that callers know what their calls are."""
+        """Split the constants of all functions, callees first, so that callers know which calls are constant."""
         order_uses(program)
         convert_constants(program, context.semantics, context.copies)
         splitter = _Splitter(program, context.semantics, context.copies)
@@ -210,7 +210,7 @@ class _Splitter:
             self._log.given(op, number)
 
     def _copy(self, root: Value) -> Value:
-        """Return a copy of a value with all it is computed from; what is used twice in it is copied once.
+        """Return a copy of a value with all ops it is computed from; an op that is used twice is copied once.
 
         Mirrors constant_or_scalar_splitter.cc::cloneSubComputation.
         """
@@ -259,7 +259,7 @@ def _find_single_use(root: Value) -> list[Op] | None:
     owner = root.owner
     if isinstance(owner, Op) and not owner.operands:
         return [] if _is_simple(owner) and len(root.uses) == 1 else None
-    found: list[Op] = []
+    single: list[Op] = []
     stack = [root]
     while stack:
         value = stack.pop()
@@ -268,10 +268,10 @@ def _find_single_use(root: Value) -> list[Op] | None:
             continue
         if len(value.uses) != 1 or not _is_simple(owner):
             return None
-        found.append(owner)
+        single.append(owner)
         stack += owner.operands
-    found.reverse()
-    return found
+    single.reverse()
+    return single
 
 
 def _is_simple(op: Op) -> bool:

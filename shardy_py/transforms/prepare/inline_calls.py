@@ -55,14 +55,14 @@ class InlineCallsPass(NoFields):
         functions = program.functions
         order = callers_first(program)
         inlined = {name for name in map(callee_of, _inlinable(program, functions)) if name is not None}
-        kept = functions.keys() - inlined | _needed(program, functions)
+        remaining = functions.keys() - inlined | _needed(program, functions)
         inliner = _Inliner(program, functions)
         # A caller comes before what it calls, so that bodies are copied as they were.
         for name in order:
-            if name in kept:
+            if name in remaining:
                 inliner.inline_in(functions[name])
         for name, function in functions.items():
-            if name not in kept:
+            if name not in remaining:
                 function.erase()
 
 

@@ -95,14 +95,14 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
     """
     from shardy_py.ir.graph.attributes import symbols_in
 
-    found: dict[Op, set[str]] = {}
+    referenced: dict[Op, set[str]] = {}
     names: set[str] = set()
     # Ops share what most of their attributes are based on, and most of that refers to nothing.
     without: set[object] = set()
     body = program.body
     for op in all_ops(program):
         if op.parent is body:
-            names = found[op] = set()
+            names = referenced[op] = set()
         attributes = op.attributes
         base = shared_key(attributes)
         if base in without:
@@ -114,9 +114,9 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
             without.add(base)
     meshes = {sharding.mesh for sharding in distinct(program.shardings.values())}
     if any(mesh in wanted for mesh in meshes if isinstance(mesh, str)):
-        for root, names in found.items():
+        for root, names in referenced.items():
             names.update(_in_shardings(program, root))
-    return found
+    return referenced
 
 
 def _in_shardings(program: Program, root: Op) -> Iterator[str]:

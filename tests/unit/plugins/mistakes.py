@@ -494,7 +494,7 @@ HOSTILE = {
     ),
     "a pass that leaves texts as shardings": (
         PASS.format("def run(self, program, context): program.shardings[0] = 'x'"),
-        "'x' is no sharding",
+        "'x' is not a sharding",
     ),
     "a pass that renames an op": (
         PASS.format("def run(self, program, context):\n        for op in program.walk(): op.name = 'x y'"),

@@ -31,7 +31,7 @@ from shardy_py.jax.gspmd.exporter.annotate import (
 )
 from shardy_py.jax.gspmd.exporter.texts import Texts
 from shardy_py.sharding.hlo import HloSharding
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 
 _STABLEHLO_CONSTANT = "stablehlo.constant"
 FULL_TO_SHARD = "SPMDFullToShardShape"

@@ -102,7 +102,7 @@ def visits_of(function: Op, semantics: OpSemantics) -> list[Visit]:
 
 
 def _ask(op: Op, semantics: OpSemantics, known: dict[str, OpInfo]) -> OpInfo:
-    """Return what the dialect says about an op, and enter it where that holds for all ops of the name."""
+    """Return the traits and the data flow of an op, cached where they hold for all ops of the name."""
     info = OpInfo(semantics.get_traits(op), semantics.get_data_flow(op))
     if semantics.traits_of_name(op.name) is not None:
         known[op.name] = info

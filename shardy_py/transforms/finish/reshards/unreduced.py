@@ -164,7 +164,7 @@ class _Steps:
 
 
 def _rest(axes: Axes, prefix: Axes, mesh: Mesh) -> Axes:
-    """Return what follows a strict prefix of a list of axes."""
+    """Return the axes after a strict prefix of a list of axes."""
     count = len(prefix)
     if not prefix or prefix[-1] == axes[count - 1]:
         return axes[count:]

@@ -8,7 +8,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.errors import PluginError, ShardyError
 from shardy_py.kernels import Fusion, emit
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.plugins.bodies.combining import neutral
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.testing import make_op
