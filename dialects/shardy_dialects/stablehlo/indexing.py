@@ -69,10 +69,12 @@ def bitcast_layouts(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return found[0], found[1]
 
 
-def bitcast(op: Op) -> OpIndexing:
-    """Read the element at the same place in memory."""
+def bitcast(op: Op) -> OpIndexing | None:
+    """Read the element at the same place in memory; elements of another size have no map."""
     source, target = bitcast_layouts(op)
     output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    if prod(output) != prod(shape):
+        return None
     return OpIndexing(
         [op_maps.bitcast(output, target, shape, source)], [op_maps.bitcast(shape, source, output, target)]
     )

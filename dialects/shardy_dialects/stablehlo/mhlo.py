@@ -5,6 +5,8 @@ XLA brings rules for some of them of its own (``sdy/…/extensions/mhlo_extensio
 
 from __future__ import annotations
 
+from math import prod
+
 from shardy_dialects.stablehlo import elementwise
 from shardy_dialects.stablehlo.definitions import attribute, define
 from shardy_dialects.stablehlo.indexing import bitcast_layouts
@@ -18,8 +20,9 @@ from shardy_py.sharding.rules.reshape import reshape_rule
 
 
 def bitcast_rule(op: Op) -> OpShardingRule | None:
-    """Relate dimensions as a reshape does, where both layouts are row-major."""
-    is_reshape = all(list(order) == sorted(order, reverse=True) for order in bitcast_layouts(op))
+    """Relate dimensions as a reshape does, where both layouts are row-major, and elements of one size."""
+    is_reshape = prod(tensor_shape(op.operands[0])) == prod(tensor_shape(op.results[0]))
+    is_reshape = is_reshape and all(list(order) == sorted(order, reverse=True) for order in bitcast_layouts(op))
     return reshape_rule(op) if is_reshape else None
 
 

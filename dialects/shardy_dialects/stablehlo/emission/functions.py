@@ -15,6 +15,7 @@ from shardy_dialects.stablehlo.emission.types import (
     operands,
     width,
 )
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ElementBuilder, Emission, Scalar
 
@@ -31,6 +32,9 @@ def function(name: str, *, complex_: str = "", keeps_halves: bool = False) -> Ca
     def body(b: ElementBuilder, op: Op) -> Scalar:
         values = operands(b, op)
         if is_complex(op.operands[0]):
+            if not complex_:
+                message = f"kernels have no {name.partition('.')[2]} of complex numbers"
+                raise UnsupportedError(Diagnostic("complex-function", message, op.location, op.name))
             return b.op(complex_, *values)
         if element_type(op.operands[0]) not in HALVES or keeps_halves:
             return b.op(name, *values)
@@ -38,6 +42,16 @@ def function(name: str, *, complex_: str = "", keeps_halves: bool = False) -> Ca
         return b.op("arith.truncf", b.op(name, *wide), dtype=values[0].dtype)
 
     return body
+
+
+def cbrt(b: ElementBuilder, op: Op) -> Scalar:
+    """Compute the cube root; of a complex number the power with exponent 1/3, as XLA does."""
+    if not is_complex(op.operands[0]):
+        return function("math.cbrt")(b, op)
+    x = b.operand(0)
+    part = x.dtype[len("complex<") : -1]
+    third = b.op("complex.create", b.constant(1 / 3, part), b.constant(0, part), dtype=x.dtype)
+    return b.op("complex.pow", x, third)
 
 
 def logistic(b: ElementBuilder, op: Op) -> Scalar:
@@ -139,7 +153,7 @@ def constant(b: ElementBuilder, op: Op) -> Scalar:
 BODIES: dict[str, Emission] = {
     **{name: function(f"math.{name}") for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh")},
     "atan2": function("math.atan2", complex_="complex.atan2"),
-    "cbrt": function("math.cbrt"),
+    "cbrt": cbrt,
     "ceil": function("math.ceil"),
     "constant": constant,
     "cosine": function("math.cos", complex_="complex.cos"),
