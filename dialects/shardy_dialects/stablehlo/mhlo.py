@@ -46,7 +46,7 @@ def scan_rule(op: Op) -> OpShardingRule | None:
     Shards of the scanned dimension of an associative scan exchange their totals; any other scan replicates it. Where
     the body changes shapes, only the scanned dimension has a factor.
 
-    Mirrors mhlo_extensions.cc::ScanShardingRuleOpInterface (of XLA).
+    XLA's dumps print the same rules.
     """
     num_inputs, num_outputs = (attribute(op, name, (0, 0))[0] for name in ("operandSegmentSizes", "resultSegmentSizes"))
     inputs, starts = op.operands[:num_inputs], op.operands[num_inputs:]

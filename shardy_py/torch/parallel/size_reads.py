@@ -12,6 +12,7 @@ import linecache
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 _TESTS = (ast.If, ast.While, ast.IfExp, ast.Assert)
@@ -230,8 +231,8 @@ def _nodes_at(function: ast.FunctionDef, line: int) -> list[ast.AST]:
         return []
     innermost = max(statements, key=lambda node: (node.lineno, -(node.end_lineno or node.lineno)))
     # Of a compound statement only the line itself, not its body.
-    body = {id(inner) for item in getattr(innermost, "body", ()) for inner in ast.walk(item)}
-    return [node for node in ast.walk(innermost) if id(node) not in body]
+    body = {identity(inner) for item in getattr(innermost, "body", ()) for inner in ast.walk(item)}
+    return [node for node in ast.walk(innermost) if identity(node) not in body]
 
 
 def _called(node: ast.AST) -> str | None:
