@@ -101,12 +101,15 @@ def compare_file(path: Path) -> PartitionerComparison:
     else:
         whole = compile_unsharded(text, semantics=result.registry)
         wanted = [numpy.asarray(array) for array in whole.run(*map(numpy.array, inputs))]
-    times = _in_turns(lambda: jax.block_until_ready(ours.run(*mine)), lambda: jax.block_until_ready(run_theirs()))
+    our_seconds, their_seconds = _in_turns(
+        lambda: jax.block_until_ready(ours.run(*mine)), lambda: jax.block_until_ready(run_theirs())
+    )
     return PartitionerComparison(
         program.name,
         measure(ours).communication_bytes,
         measure(_Compiled(devices, theirs)).communication_bytes,
-        *times,
+        our_seconds,
+        their_seconds,
         max((item.relative for item in compare_results(found, wanted)), default=0.0),
     )
 

@@ -19,7 +19,7 @@ _ONE_DEVICE = "device"
 
 @frozen
 class PortPlacement:
-    """Where the shards of an argument or result lie.
+    """Placement of the shards of an argument or a result.
 
     Args:
         port: The argument or result.
