@@ -14,6 +14,7 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 
 if TYPE_CHECKING:
     from shardy_py.ir.interfaces.local import LocalValue
+    from shardy_py.local.communication.report import CommunicationChange
     from shardy_py.transforms.constant_copies import CopyLog
 
 NO_TEXT = {"text": False}
@@ -33,6 +34,7 @@ class PassContext:
             None where nobody asks.
         local_collectives: Where it records the collectives that each op became, by the id of the op, in order; None
             where nobody asks.
+        communication: Where passes on communication record what they changed; None where nobody asks.
     """
 
     semantics: OpSemantics
@@ -41,6 +43,7 @@ class PassContext:
     copies: CopyLog | None = None
     local_values: dict[int, LocalValue] | None = None
     local_collectives: dict[int, list[Op]] | None = None
+    communication: list[CommunicationChange] | None = None
 
     def write_snapshot(self, program: Program, directory: str, name: str, *, index: int | None = None) -> None:
         """Write a program to ``directory/NN.name.mlir``, or ``directory/name.mlir`` without an index.
