@@ -1,4 +1,4 @@
-"""Sessions: a program that is prepared and compiled once, and solved under as many schedules as one likes."""
+"""Names of the values and ops of a session, as all commands accept them."""
 
 from __future__ import annotations
 
@@ -41,10 +41,22 @@ from shardy_py.support.arguments import checked, shown
 from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.support.integers import as_integer
 from shardy_py.trace.given_names import GivenNames
+from shardy_py.trace.labels import Labels
 from shardy_py.transforms.constant_copies import CopyLog
 from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
 from shardy_py.transforms.run import run
 from shardy_py.values import define, frozen
+
+
+def session_labels(session: Session) -> Labels:
+    """Return the names of a session's values and ops.
+
+    They are those of the module that was read if the session keeps them (see `Session.open`), else those of the
+    program as propagation finds it.
+    """
+    names = session.names or GivenNames.of(session.program, session.main)
+    return names.labels(session.program, session.problem, session.copies)
+
 
 _WRITTEN_BY_JAX = "mhlo.num_partitions"
 """An attribute of the modules that JAX writes."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from shardy_py.cost.changed_slots import changed_slots
-from shardy_py.cost.session import Session
-from shardy_py.cost.session_labels import session_labels
+from shardy_py.cost.finishing import changed_slots
+from shardy_py.cost.session import Session, session_labels
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Value

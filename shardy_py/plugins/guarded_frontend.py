@@ -10,6 +10,8 @@ from shardy_py.guards.error_texts import shown
 from shardy_py.guards.guard import Check, Guard, InvalidAnswer, as_boolean
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 
@@ -53,6 +55,11 @@ class GuardedFrontend(Frontend):
     def isolate(self, source: Any, *, name: str = "-") -> Any:
         """Return a source in a form that is safe to read here."""
         return self._ask("isolate", source, name=name)
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line that constrains a tensor, or ""."""
+        line: str = self._ask("constraint_code", sharding, mesh, check=_as(str, "a str"))
+        return line
 
     def write_back(self, program: Program) -> Any:
         """Return the updated native form."""

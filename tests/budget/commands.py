@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 
 import shardy_py as sdy
-from shardy_py.cost.named_transfers import name_transfers
+from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.report.advice import advice_json, print_advice
 from shardy_py.cost.report.comparison import comparison_json, print_comparison
 from shardy_py.cost.report.cost import cost_json, print_cost

@@ -22,8 +22,7 @@ from shardy_py.cost.commands.sweep_progress import default_jobs, joblib_backend,
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.report.comparison import comparison_json, print_comparison
 from shardy_py.cost.report.plots import draw_comparison, plot_format, require_matplotlib
-from shardy_py.cost.sweeps.compare import compare_schedules
-from shardy_py.cost.sweeps.comparison import Comparison
+from shardy_py.cost.sweeps.comparison import Comparison, compare_schedules
 from shardy_py.schedule.builtin import BUILTIN
 
 STDOUT = "-"

@@ -18,10 +18,10 @@ from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.against_xla import XlaComparison
 from shardy_py.cost.commands.against_jit import price_against_jit
 from shardy_py.cost.commands.against_xla import xla_figures
+from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.estimates import Cost
 from shardy_py.cost.local_cost import estimate_local
 from shardy_py.cost.machines.toml import get_machine, machine_names
-from shardy_py.cost.named_transfers import name_transfers
 from shardy_py.cost.report.against_xla import against_xla_json, print_against_xla
 from shardy_py.cost.report.cost import cost_json, print_cost
 from shardy_py.errors import Diagnostic, OptionError

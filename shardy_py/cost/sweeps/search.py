@@ -11,12 +11,18 @@ from attrs import evolve, field
 
 from shardy_py.api.keywords import takes
 from shardy_py.cost.machines.toml import get_machine
-from shardy_py.cost.sweeps.arguments import SearchArguments
-from shardy_py.cost.sweeps.comparison import Comparison, Measure, choose_measure, make_comparison, measure_of
+from shardy_py.cost.sweeps.comparison import (
+    Comparison,
+    Measure,
+    SearchArguments,
+    choose_measure,
+    make_comparison,
+    measure_of,
+)
 from shardy_py.cost.sweeps.evaluator import Setting
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, named_schedules
-from shardy_py.cost.sweeps.op_kinds import SweepOpKind, op_kinds
 from shardy_py.cost.sweeps.outcomes import Outcome, Row
+from shardy_py.cost.sweeps.random_schedules import SweepOpKind, op_kinds
 from shardy_py.cost.sweeps.sweep import Sweep, open_program
 from shardy_py.cost.sweeps.workers import require_joblib
 from shardy_py.errors import Diagnostic, OptionError, as_warnings, require_library

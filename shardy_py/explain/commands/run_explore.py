@@ -17,8 +17,7 @@ from shardy_py.cli.schedule import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.commands.sweep_progress import sweep_progress
 from shardy_py.cost.machines.toml import get_machine
-from shardy_py.cost.sweeps.compare import compare_schedules
-from shardy_py.cost.sweeps.comparison import Comparison
+from shardy_py.cost.sweeps.comparison import Comparison, compare_schedules
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.explore.explore import ExploreOptions, explore
 from shardy_py.explain.explore.model_explorer import GRAPH_FILE, NODE_DATA_FILE, model_explorer_files

@@ -8,8 +8,8 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.api.main_function import find_main
+from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.machines.toml import MachineLike
-from shardy_py.cost.named_transfers import name_transfers
 from shardy_py.explain.explore.program_rows import Naming, ProgramRows
 from shardy_py.explain.explore.proposals import find_proposals
 from shardy_py.explain.explore.replay import Replay, reason_texts

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve
 
-from shardy_py.cost.changed_slots import changed_slots
 from shardy_py.cost.communications import Communication, count_by_kind, list_communications
+from shardy_py.cost.finishing import changed_slots
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
 from shardy_py.propagation.solve import Solution

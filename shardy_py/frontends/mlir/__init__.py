@@ -12,6 +12,9 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.bindings import import_bindings
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
+from shardy_py.sharding.jax_text import jax_constraint
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -194,6 +197,10 @@ class MlirFrontend(Frontend):
         from shardy_py.frontends.mlir.isolated_parse import parse_isolated
 
         return parse_isolated(source, name=name)
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line of JAX, which most programs that come as MLIR were written in."""
+        return f"x = {jax_constraint(sharding)}"
 
     def write_back(self, program: Program) -> ir.Module:
         """Update the module and return it."""

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 
 BUNDLED_NAMES = ("program", "xdsl", "jit", "hlo", "jax", "torch", "mlir")
 """The names of the frontends of this package, in the order in which they are asked; those of plugins have others."""
@@ -84,6 +86,13 @@ class Frontend(Protocol):
         hint = "read the file as a trusted one, in a container; or write Frontend.isolate"
         place = str(source) if isinstance(source, Path) else name
         raise UnsupportedError(Diagnostic("no-isolated-reader", message, place, hint=hint))
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line that a user writes to constrain a tensor ``x`` in a program of this kind. Default: "".
+
+        Advice shows it above the ops of Shardy that do the same.
+        """
+        return ""
 
     def write_back(self, program: Program) -> Any:
         """Update the native form of a program and return it; shardings are in the attributes of the ops."""

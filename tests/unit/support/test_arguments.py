@@ -13,7 +13,7 @@ import shardy_py as sdy
 from shardy_py import layout
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.session import Session
-from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.comparison import compare_schedules
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.support.arguments import checked, shown
 from shardy_py.support.integers import as_integer, parse_integer

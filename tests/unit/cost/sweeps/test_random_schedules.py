@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, named_schedules
-from shardy_py.cost.sweeps.op_kinds import SweepOpKind, op_kinds
-from shardy_py.cost.sweeps.random_schedules import random_schedules
+from shardy_py.cost.sweeps.random_schedules import SweepOpKind, op_kinds, random_schedules
 from shardy_py.errors import OptionError
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.types import tensor

@@ -7,14 +7,14 @@ what makes its operands and nothing else uses, and to its only user. No other ke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import field
 
 from shardy_py.cost.estimates.graph import Node, Section
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.ir.interfaces.costs import OpShapes
-from shardy_py.ir.interfaces.ops import Broadcast
+from shardy_py.ir.interfaces.ops import Broadcast, ConstantLike, PassThrough, Reduction
 from shardy_py.support.identity import identity
 from shardy_py.values import define
 
@@ -39,7 +39,7 @@ class LibraryKernels:
         """
         found: dict[int, Node] = {}
         for node in reversed(section.nodes):
-            if node.kind.is_reduction and identity(node) not in found and self.operands_of(node) is not None:
+            if Reduction in node.kind.traits and identity(node) not in found and self.operands_of(node) is not None:
                 inside = _Growth(self, section, escaping, found).grow(node)
                 last = max(inside, key=lambda item: item.position)
                 found.update((identity(item), last) for item in inside)
@@ -54,9 +54,9 @@ class LibraryKernels:
 
     def _ask(self, node: Node) -> frozenset[int] | None:
         op, kind = node.op, node.kind
-        if kind.is_constant:
+        if ConstantLike in kind.traits:
             return frozenset()
-        if not kind.has_library or kind.cost is None or node.sections:
+        if not kind.implements("get_library_operands") or kind.cost is None or node.sections:
             return None
         shapes = OpShapes(tuple(map(self.sizes.shape, op.operands)), tuple(map(self.sizes.shape, op.results)))
         found = kind.cost.get_library_operands(op, shapes)
@@ -122,3 +122,82 @@ class _Growth:
             return True
         followers = [item for item in user.outputs[0].users if self.library.operands_of(item) is not None]
         return all(self._leads_on(user, item) for item in followers)
+
+
+_MOST = 15
+"""The number of places of one op in a kernel."""
+_Places = tuple[frozenset[int], int]
+"""The ops that give the indices an op is computed at, by id, and the number of places that its code stands at."""
+_OF_RESULT: _Places = (frozenset((0,)), 1)
+"""Indices of the result of a kernel."""
+
+
+@define(eq=False)
+class Repeats:
+    """Counts the places of ops in kernels; ops are added with their users before them.
+
+    Args:
+        sizes: Measures values.
+    """
+
+    sizes: LocalSizes
+    _kernels: dict[int, dict[int, _Places]] = field(factory=dict, init=False)
+
+    def add(self, node: Node, users: Sequence[Node], roots: Sequence[Node], *, readers: int | None = None) -> bool:
+        """Add a node to the kernels of some roots, unless one of them would have its code too often.
+
+        Args:
+            node: The node.
+            users: What uses it in these kernels.
+            roots: The roots.
+            readers: The number of its users that no kernel has taken it into; None for that of users.
+
+        Returns:
+            Whether it is added.
+        """
+        if len(users) > 1:
+            users = [*{identity(user): user for user in users}.values()]
+        found: list[tuple[dict[int, _Places], _Places]] = []
+        for root in roots:
+            kernel = self._kernels.get(identity(root))
+            if kernel is None:
+                kernel = self._kernels[identity(root)] = {}
+            places = self._places(node, users, root, kernel)
+            # A first op is taken anyway, and so are broadcasts, which would be larger than what they read.
+            if (
+                kernel
+                and Broadcast not in node.kind.traits
+                and self._is_too_often(node, places[1], len(users) if readers is None else readers)
+            ):
+                return False
+            found.append((kernel, places))
+        if ConstantLike not in node.kind.traits:
+            for kernel, places in found:
+                kernel[identity(node)] = places
+        return True
+
+    def _is_too_often(self, node: Node, count: int, users: int) -> bool:
+        if count > _MOST:
+            return True
+        kind = node.kind
+        if not kind.implements("is_branching") or (count == 1 and users == 1):
+            return False
+        return kind.cost is not None and kind.cost.is_branching(node.op)
+
+    def _places(self, node: Node, users: Sequence[Node], root: Node, kernel: dict[int, _Places]) -> _Places:
+        """Return the places of a node in a kernel: those of its users, or one for each place of a user that moves."""
+        shape = self.sizes.shape(node.op.results[0])
+        parts: list[_Places] = []
+        for user in users:
+            if user is not root and root not in user.roots:
+                continue
+            places = kernel.get(identity(user), _OF_RESULT)
+            if not (PassThrough in user.kind.traits or self.sizes.shape(user.op.results[0]) == shape):
+                places = frozenset((identity(user),)), places[1]
+            if not any(places[0] == other[0] for other in parts):
+                parts.append(places)
+        if len(parts) == 1:
+            return parts[0]
+        indices = frozenset().union(*(part[0] for part in parts))
+        counts = {0: _OF_RESULT[1]} | {key: kernel.get(key, _OF_RESULT)[1] for key in indices if key}
+        return indices, sum(counts[key] for key in indices)

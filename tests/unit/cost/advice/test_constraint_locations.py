@@ -9,9 +9,8 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
 from shardy_py.cost.advice.advise import advise_session
 from shardy_py.cost.advice.arguments import AdviceOptions
-from shardy_py.cost.advice.places import find_places
-from shardy_py.cost.session import Session
-from shardy_py.cost.session_labels import session_labels
+from shardy_py.cost.advice.constraint_locations import find_places
+from shardy_py.cost.session import Session, session_labels
 
 SCALED = """\
 #at = loc("model.py":7:3)

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
-from shardy_py.cost.advice.wishes import conflicting_shardings
+from shardy_py.cost.advice.reshard_candidates import conflicting_shardings
 from shardy_py.cost.session import Session
 from tests.unit.cost.programs import LAYER
 

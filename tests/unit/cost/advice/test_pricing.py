@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardy_py.cost.advice.judge import Figures, Goal
+from shardy_py.cost.advice.pricing import Figures, Goal
 
 
 def _figures(*, sent: float = 1.0, seconds: float = 1.0, peak: float = 1.0) -> Figures:
