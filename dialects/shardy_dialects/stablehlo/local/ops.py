@@ -146,6 +146,10 @@ class StablehloLocalOps(LocalOps):
         filled = _spread(emit, fill, value.type)
         return emit.op("stablehlo.select", [is_real, value, filled], [value.type]).result
 
+    def update_slice(self, emit: LocalEmitter, value: Value, update: Value, starts: Sequence[Value]) -> Value | None:
+        """Return a tensor with another one in the place that begins at a start."""
+        return emit.op("stablehlo.dynamic_update_slice", [value, update, *starts], [value.type]).result
+
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number."""
         text = constant_literal(number, element_type)
@@ -270,6 +274,12 @@ class StablehloLocalOps(LocalOps):
         from shardy_dialects.stablehlo.local.device import fold_device
 
         fold_device(program, device)
+
+    def renumber_devices(self, program: Program, copies: Sequence[Sequence[int]]) -> None:
+        """Write a local program for other device numbers."""
+        from shardy_dialects.stablehlo.local.renumbering import renumber_devices
+
+        renumber_devices(program, copies)
 
 
 def _returning(emit: LocalEmitter, run: Callable[[LocalEmitter], Sequence[Value]]) -> Region:

@@ -27,6 +27,19 @@ func.func @main(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
 """
 
 
+SUMMED = """
+sdy.mesh @mesh = <["x"=2, "y"=2]>
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+    %b: tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> tensor<8x4xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8x6xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  %1 = sdy.reshard %0 <@mesh, [{"y"}, {}]> : tensor<8x4xf32>
+  %2 = stablehlo.sine %1 : tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}
+"""
+
+
 def port(sharding: str, *shape: int) -> Port:
     """Return a port over two by two devices in another order."""
     mesh = Mesh.of(x=2, y=2)
@@ -55,10 +68,12 @@ def test_the_result_stays_as_it_is() -> None:
     assert "tensor<2x3xf32>" not in str(result.module)
 
 
-def test_communication_must_be_explicit() -> None:
-    """Without explicit collectives partial results would stay partial, so that there is no local program."""
-    with pytest.raises(OptionError, match="local=True"):
-        sdy.propagate(TEXT).local()
+@pytest.mark.parametrize("text", [TEXT, SUMMED])
+def test_a_local_program_needs_no_promise(text: str) -> None:
+    """Collectives that the propagated module leaves to a partitioner are made, the same as with ``local=True``."""
+    result = sdy.propagate(text)
+    assert not result.has_explicit_collectives
+    assert result.local().text == sdy.propagate(text, local=True).local().text
 
 
 def test_strict_programs_gather_nothing() -> None:
