@@ -16,9 +16,11 @@ class LocalOptions:
             all-reduce and a slice.
         optimize: Send the fewest bytes: equal things once, early or late, before loops or after them. Otherwise each
             op communicates as propagation left it.
+        reorder_sums: Add partial results before they are combined, which changes how sums are rounded.
     """
 
     strict: bool = False
     per_dim_all_gather: bool = False
     combine_multi_dimension_reduce_scatter: bool = False
     optimize: bool = True
+    reorder_sums: bool = True

@@ -6,20 +6,27 @@ from shardy_py.api.local_options import LocalOptions
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.local.communication.inline import InlineExplicitCallsPass
 from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
+from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.resolve_single_device_sharding import ResolveSingleDeviceShardingPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 
 
-def communication_passes() -> tuple[Pass, ...]:
-    """Return the passes that lower the bytes that devices send, on a program with explicit collectives."""
+def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
+    """Return the passes that lower the bytes that devices send, on a program with explicit collectives.
+
+    Args:
+        reorder_sums: Whether sums may be computed in another order.
+    """
     return (
         # A function that is called several times has one sharding for all its callers.
         InlineExplicitCallsPass(),
         # Equal operands of several ops are then one value, with one plan.
         MergeEqualOpsPass(),
         PlanCommunicationPass(),
+        # What is summed where is known now.
+        *((CombinePartialSumsLatePass(),) if reorder_sums else ()),
         MergeEqualOpsPass(),
     )
 
@@ -36,7 +43,7 @@ def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[P
         ResolveSingleDeviceShardingPass(),
         # What goes to one device, or comes from there, is resharded between shardings over all devices now.
         ReshardToCollectivesPass(),
-        *(communication_passes() if options.optimize else ()),
+        *(communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()),
         ConvertGlobalToLocalPass(
             per_dim_all_gather=options.per_dim_all_gather,
             combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,

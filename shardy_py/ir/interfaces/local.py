@@ -248,6 +248,17 @@ class LocalOps(Protocol):
         """Return the collective that an op of a local program is, or None."""
         return None
 
+    def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
+        """Return the groups of operands in which an op may take partial results; its result is partial then, too.
+
+        An op that adds has one group of all that it adds, one that multiplies has a group for each factor.
+
+        Args:
+            op: An op of the program before it becomes local.
+            combiner: How the partial results combine.
+        """
+        return ()
+
     def list_groups(self, op: Op) -> None:
         """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
         return None

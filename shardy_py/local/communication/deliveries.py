@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
@@ -17,6 +18,9 @@ from shardy_py.sharding.reduction_ops import parse_reduction_op
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.collectives.plan import plan_collectives
 from shardy_py.values import define, frozen
+
+if TYPE_CHECKING:
+    from shardy_py.local.communication.partial_choices import PartialChoices
 
 ModeOf = Callable[[Choice], int]
 _IMPOSSIBLE = 1e30
@@ -145,12 +149,16 @@ class Delivery:
         return total
 
     def _closed(self, sharding: TensorSharding | None) -> TensorSharding:
-        """Return a sharding as far as it says where data is."""
-        if sharding is None or sharding.is_fully_replicated:
-            return TensorSharding.fully_closed(self.group.mesh_name, getattr(self.value.type, "rank", 0))
-        if sharding.replicated_axes:
-            sharding = evolve(sharding, replicated_axes=())
-        return sharding.closed_like()
+        return closed(sharding, self.value, self.group)
+
+
+def closed(sharding: TensorSharding | None, value: Value, group: AxisGroup) -> TensorSharding:
+    """Return the sharding of a value as far as it says where data is."""
+    if sharding is None or sharding.is_fully_replicated:
+        return TensorSharding.fully_closed(group.mesh_name, getattr(value.type, "rank", 0))
+    if sharding.replicated_axes:
+        sharding = evolve(sharding, replicated_axes=())
+    return sharding.closed_like()
 
 
 def deliveries(choices: Choices) -> Iterator[Delivery]:
@@ -159,23 +167,32 @@ def deliveries(choices: Choices) -> Iterator[Delivery]:
         producer, routes = choices.by_value[value.id], choices.routes.of(value)
         users = [choices.by_use.get((route.user.id, route.number)) for route in routes]
         known = [user for user in users if user is not None]
-        if not routes or (not _is_static(value) and not any(route.steps for route in routes)):
+        if not routes or (not is_static(value) and not any(route.steps for route in routes)):
             continue
-        if len(known) < len(users) or not _can_be_made_anew(value, producer, routes, known, choices.group):
+        if len(known) < len(users) or not can_be_made_anew(value, producer, routes, known, choices.group):
             for choice in (producer, *known):
                 choice.pin()
             continue
         definition = value.owner if isinstance(value.owner, Block) else value.owner.parent
         assert definition is not None
         block = choices.counts.placement(definition, [route.user for route in routes])
-        sent = _sent_now(routes, choices)
+        sent = sent_now(routes, choices)
         yield Delivery(value, producer, routes, known, choices.group, block, choices.counts.of_block(block), sent)
 
 
-def _can_be_made_anew(
+def can_be_made_anew(
     value: Value, producer: Choice, routes: Sequence[Route], users: Sequence[Choice], group: AxisGroup
 ) -> bool:
-    if not _is_static(value):
+    """Return whether the collectives of a value can be replaced by others along some axes.
+
+    Args:
+        value: The value.
+        producer: What makes it.
+        routes: Its ways to its users.
+        users: The choices of these users.
+        group: The axes.
+    """
+    if not is_static(value):
         return False
     first = routes[0]
     if any(route.summed_axes != first.summed_axes or _reductions(route) != _reductions(first) for route in routes):
@@ -192,7 +209,8 @@ def _can_be_made_anew(
     return True
 
 
-def _is_static(value: Value) -> bool:
+def is_static(value: Value) -> bool:
+    """Return whether a value is a tensor of known sizes."""
     return isinstance(value.type, TensorType) and value.type.is_static
 
 
@@ -200,10 +218,12 @@ def _reductions(route: Route) -> list[str]:
     return [str(step.attributes.get("reduction_op", "")) for step in route.steps if step.name == ALL_REDUCE]
 
 
-def _sent_now(routes: Sequence[Route], choices: Choices) -> float:
+def sent_now(routes: Sequence[Route], choices: Choices | PartialChoices) -> float:
+    """Return the bytes that a device sends on some routes, whose collectives are counted once."""
+    group = choices.group if isinstance(choices, Choices) else choices.kind.group
     steps: dict[int, Op] = {step.id: step for route in routes for step in route.steps}
     return sum(
-        collective_bytes(step, choices.routes.sharding(step.operands[0]), choices.group.mesh)
+        collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
         * choices.counts.of_block(step.parent)
         for step in steps.values()
     )

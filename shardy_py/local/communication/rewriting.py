@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from attrs import evolve
 
 from shardy_py.ir.graph.attributes import RawAttribute
@@ -10,6 +12,7 @@ from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.local.communication.choices import WHOLE, Choice
 from shardy_py.local.communication.deliveries import Delivery, ModeOf, modes_now
 from shardy_py.local.communication.report import CommunicationChange
+from shardy_py.local.communication.routes import Route
 from shardy_py.local.communication.solve import Improvement
 from shardy_py.sharding.collectives import AxisRefList
 from shardy_py.sharding.reduction_ops import reduction_op_text
@@ -21,9 +24,9 @@ def apply_improvement(program: Program, item: Improvement) -> None:
     changed = {choice.number: choice for own in item.deliveries for choice in (own.producer, *own.users)}
     for choice in changed.values():
         if item.mode_of(choice) != choice.current:
-            _set_shardings(program, choice, item.mode_of(choice))
+            set_shardings(program, choice, item.mode_of(choice))
     for own in item.deliveries:
-        if _is_concerned(own, item):
+        if isinstance(own, Delivery) and _is_concerned(own, item):
             _deliver(program, own, item.mode_of)
 
 
@@ -51,7 +54,8 @@ def describe(item: Improvement) -> CommunicationChange:
     return CommunicationChange(what, item.before, item.after, where)
 
 
-def _set_shardings(program: Program, choice: Choice, mode: int) -> None:
+def set_shardings(program: Program, choice: Choice, mode: int) -> None:
+    """Give the results of an op, or the values of an edge, their shardings in a mode."""
     for number, modes in choice.given.items():
         sharding = modes[mode]
         if sharding is None:
@@ -69,20 +73,20 @@ def _is_concerned(own: Delivery, item: Improvement) -> bool:
 
 def _deliver(program: Program, own: Delivery, mode_of: ModeOf) -> None:
     shipment, targets = own.shipment(mode_of), own.targets(mode_of)
-    block, anchor = own.block, _first_user(own)
+    block, anchor = own.block, first_user(own.block, own.routes)
     value, sharding = own.value, shipment.source
     if shipment.summed:
         attributes = {"reduction_axes": AxisRefList(shipment.summed)}
         if own.reduction != "sum":
             attributes["reduction_op"] = RawAttribute(reduction_op_text(own.reduction))  # type: ignore[assignment]
-        value = _insert(program, ALL_REDUCE, value, {**attributes, "out_sharding": sharding}, sharding, block, anchor)
+        value = insert(program, ALL_REDUCE, value, {**attributes, "out_sharding": sharding}, sharding, block, anchor)
     source = value
     if shipment.through is not None:
-        value, sharding = _reshard(program, value, shipment.through, block, anchor), shipment.through
+        value, sharding = reshard(program, value, shipment.through, block, anchor), shipment.through
     for target, routes in targets.items():
         arrived = source if target == shipment.source else value
         if target not in (sharding, shipment.source):
-            arrived = _reshard(program, value, target, block, anchor)
+            arrived = reshard(program, value, target, block, anchor)
         for route in routes:
             route.user.set_operand(route.number, arrived)
     depths = {step: depth for route in own.routes for depth, step in enumerate(route.steps)}
@@ -91,32 +95,39 @@ def _deliver(program: Program, own: Delivery, mode_of: ModeOf) -> None:
             step.erase()
 
 
-def _first_user(own: Delivery) -> Op:
-    """Return the first op of the block of a delivery that uses the value, or has such an op in it."""
+def first_user(block: Block, routes: Sequence[Route]) -> Op:
+    """Return the first op of a block that uses a value, or has such an op in it.
+
+    Args:
+        block: The block.
+        routes: The ways of the value to its users.
+    """
     users: set[int] = set()
-    for route in own.routes:
+    for route in routes:
         op: Op | None = route.user
-        while op is not None and op.parent is not own.block:
+        while op is not None and op.parent is not block:
             op = op.parent_op
         if op is not None:
             users.add(op.id)
-    return next(op for op in own.block.ops if op.id in users)
+    return next(op for op in block.ops if op.id in users)
 
 
-def _reshard(program: Program, value: Value, sharding: TensorSharding, block: Block, anchor: Op) -> Value:
-    return _insert(program, RESHARD, value, {"sharding": sharding}, sharding, block, anchor)
+def reshard(program: Program, value: Value, sharding: TensorSharding, block: Block, anchor: Op) -> Value:
+    """Insert a reshard before an op of a block, and return its result."""
+    return insert(program, RESHARD, value, {"sharding": sharding}, sharding, block, anchor)
 
 
-def _insert(
+def insert(
     program: Program,
     name: str,
     value: Value,
-    attributes: dict[str, object],
+    attributes: Mapping[str, object],
     sharding: TensorSharding,
     block: Block,
     anchor: Op,
 ) -> Value:
-    op = Op(program, name, [value], [value.type], attributes)
+    """Insert an op on a value, whose result has its type, before another op of a block; return the result."""
+    op = Op(program, name, [value], [value.type], dict(attributes))
     block.insert_before(anchor, op)
     program.shardings[op.results[0].id] = evolve(sharding)
     return op.results[0]

@@ -3,13 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from attrs import field
 
+from shardy_py.ir.graph.program import Value
 from shardy_py.local.communication.choices import SHARDED, WHOLE, Choice
-from shardy_py.local.communication.deliveries import Delivery, all_in, modes_now
+from shardy_py.local.communication.deliveries import ModeOf, all_in, modes_now
 from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
+from shardy_py.local.communication.routes import Route
 from shardy_py.values import define, frozen
+
+
+class Movement(Protocol):
+    """A value with the op that makes it and its users, whose collectives depend on the modes of these."""
+
+    @property
+    def value(self) -> Value:
+        """The value."""
+        ...
+
+    @property
+    def producer(self) -> Choice:
+        """The op, or the edge, that makes it."""
+        ...
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        """Its ways to its users now."""
+        ...
+
+    @property
+    def users(self) -> Sequence[Choice]:
+        """The choices of these users, in the same order."""
+        ...
+
+    @property
+    def sent(self) -> float:
+        """The bytes that are sent for it now."""
+        ...
+
+    @property
+    def flexible_users(self) -> list[Choice]:
+        """The users that want the value otherwise in another mode, each once."""
+        ...
+
+    def cost(self, mode_of: ModeOf) -> float:
+        """Return the bytes that a device sends for the value."""
+        ...
+
 
 _LEAST_GAIN = 0.5
 """The bytes that a change must save."""
@@ -28,7 +70,7 @@ class Improvement:
         after: The bytes that are sent then.
     """
 
-    deliveries: Sequence[Delivery]
+    deliveries: Sequence[Movement]
     modes: dict[int, int]
     before: float
     after: float
@@ -38,7 +80,7 @@ class Improvement:
         return self.modes.get(choice.number, choice.current)
 
 
-def improvements(deliveries: Sequence[Delivery]) -> list[Improvement]:
+def improvements(deliveries: Sequence[Movement]) -> list[Improvement]:
     """Return how less could be sent, for each part of a program by itself.
 
     Args:
@@ -54,7 +96,7 @@ def improvements(deliveries: Sequence[Delivery]) -> list[Improvement]:
     return found
 
 
-def _improve(part: Sequence[Delivery]) -> Improvement | None:
+def _improve(part: Sequence[Movement]) -> Improvement | None:
     choices = _flexible(part)
     modes = _cut(part, choices) if choices and len(part) <= _MOST_DELIVERIES else {}
     modes = {number: mode for number, mode in modes.items() if mode != choices[number].current}
@@ -75,7 +117,7 @@ def _work_of(item: Improvement, choices: dict[int, Choice]) -> float:
     return sum(choices[number].work * (1 if mode == WHOLE else -1) for number, mode in item.modes.items())
 
 
-def _flexible(part: Sequence[Delivery]) -> dict[int, Choice]:
+def _flexible(part: Sequence[Movement]) -> dict[int, Choice]:
     """Return the choices with several modes, by number."""
     found: dict[int, Choice] = {}
     for item in part:
@@ -85,7 +127,7 @@ def _flexible(part: Sequence[Delivery]) -> dict[int, Choice]:
     return found
 
 
-def _cut(part: Sequence[Delivery], choices: dict[int, Choice]) -> dict[int, int]:
+def _cut(part: Sequence[Movement], choices: dict[int, Choice]) -> dict[int, int]:
     """Return the mode of each choice in the cheapest cut; the side of the source is sharded, that of the sink whole."""
     network = FlowNetwork()
     nodes = {number: network.add_node(at_sink=choices[number].work) for number in sorted(choices)}
@@ -103,7 +145,7 @@ class _Costs:
         item: The delivery.
     """
 
-    item: Delivery
+    item: Movement
     _users: list[Choice] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -142,7 +184,7 @@ class _Costs:
         return self.item.cost(mode_of)
 
 
-def _parts(deliveries: Sequence[Delivery]) -> list[list[Delivery]]:
+def _parts(deliveries: Sequence[Movement]) -> list[list[Movement]]:
     """Return the deliveries that share choices with several modes, in groups."""
     parents: dict[int, int] = {}
 
@@ -158,8 +200,8 @@ def _parts(deliveries: Sequence[Delivery]) -> list[list[Delivery]]:
         for number in numbers[1:]:
             parents[root(numbers[0])] = root(number)
         keys.append(numbers[0] if numbers else None)
-    groups: dict[int, list[Delivery]] = {}
-    alone: list[list[Delivery]] = []
+    groups: dict[int, list[Movement]] = {}
+    alone: list[list[Movement]] = []
     for item, key in zip(deliveries, keys, strict=True):
         if key is None:
             alone.append([item])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -262,6 +262,12 @@ class StablehloLocalOps(LocalOps):
         from shardy_py.ir.interfaces.local_collective import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
+
+    def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
+        """Return the groups of operands in which an op may take partial results; its result is partial then, too."""
+        from shardy_dialects.stablehlo.local.linearity import partial_operands
+
+        return partial_operands(op, combiner)
 
     def list_groups(self, op: Op) -> None:
         """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
