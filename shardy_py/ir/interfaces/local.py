@@ -248,6 +248,32 @@ class LocalOps(Protocol):
         """Return the collective that an op of a local program is, or None."""
         return None
 
+    def exchanged(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return what the local form of an op sends where its first operand and its results are sharded.
+
+        Args:
+            op: An op of the program before it becomes local, with a local form.
+            dim: The dimension of these tensors that is sharded.
+            parts: The number of its parts.
+
+        Returns:
+            The elements along the dimension that a device sends on average; None where the form needs it whole.
+        """
+        return None
+
+    def collected(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return what the local form of an op sends where its first operand is sharded, and its results are whole.
+
+        Args:
+            op: An op of the program before it becomes local, with a local form.
+            dim: The dimension of the operand that is sharded.
+            parts: The number of its parts.
+
+        Returns:
+            How often a device sends the elements of the results; None where the form needs the operand whole.
+        """
+        return None
+
     def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
         """Return the groups of operands in which an op may take partial results; its result is partial then, too.
 

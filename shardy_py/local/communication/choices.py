@@ -19,6 +19,7 @@ from shardy_py.ir.interfaces.ops import (
     ShardableDataFlowOpInterface,
 )
 from shardy_py.local.communication.moves import shard_bytes
+from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.sharding.axes import AxisRef, axes_size
@@ -46,6 +47,8 @@ class Choice:
         work: What it costs more to run whole, in bytes that could be sent meanwhile.
         partial: The axes along which its results are partial where it is sharded and now is whole.
         reduction: How these combine.
+        sent: The bytes that its local form sends in each mode.
+        collected: The bytes that its local form sends for whole results, by the operand that may be sharded then.
     """
 
     number: int
@@ -56,6 +59,8 @@ class Choice:
     work: float = 0.0
     partial: tuple[AxisRef, ...] = ()
     reduction: ReductionOp = "sum"
+    sent: list[float] = field(factory=lambda: [0.0, 0.0])
+    collected: dict[tuple[int, int], float] = field(factory=dict)
 
     def pin(self) -> None:
         """Leave it as it is."""
@@ -97,7 +102,8 @@ class AxisGroup:
             return None
         if sharding.mesh != self.mesh_name or sharding.unreduced_axes:
             raise UnfitAxes
-        return TensorSharding(sharding.mesh, tuple(map(self._major, sharding.dim_shardings)))
+        found = TensorSharding(sharding.mesh, tuple(map(self._major, sharding.dim_shardings)))
+        return None if found.is_fully_replicated else found
 
     def own_axes(self, axes: Iterable[AxisRef]) -> tuple[AxisRef, ...]:
         """Return those of some axes that belong to the group.
@@ -133,6 +139,7 @@ class Choices:
         group: The axes.
         routes: The routes of values.
         counts: How often blocks run.
+        exchanges: What local forms send.
         bytes_per_operation: What an operation costs more than a byte that is sent.
         loop_memory: The bytes that a value may take more while a loop runs.
     """
@@ -142,6 +149,7 @@ class Choices:
     group: AxisGroup
     routes: Routes
     counts: RunCounts
+    exchanges: OwnExchanges
     bytes_per_operation: float
     loop_memory: int
     by_use: dict[tuple[int, int], Choice] = field(factory=dict, init=False)
@@ -242,6 +250,24 @@ class Choices:
             choice.modes = (SHARDED, WHOLE)
         if rule is not None and len(choice.modes) > 1 and op.operands:
             choice.work = self._work(op, rule, choice)
+        if rule is not None and op.operands:
+            self._count_sent(op, rule, choice)
+
+    def _count_sent(self, op: Op, rule: OpShardingRule, choice: Choice) -> None:
+        """Count what the local form of an op sends itself."""
+        runs = self.counts.of_block(op.parent)
+        for mode in choice.modes:
+            operands = [choice.wanted[op.id, number][mode] for number in range(len(op.operands))]
+            results = [choice.given[value.id][mode] for value in op.results]
+            choice.sent[mode] = runs * self.exchanges.sent(op, rule, operands, results)
+        source = source_of(op.operands[0])
+        if source.id not in self.by_value or any(choice.given[value.id][WHOLE] is not None for value in op.results):
+            return
+        sharding = self.by_value[source.id].given[source.id][SHARDED]
+        if sharding is not None and self.group.shards(sharding) and self.group.without(sharding) is None:
+            collected = self.exchanges.collected(op, sharding)
+            if collected is not None:
+                choice.collected[op.id, 0] = runs * collected
 
     def _shard_along_gathered(self, op: Op, choice: Choice, rule: OpShardingRule) -> bool:
         """Let a whole op run along the factor along which an operand was gathered; return whether it can."""
@@ -255,7 +281,7 @@ class Choices:
         is_reduced = factor in rule.reduction_factors
         if not is_reduced and not all(any(factor in dim for dim in mapping) for mapping in rule.result_mappings):
             return False
-        if not is_reduced and not rule.is_pass_through(factor):
+        if not is_reduced and not rule.is_pass_through(factor) and not self._moves_by_itself(op, rule, factor):
             return False
         if is_reduced and (reductions.initial_operands or words.get(factor) is None):
             return False
@@ -268,6 +294,12 @@ class Choices:
         if is_reduced:
             choice.partial, choice.reduction = axes, words[factor]
         return group.mesh is not None
+
+    def _moves_by_itself(self, op: Op, rule: OpShardingRule, factor: int) -> bool:
+        """Return whether the local form of an op moves elements along a factor of the first operand."""
+        dims = [dim for dim, factors in enumerate(rule.operand_mappings[0]) if factor in factors]
+        whole = self.group
+        return any(self.exchanges.ops.exchanged(op, dim, axes_size(whole.axes, whole.mesh)) is not None for dim in dims)
 
     def _gathered_factor(self, op: Op, rule: OpShardingRule) -> tuple[int | None, tuple[AxisRef, ...]]:
         """Return the factor along which an operand is sharded before it is gathered, and the axes."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
-from shardy_py.ir.graph.op_names import ALL_REDUCE, ALL_SLICE
+from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.local.communication.choices import SHARDED, AxisGroup, Choice, Choices, UnfitAxes
+from shardy_py.local.communication.choices import SHARDED, WHOLE, AxisGroup, Choice, Choices, UnfitAxes
 from shardy_py.local.communication.moves import all_reduce_bytes, collective_bytes, reshard_bytes
 from shardy_py.local.communication.routes import Route
 from shardy_py.sharding.axes import AxisRef
@@ -35,12 +35,14 @@ class Shipment:
         source: The sharding that the value has.
         summed: The axes along which partial results are combined first.
         through: A sharding that it gets before all others; None where it is brought to each directly.
+        is_collected: Whether users whose local form sends what it needs take the value as it is.
     """
 
     cost: float
     source: TensorSharding
     summed: tuple[AxisRef, ...] = ()
     through: TensorSharding | None = None
+    is_collected: bool = False
 
 
 @define(eq=False)
@@ -88,11 +90,14 @@ class Delivery:
         return self.producer.reduction
 
     def targets(self, mode_of: ModeOf) -> dict[TensorSharding, list[Route]]:
-        """Return the routes by the sharding that their users want."""
+        """Return the routes by the sharding that their users get."""
+        shipment = self.shipment(mode_of)
         found: dict[TensorSharding, list[Route]] = {}
         for route, user in zip(self.routes, self.users, strict=True):
-            wanted = user.wanted[route.user.id, route.number][mode_of(user)]
-            found.setdefault(self._closed(wanted), []).append(route)
+            key = route.user.id, route.number
+            is_collected = shipment.is_collected and mode_of(user) == WHOLE and key in user.collected
+            wanted = shipment.source if is_collected else self._closed(user.wanted[key][mode_of(user)])
+            found.setdefault(wanted, []).append(route)
         return found
 
     def cost(self, mode_of: ModeOf) -> float:
@@ -100,14 +105,34 @@ class Delivery:
         return self.shipment(mode_of).cost * self.runs
 
     def shipment(self, mode_of: ModeOf) -> Shipment:
-        """Return the cheapest way of the value to its users."""
+        """Return the cheapest way of the value to its users.
+
+        A user may take a sharded value though it gives whole results, and have its local form send what it needs.
+        """
         mode = mode_of(self.producer)
         source = self._closed(self.producer.given[self.value.id][mode])
-        targets = tuple(self.targets(mode_of))
-        key = (mode, targets)
-        if key not in self._known:
-            self._known[key] = self._cheapest(source, self._summed(mode), targets)
-        return self._known[key]
+        targets: dict[TensorSharding, None] = {}
+        others: dict[TensorSharding, None] = {}
+        collected = 0.0
+        for route, user in zip(self.routes, self.users, strict=True):
+            key = route.user.id, route.number
+            wanted = self._closed(user.wanted[key][mode_of(user)])
+            targets[wanted] = None
+            may_be_collected = self.group.shards(source) and not self._summed(mode) and key in user.collected
+            if may_be_collected and mode_of(user) == WHOLE:
+                collected += user.collected[key] / self.runs
+                others[source] = None
+            else:
+                others[wanted] = None
+        known = (mode, tuple(targets), tuple(others), collected)
+        if known not in self._known:
+            direct = self._cheapest(source, self._summed(mode), tuple(targets))
+            if collected:
+                part = self._cheapest(source, self._summed(mode), tuple(others))
+                if part.cost + collected < direct.cost:
+                    direct = evolve(part, cost=part.cost + collected, is_collected=True)
+            self._known[known] = direct
+        return self._known[known]
 
     def _cheapest(
         self, source: TensorSharding, summed: tuple[AxisRef, ...], targets: Sequence[TensorSharding]
@@ -222,7 +247,16 @@ def sent_now(routes: Sequence[Route], choices: Choices | PartialChoices) -> floa
     """Return the bytes that a device sends on some routes, whose collectives are counted once."""
     group = choices.group if isinstance(choices, Choices) else choices.kind.group
     steps: dict[int, Op] = {step.id: step for route in routes for step in route.steps}
-    return sum(
+    collected = 0.0
+    for route in routes:
+        # What is gathered for one such op only is not gathered: its local form sends what it needs.
+        choice, step = choices.by_use.get((route.user.id, route.number)), route.steps[-1] if route.steps else None
+        own = None if choice is None else choice.collected.get((route.user.id, route.number))
+        if own is not None and step is not None and step.name == ALL_GATHER and step.results[0].has_one_use:
+            steps.pop(step.id, None)
+            sent = collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
+            collected += min(own, sent * choices.counts.of_block(step.parent))
+    return collected + sum(
         collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
         * choices.counts.of_block(step.parent)
         for step in steps.values()

@@ -19,11 +19,13 @@ from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
 from shardy_py.local.communication.choices import AxisGroup, Choices, functions_with_bodies, meshes_by_name
 from shardy_py.local.communication.deliveries import deliveries
 from shardy_py.local.communication.moves import moved_axes
+from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.report import record_change
 from shardy_py.local.communication.rewriting import apply_improvement, describe
 from shardy_py.local.communication.routes import STEPS, Routes
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.local.communication.solve import improvements
+from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
@@ -58,9 +60,12 @@ class PlanCommunicationPass:
         """Improve what is sent along some axes, and return whether anything changed."""
         semantics = context.semantics
         routes, counts = Routes(program, semantics), RunCounts(semantics)
+        ops = find_local_ops(program, semantics)
+        exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
         changed = False
         for function in functions_with_bodies(program):
-            choices = Choices(program, semantics, group, routes, counts, 1 / self.operations_per_byte, self.loop_memory)
+            cost = 1 / self.operations_per_byte
+            choices = Choices(program, semantics, group, routes, counts, exchanges, cost, self.loop_memory)
             choices.add_function(function)
             for item in improvements(list(deliveries(choices))):
                 record_change(context, describe(item))
@@ -75,7 +80,7 @@ class PlanCommunicationPass:
 
 
 def _axis_groups(program: Program) -> list[AxisGroup]:
-    """Return the axes along which collectives run, those of most devices first."""
+    """Return the axes along which collectives run, those of most devices first; all axes come last, each by itself."""
     meshes = meshes_by_name(program)
     found: dict[tuple[str, frozenset[AxisRef]], AxisGroup] = {}
     for op in ops_among(program, STEPS):
@@ -84,4 +89,8 @@ def _axis_groups(program: Program) -> list[AxisGroup]:
         if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:
             continue
         found.setdefault((sharding.mesh, frozenset(axes)), AxisGroup(sharding.mesh, meshes[sharding.mesh], axes))
+    for name in sorted({str(sharding.mesh) for sharding in program.shardings.values()} & meshes.keys()):
+        for axis in meshes[name].axes:
+            own = (AxisRef(axis.name),)
+            found.setdefault((name, frozenset(own)), AxisGroup(name, meshes[name], own))
     return sorted(found.values(), key=lambda item: -axes_size(item.axes, item.mesh))

@@ -88,7 +88,8 @@ def improvements(deliveries: Sequence[Movement]) -> list[Improvement]:
     """
     found = []
     for part in _parts(deliveries):
-        if not any(item.sent for item in part):
+        own = sum(choice.sent[choice.current] for choice in _flexible(part).values())
+        if not own and not any(item.sent for item in part):
             continue
         improvement = _improve(part)
         if improvement is not None:
@@ -103,8 +104,10 @@ def _improve(part: Sequence[Movement]) -> Improvement | None:
     candidates = [modes, {}] if modes else [{}]
     best: Improvement | None = None
     for candidate in candidates:
-        item = Improvement(part, candidate, sum(own.sent for own in part), 0.0)
+        before = sum(own.sent for own in part) + sum(choice.sent[choice.current] for choice in choices.values())
+        item = Improvement(part, candidate, before, 0.0)
         after = sum(own.cost(item.mode_of) for own in part)
+        after += sum(choice.sent[item.mode_of(choice)] for choice in choices.values())
         work = sum(choices[number].work * (1 if mode == WHOLE else -1) for number, mode in candidate.items())
         if after < item.before - _LEAST_GAIN and after + work < item.before - _LEAST_GAIN:
             total = after + work
@@ -130,7 +133,10 @@ def _flexible(part: Sequence[Movement]) -> dict[int, Choice]:
 def _cut(part: Sequence[Movement], choices: dict[int, Choice]) -> dict[int, int]:
     """Return the mode of each choice in the cheapest cut; the side of the source is sharded, that of the sink whole."""
     network = FlowNetwork()
-    nodes = {number: network.add_node(at_sink=choices[number].work) for number in sorted(choices)}
+    nodes = {}
+    for number in sorted(choices):
+        sharded, whole = choices[number].sent
+        nodes[number] = network.add_node(at_source=sharded, at_sink=whole + choices[number].work)
     for item in part:
         _Costs(item).enter(network, nodes)
     whole = network.sink_side()
@@ -160,7 +166,7 @@ class _Costs:
             return
         users = network.add_node()
         for user in self._users:
-            network.add_edge(users, nodes[user.number], INFINITE)
+            network.add_edge(users, nodes[user.number], self._collected(user))
         if producer is None:
             mode = self.item.producer.current
             network.add_cost(users, self._cost(mode, SHARDED), self._cost(mode, WHOLE))
@@ -172,6 +178,12 @@ class _Costs:
         network.add_cost(producer, kept, sliced)
         network.add_cost(users, 0.0, whole - sliced)
         network.add_edge(producer, users, gathered + sliced - whole - kept)
+
+    def _collected(self, user: Choice) -> float:
+        """Return what it costs that a user gives whole results, and takes the value sharded."""
+        own = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
+        known = [cost for cost in own if cost is not None]
+        return sum(known) if known else INFINITE
 
     def _cost(self, producer: int, users: int) -> float:
         flexible = {user.number for user in self._users}

@@ -263,6 +263,18 @@ class StablehloLocalOps(LocalOps):
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 
+    def exchanged(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return the elements along a dimension that the local form of an op sends where it is sharded."""
+        from shardy_dialects.stablehlo.local.exchanges import exchanged
+
+        return exchanged(op, dim, parts)
+
+    def collected(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return how often the local form of an op sends the elements of whole results."""
+        from shardy_dialects.stablehlo.local.exchanges import collected
+
+        return collected(op, dim, parts)
+
     def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
         """Return the groups of operands in which an op may take partial results; its result is partial then, too."""
         from shardy_dialects.stablehlo.local.linearity import partial_operands
