@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardy_py.api.local_options import LocalOptions
 from shardy_py.ir.interfaces.passes import Pass
+from shardy_py.local.communication.compose_slices import ComposeSlicesPass
 from shardy_py.local.communication.inline import InlineExplicitCallsPass
 from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
@@ -22,6 +23,8 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
     return (
         # A function that is called several times has one sharding for all its callers.
         InlineExplicitCallsPass(),
+        # What is sliced from a tensor with other shards than its source has would move there and back.
+        ComposeSlicesPass(),
         # Equal operands of several ops are then one value, with one plan.
         MergeEqualOpsPass(),
         PlanCommunicationPass(),

@@ -274,6 +274,18 @@ class LocalOps(Protocol):
         """
         return None
 
+    def composed(self, op: Op, producer: Op) -> tuple[str, Mapping[str, Attribute]] | None:
+        """Return the op that makes of the operands of a producer what an op makes of its only operand, its result.
+
+        Args:
+            op: An op of the program before it becomes local.
+            producer: Another one.
+
+        Returns:
+            The name of the op and its attributes; None where the dialect has no such op.
+        """
+        return None
+
     def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
         """Return the groups of operands in which an op may take partial results; its result is partial then, too.
 

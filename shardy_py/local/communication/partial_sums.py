@@ -54,7 +54,8 @@ class CombinePartialSumsLatePass:
             self._improve(program, context, kind)
 
     def _improve(self, program: Program, context: PassContext, kind: PartialSums) -> None:
-        semantics = context.semantics
+        # As in the conversion: how an op runs on shards follows from rules that the reference lacks, too.
+        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
         ops = find_local_ops(program, semantics)
 
         def distribution(op: Op, combiner: Combiner) -> Sequence[Collection[int]]:

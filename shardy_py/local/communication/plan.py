@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.op_index import ops_among
@@ -58,7 +58,8 @@ class PlanCommunicationPass:
 
     def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
         """Improve what is sent along some axes, and return whether anything changed."""
-        semantics = context.semantics
+        # As in the conversion: how an op runs on shards follows from rules that the reference lacks, too.
+        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
         routes, counts = Routes(program, semantics), RunCounts(semantics)
         ops = find_local_ops(program, semantics)
         exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 
 from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
 from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.local.candidates import sent_candidates
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.shard_moves import Round, Run, own_runs, plan_rounds, sent_elements
 
@@ -96,12 +98,22 @@ def _looked_up(op: Op, dim: int, parts: int) -> float | None:
     return 2 * (parts - 1) / parts if dim in numbers.dims("start_index_map") else None
 
 
+def _chosen(op: Op, dim: int, parts: int) -> float | None:
+    """Return what it takes to choose among the largest elements of all parts."""
+    *rows, size = op.operands[0].shape
+    count = op.results[0].shape[-1]
+    if dim != len(rows) or 2 * count > -(-size // parts) or attribute(op, "largest", True) is False:
+        return None
+    return sent_candidates(prod(rows), parts)
+
+
 _EXCHANGED: Mapping[str, Count] = {
     "stablehlo.concatenate": _concatenate,
     "stablehlo.scatter": _scatter,
     "stablehlo.slice": _slice,
 }
 _COLLECTED: Mapping[str, Count] = {
+    **dict.fromkeys(("chlo.top_k", "mhlo.topk"), _chosen),
     "stablehlo.dynamic_slice": _summed,
     "stablehlo.gather": _looked_up,
     "stablehlo.slice": _broadcast,

@@ -275,6 +275,12 @@ class StablehloLocalOps(LocalOps):
 
         return collected(op, dim, parts)
 
+    def composed(self, op: Op, producer: Op) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the op that makes of the operands of a producer what an op makes of its result."""
+        from shardy_dialects.stablehlo.local.composition import composed
+
+        return composed(op, producer)
+
     def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
         """Return the groups of operands in which an op may take partial results; its result is partial then, too."""
         from shardy_dialects.stablehlo.local.linearity import partial_operands
