@@ -18,6 +18,8 @@ from shardy_py.ir.interfaces.ops import (
     RecursiveMemoryEffects,
     ShardableDataFlowOpInterface,
 )
+from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
+from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.moves import shard_bytes
 from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
@@ -27,7 +29,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.reductions import with_collectives_only
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
-from shardy_py.values import define, frozen
+from shardy_py.values import define
 
 SHARDED, WHOLE = 0, 1
 Modes = tuple[TensorSharding | None, TensorSharding | None]
@@ -67,68 +69,6 @@ class Choice:
         self.modes = (self.current,)
 
 
-class UnfitAxes(Exception):
-    """Some axes cannot be taken from a sharding."""
-
-
-@frozen
-class AxisGroup:
-    """Axes of a mesh that are taken together.
-
-    Args:
-        mesh_name: The name of the mesh.
-        mesh: The mesh.
-        axes: The axes.
-    """
-
-    mesh_name: str
-    mesh: Mesh
-    axes: tuple[AxisRef, ...]
-
-    def shards(self, sharding: TensorSharding | None) -> bool:
-        """Return whether a sharding has one of the axes."""
-        dims = () if sharding is None else sharding.dim_shardings
-        return any(self._has(axis) for dim in dims for axis in dim.axes)
-
-    def without(self, sharding: TensorSharding | None) -> TensorSharding | None:
-        """Return a sharding without the axes.
-
-        Raises:
-            UnfitAxes: an axis is cut in two, others are minor to it, or the sharding is partial or of another mesh.
-        """
-        if sharding is None or sharding.is_fully_replicated:
-            if sharding is not None and sharding.unreduced_axes:
-                raise UnfitAxes
-            return None
-        if sharding.mesh != self.mesh_name or sharding.unreduced_axes:
-            raise UnfitAxes
-        found = TensorSharding(sharding.mesh, tuple(map(self._major, sharding.dim_shardings)))
-        return None if found.is_fully_replicated else found
-
-    def own_axes(self, axes: Iterable[AxisRef]) -> tuple[AxisRef, ...]:
-        """Return those of some axes that belong to the group.
-
-        Raises:
-            UnfitAxes: an axis is cut in two.
-        """
-        return tuple(axis for axis in axes if self._has(axis))
-
-    def _major(self, dim: DimensionSharding) -> DimensionSharding:
-        has = [self._has(axis) for axis in dim.axes]
-        count = has.index(True) if True in has else len(has)
-        if not all(has[count:]):
-            raise UnfitAxes
-        return DimensionSharding(dim.axes[:count])
-
-    def _has(self, axis: AxisRef) -> bool:
-        for own in self.axes:
-            if own.contains(axis):
-                return True
-            if own.overlaps(axis):
-                raise UnfitAxes
-        return False
-
-
 @define(eq=False)
 class Choices:
     """The choices of a function.
@@ -140,8 +80,7 @@ class Choices:
         routes: The routes of values.
         counts: How often blocks run.
         exchanges: What local forms send.
-        bytes_per_operation: What an operation costs more than a byte that is sent.
-        loop_memory: The bytes that a value may take more while a loop runs.
+        machine: What else costs as much as a byte that is sent.
     """
 
     program: Program
@@ -150,8 +89,7 @@ class Choices:
     routes: Routes
     counts: RunCounts
     exchanges: OwnExchanges
-    bytes_per_operation: float
-    loop_memory: int
+    machine: Balance
     by_use: dict[tuple[int, int], Choice] = field(factory=dict, init=False)
     by_value: dict[int, Choice] = field(factory=dict, init=False)
     values: list[Value] = field(factory=list, init=False)
@@ -268,6 +206,8 @@ class Choices:
             collected = self.exchanges.collected(op, sharding)
             if collected is not None:
                 choice.collected[op.id, 0] = runs * collected
+                # It reads the part that the device has then, too.
+                choice.work = 0.0
 
     def _shard_along_gathered(self, op: Op, choice: Choice, rule: OpShardingRule) -> bool:
         """Let a whole op run along the factor along which an operand was gathered; return whether it can."""
@@ -334,7 +274,7 @@ class Choices:
         return evolve(base, dim_shardings=tuple(own))
 
     def _work(self, op: Op, rule: OpShardingRule, choice: Choice) -> float:
-        """Return what an op costs more where it is whole: its operations, as if each were a part of a byte."""
+        """Return what an op costs more where it is whole: its operations, and the bytes that it reads and writes."""
         mesh, group = self.group.mesh, self.group
         sharded: set[AxisRef] = set()
         others: set[AxisRef] = set()
@@ -343,8 +283,14 @@ class Choices:
                 axes.update(axis for dim in (sharding.dim_shardings if sharding else ()) for axis in dim.axes)
         count = axes_size(group.own_axes(sharded), mesh)
         operations = prod(rule.factor_sizes) / max(1, axes_size(others, mesh))
-        runs = self.counts.of_block(op.parent)
-        return operations * (1 - 1 / count) * runs * self.bytes_per_operation
+        touched = 0.0
+        for number, value in enumerate((*op.operands, *op.results)):
+            is_operand = number < len(op.operands)
+            modes = choice.wanted[op.id, number] if is_operand else choice.given[value.id]
+            sharded_bytes, whole_bytes = (shard_bytes(value.type, item, mesh) for item in modes)
+            touched += whole_bytes - sharded_bytes
+        own = self.machine.operations(operations * (1 - 1 / count)) + self.machine.touched(touched)
+        return own * self.counts.of_block(op.parent)
 
     def _add_edges(self, op: Op, flow: ShardableDataFlowOpInterface) -> None:
         """Add the edges of a loop or a branch, each a choice of its own."""
@@ -373,7 +319,7 @@ class Choices:
         if not isinstance(owner.type, TensorType) or static_shape(owner.type) is None:
             return False
         whole = shard_bytes(owner.type, self.group.without(sharding), self.group.mesh)
-        return whole - shard_bytes(owner.type, sharding, self.group.mesh) <= self.loop_memory
+        return whole - shard_bytes(owner.type, sharding, self.group.mesh) <= self.machine.loop_memory
 
 
 def functions_with_bodies(program: Program) -> Iterator[Op]:

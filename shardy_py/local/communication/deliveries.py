@@ -10,7 +10,8 @@ from attrs import evolve, field
 from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.local.communication.choices import SHARDED, WHOLE, AxisGroup, Choice, Choices, UnfitAxes
+from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
+from shardy_py.local.communication.choices import SHARDED, WHOLE, Choice, Choices
 from shardy_py.local.communication.moves import all_reduce_bytes, collective_bytes, reshard_bytes
 from shardy_py.local.communication.routes import Route
 from shardy_py.sharding.axes import AxisRef
@@ -69,10 +70,16 @@ class Delivery:
     runs: float
     sent: float
     _known: dict[tuple[object, ...], Shipment] = field(factory=dict, init=False)
+    _flexible: list[Choice] | None = field(default=None, init=False)
 
     @property
     def flexible_users(self) -> list[Choice]:
         """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
+        if self._flexible is None:
+            self._flexible = self._find_flexible_users()
+        return self._flexible
+
+    def _find_flexible_users(self) -> list[Choice]:
         found: dict[int, Choice] = {}
         for route, user in zip(self.routes, self.users, strict=True):
             first, second = user.wanted[route.user.id, route.number]
@@ -174,16 +181,7 @@ class Delivery:
         return total
 
     def _closed(self, sharding: TensorSharding | None) -> TensorSharding:
-        return closed(sharding, self.value, self.group)
-
-
-def closed(sharding: TensorSharding | None, value: Value, group: AxisGroup) -> TensorSharding:
-    """Return the sharding of a value as far as it says where data is."""
-    if sharding is None or sharding.is_fully_replicated:
-        return TensorSharding.fully_closed(group.mesh_name, getattr(value.type, "rank", 0))
-    if sharding.replicated_axes:
-        sharding = evolve(sharding, replicated_axes=())
-    return sharding.closed_like()
+        return self.group.closed(sharding, len(self.value.shape))
 
 
 def deliveries(choices: Choices) -> Iterator[Delivery]:
@@ -220,6 +218,8 @@ def can_be_made_anew(
     if not is_static(value):
         return False
     first = routes[0]
+    if any(not _is_on(step, group) for route in routes for step in route.steps):
+        return False
     if any(route.summed_axes != first.summed_axes or _reductions(route) != _reductions(first) for route in routes):
         return False
     shardings = [*producer.given[value.id]]
@@ -232,6 +232,12 @@ def can_be_made_anew(
     except UnfitAxes:
         return False
     return True
+
+
+def _is_on(step: Op, group: AxisGroup) -> bool:
+    """Return whether a collective is on the mesh of some axes."""
+    sharding = step.program.sharding(step.results[0])
+    return sharding is not None and sharding.mesh == group.mesh_name
 
 
 def is_static(value: Value) -> bool:

@@ -10,7 +10,9 @@ from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
-from shardy_py.local.communication.choices import AxisGroup, Choice, UnfitAxes
+from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
+from shardy_py.local.communication.balance import Balance
+from shardy_py.local.communication.choices import Choice
 from shardy_py.local.communication.moves import shard_bytes
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
@@ -49,8 +51,7 @@ class PartialChoices:
         routes: The routes of values.
         counts: How often blocks run.
         distribution: The operands in which ops take partial results.
-        bytes_per_operation: What an operation costs more than a byte that is sent.
-        loop_memory: The bytes that a value may take more while a loop runs.
+        machine: What else costs as much as a byte that is sent.
     """
 
     program: Program
@@ -59,8 +60,7 @@ class PartialChoices:
     routes: Routes
     counts: RunCounts
     distribution: Distribution
-    bytes_per_operation: float
-    loop_memory: int
+    machine: Balance
     by_use: dict[tuple[int, int], Choice] = field(factory=dict, init=False)
     by_value: dict[int, Choice] = field(factory=dict, init=False)
     partial_uses: set[tuple[int, int]] = field(factory=set, init=False)
@@ -220,8 +220,10 @@ class PartialChoices:
         choice.modes, choice.current = (PARTIAL, COMPLETE), COMPLETE
         mesh = self.kind.group.mesh
         sizes = [shard_bytes(op.results[0].type, item, mesh) for item in choice.given[op.results[0].id]]
-        # What runs on whole tensors instead of shards costs more; a byte stands for an operation here.
-        choice.work = -(sizes[PARTIAL] - sizes[COMPLETE]) * self.bytes_per_operation * self.counts.of_block(op.parent)
+        # What runs on whole tensors instead of shards reads and writes more.
+        choice.work = (
+            -(sizes[PARTIAL] - sizes[COMPLETE]) * self.counts.of_block(op.parent) / self.machine.memory_per_byte
+        )
 
     def _without(self, sharding: TensorSharding | None) -> TensorSharding | None:
         return self.kind.group.without(sharding)
@@ -244,7 +246,7 @@ class PartialChoices:
                     mesh = self.kind.group.mesh
                     if (
                         shard_bytes(owner.type, whole, mesh) - shard_bytes(owner.type, sharding, mesh)
-                        <= self.loop_memory
+                        <= self.machine.loop_memory
                     ):
                         modes = (whole, sharding)
                         choice.modes, choice.current = (PARTIAL, COMPLETE), COMPLETE

@@ -8,8 +8,9 @@ from attrs import field
 
 from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.ir.graph.program import Block, Value
-from shardy_py.local.communication.choices import AxisGroup, Choice
-from shardy_py.local.communication.deliveries import ModeOf, can_be_made_anew, closed, is_static, sent_now
+from shardy_py.local.communication.axis_group import AxisGroup
+from shardy_py.local.communication.choices import Choice
+from shardy_py.local.communication.deliveries import ModeOf, can_be_made_anew, is_static, sent_now
 from shardy_py.local.communication.moves import all_reduce_bytes, reshard_bytes
 from shardy_py.local.communication.partial_choices import PARTIAL, PartialChoices
 from shardy_py.local.communication.routes import Route
@@ -127,7 +128,7 @@ class PartialDelivery:
         return total
 
     def _closed(self, sharding: TensorSharding | None) -> TensorSharding:
-        return closed(sharding, self.value, self.group)
+        return self.group.closed(sharding, len(self.value.shape))
 
 
 def partial_deliveries(choices: PartialChoices) -> Iterator[PartialDelivery]:

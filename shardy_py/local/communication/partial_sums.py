@@ -13,7 +13,9 @@ from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import ALL_REDUCE, REDUCE_SCATTER, REPLICATED_TO_UNREDUCED
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
-from shardy_py.local.communication.choices import AxisGroup, functions_with_bodies, meshes_by_name
+from shardy_py.local.communication.axis_group import AxisGroup
+from shardy_py.local.communication.balance import Balance
+from shardy_py.local.communication.choices import functions_with_bodies, meshes_by_name
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.partial_choices import PartialChoices, PartialSums
 from shardy_py.local.communication.partial_deliveries import PartialDelivery, partial_deliveries
@@ -39,14 +41,12 @@ class CombinePartialSumsLatePass:
     Sums are reordered: results change by what rounding makes of that.
 
     Args:
-        operations_per_byte: The operations that a device does in the time in which it sends a byte.
-        loop_memory: The bytes that a value may take more on a device while a loop runs.
+        machine: What else costs as much as a byte that is sent.
     """
 
     name: ClassVar[str] = "combine-partial-sums-late"
 
-    operations_per_byte: float = field(default=1000.0, metadata=NO_TEXT)
-    loop_memory: int = field(default=2**28, metadata=NO_TEXT)
+    machine: Balance = field(default=Balance(), metadata=NO_TEXT)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Move the collectives that combine partial results."""
@@ -64,8 +64,7 @@ class CombinePartialSumsLatePass:
         routes, counts = Routes(program, semantics), RunCounts(semantics)
         changed = False
         for function in functions_with_bodies(program):
-            cost = 1 / self.operations_per_byte
-            choices = PartialChoices(program, semantics, kind, routes, counts, distribution, cost, self.loop_memory)
+            choices = PartialChoices(program, semantics, kind, routes, counts, distribution, self.machine)
             if not choices.add_function(function):
                 continue
             for item in improvements(list(partial_deliveries(choices))):

@@ -16,7 +16,9 @@ from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
-from shardy_py.local.communication.choices import AxisGroup, Choices, functions_with_bodies, meshes_by_name
+from shardy_py.local.communication.axis_group import AxisGroup
+from shardy_py.local.communication.balance import Balance
+from shardy_py.local.communication.choices import Choices, functions_with_bodies, meshes_by_name
 from shardy_py.local.communication.deliveries import deliveries
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.own_exchanges import OwnExchanges
@@ -40,20 +42,19 @@ class PlanCommunicationPass:
     """Choose for each op whether it runs sharded or whole, so that the fewest bytes are sent.
 
     Args:
-        operations_per_byte: The operations that a device does in the time in which it sends a byte.
-        loop_memory: The bytes that a value may take more on a device while a loop runs.
+        machine: What else costs as much as a byte that is sent.
     """
 
     name: ClassVar[str] = "plan-communication"
 
-    operations_per_byte: float = field(default=1000.0, metadata=NO_TEXT)
-    loop_memory: int = field(default=2**28, metadata=NO_TEXT)
+    machine: Balance = field(default=Balance(), metadata=NO_TEXT)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the shardings of ops, and the collectives between them."""
         for _ in range(_ROUNDS):
             changes = [self._improve(program, context, group) for group in _axis_groups(program)]
-            if not any(changes):
+            if sum(changes) < 2:
+                # Nothing changed along other axes than the last ones that were looked at.
                 return
 
     def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
@@ -65,8 +66,7 @@ class PlanCommunicationPass:
         exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
         changed = False
         for function in functions_with_bodies(program):
-            cost = 1 / self.operations_per_byte
-            choices = Choices(program, semantics, group, routes, counts, exchanges, cost, self.loop_memory)
+            choices = Choices(program, semantics, group, routes, counts, exchanges, self.machine)
             choices.add_function(function)
             for item in improvements(list(deliveries(choices))):
                 record_change(context, describe(item))
