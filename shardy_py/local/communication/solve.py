@@ -135,8 +135,8 @@ def _cut(part: Sequence[Movement], choices: dict[int, Choice]) -> dict[int, int]
     network = FlowNetwork()
     nodes = {}
     for number in sorted(choices):
-        sharded, whole = choices[number].sent
-        nodes[number] = network.add_node(at_source=sharded, at_sink=whole + choices[number].work)
+        sent = choices[number].sent
+        nodes[number] = network.add_node(at_source=sent[SHARDED], at_sink=sent[WHOLE] + choices[number].work)
     for item in part:
         _Costs(item).enter(network, nodes)
     whole = network.sink_side()
