@@ -9,6 +9,7 @@ from shardy_py.local.communication.inline import InlineExplicitCallsPass
 from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
+from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.resolve_single_device_sharding import ResolveSingleDeviceShardingPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
@@ -54,4 +55,6 @@ def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[P
             gather_unsupported_ops=not options.strict,
             padding=padding,
         ),
+        # Each local form computes the offsets of the device for itself.
+        *((TidyLocalProgramPass(),) if options.optimize else ()),
     )

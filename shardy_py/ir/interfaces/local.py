@@ -297,6 +297,10 @@ class LocalOps(Protocol):
         """
         return ()
 
+    def is_device_number(self, op: Op) -> bool:
+        """Return whether an op of a local program gives the number of the device, or what follows from it only."""
+        return False
+
     def list_groups(self, op: Op) -> None:
         """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
         return None

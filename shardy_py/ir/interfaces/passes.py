@@ -14,8 +14,8 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
+    from shardy_py.ir.interfaces.communication import CommunicationChange
     from shardy_py.ir.interfaces.local import LocalValue
-    from shardy_py.local.communication.report import CommunicationChange
     from shardy_py.transforms.constant_copies import CopyLog
 
 NO_TEXT = {"text": False}

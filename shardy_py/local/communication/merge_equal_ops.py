@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import ClassVar
 
 from shardy_py.ir.graph.op_names import CONSTANT
@@ -12,7 +12,14 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.routes import STEPS
 from shardy_py.values import NoFields
 
+_MOST_IN_BODY = 2
+"""The ops in the body of a collective that combines: one that adds, for example, and the end."""
 _NO_MATTER = frozenset(("channel_handle", "sdy.sharding", "mhlo.frontend_attributes"))
+
+
+def is_step(op: Op) -> bool:
+    """Return whether an op is a collective of Shardy."""
+    return op.name in STEPS
 
 
 class MergeEqualOpsPass(NoFields):
@@ -28,14 +35,20 @@ class MergeEqualOpsPass(NoFields):
                     merge_equal_ops(block, context.semantics)
 
 
-def merge_equal_ops(block: Block, semantics: OpSemantics) -> None:
-    """Merge the equal ops of a block, and of the blocks inside."""
+def merge_equal_ops(block: Block, semantics: OpSemantics, is_repeatable: Callable[[Op], bool] = is_step) -> None:
+    """Merge the equal ops of a block, and of the blocks inside.
+
+    Args:
+        block: The block.
+        semantics: What is known about ops.
+        is_repeatable: Whether an op gives the same each time although it is not pure.
+    """
     first: dict[Hashable, Op] = {}
     for op in block.ops:
         for region in op.regions:
             for inner in region.blocks:
-                merge_equal_ops(inner, semantics)
-        key = _key(op, semantics)
+                merge_equal_ops(inner, semantics, is_repeatable)
+        key = _key(op, semantics, is_repeatable)
         if key is None:
             continue
         other = first.setdefault(key, op)
@@ -45,18 +58,21 @@ def merge_equal_ops(block: Block, semantics: OpSemantics) -> None:
             op.erase()
 
 
-def _key(op: Op, semantics: OpSemantics) -> Hashable | None:
+def _key(op: Op, semantics: OpSemantics, is_repeatable: Callable[[Op], bool]) -> Hashable | None:
     """Return what equal ops have in common; None for an op that has to stay."""
-    if not op.results or op.regions or not _may_be_merged(op, semantics):
+    if not op.results or not (is_repeatable(op) or (not op.regions and _may_be_merged(op, semantics))):
+        return None
+    body = tuple((inner.name, len(inner.operands)) for inner in op.walk() if inner is not op)
+    if len(body) > _MOST_IN_BODY:
         return None
     attributes = sorted((name, str(value)) for name, value in op.attributes.items() if name not in _NO_MATTER)
     operands = tuple(value.id for value in op.operands)
     shardings = tuple(op.program.sharding(value) for value in op.results)
-    return op.name, operands, tuple(str(value.type) for value in op.results), tuple(attributes), shardings
+    return op.name, operands, tuple(str(value.type) for value in op.results), tuple(attributes), shardings, body
 
 
 def _may_be_merged(op: Op, semantics: OpSemantics) -> bool:
-    if op.name in STEPS or op.name == CONSTANT:
+    if op.name == CONSTANT:
         return True
     if semantics.get_data_flow(op) is not None:
         # A barrier keeps copies apart on purpose.

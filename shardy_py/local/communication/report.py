@@ -1,30 +1,11 @@
-"""What the communication passes changed, for reports."""
+"""The record of what the communication passes change."""
 
 from __future__ import annotations
 
+from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.support.amounts import format_bytes
-from shardy_py.values import frozen
 
-
-@frozen
-class CommunicationChange:
-    """A change of the collectives of a program.
-
-    Args:
-        what: What was done, for example ``gathered before stablehlo.convert``.
-        before: The bytes that each device sent for it.
-        after: The bytes that each device sends now.
-        location: The location of the op in the source, or "".
-    """
-
-    what: str
-    before: float
-    after: float
-    location: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.what}: {format_bytes(round(self.after))} instead of {format_bytes(round(self.before))}"
+__all__ = ["CommunicationChange", "record_change"]
 
 
 def record_change(context: PassContext, change: CommunicationChange) -> None:

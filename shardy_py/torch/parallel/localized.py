@@ -12,6 +12,7 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.interfaces.local import LocalValue
 from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.pipeline import communication_passes
 from shardy_py.plugins import Registry
@@ -73,5 +74,6 @@ def localized(explicit: Program, registry: Registry, *, options: LocalOptions = 
         trust_shardings=False, gather_unsupported_ops=not options.strict, early_gathers=options.optimize
     )
     moving = communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()
-    run(program, [*moving, convert], context)
+    tidying = (TidyLocalProgramPass(),) if options.optimize else ()
+    run(program, [*moving, convert, *tidying], context)
     return Localized(program, values, collectives, tuple(context.warnings))

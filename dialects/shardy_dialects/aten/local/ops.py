@@ -130,6 +130,10 @@ class TorchLocalOps(LocalOps):
 
         return partial_operands(op, combiner)
 
+    def is_device_number(self, op: Op) -> bool:
+        """Return whether an op gives an entry of a table for the device, or a number."""
+        return op.name in ("spmd.offset", "spmd.scalar")
+
     def fold_device(self, program: Program, device: int) -> None:
         """Put the number of a device into a local program."""
         for op in program.walk():

@@ -287,6 +287,10 @@ class StablehloLocalOps(LocalOps):
 
         return partial_operands(op, combiner)
 
+    def is_device_number(self, op: Op) -> bool:
+        """Return whether an op gives the number of the device."""
+        return op.name in ("stablehlo.partition_id", "stablehlo.replica_id")
+
     def list_groups(self, op: Op) -> None:
         """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
         groups = read_mesh_groups(op) if op.name.removeprefix("stablehlo.") in _GROUPS else None
