@@ -28,9 +28,9 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
         ComposeSlicesPass(),
         # Equal operands of several ops are then one value, with one plan.
         MergeEqualOpsPass(),
-        PlanCommunicationPass(),
-        # What is summed where is known now.
+        # Before the plan gathers what sums that could wait for each other seem to cost.
         *((CombinePartialSumsLatePass(),) if reorder_sums else ()),
+        PlanCommunicationPass(),
         MergeEqualOpsPass(),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from attrs import evolve, field
@@ -81,6 +81,7 @@ class Choices:
         counts: How often blocks run.
         exchanges: What local forms send.
         machine: What else costs as much as a byte that is sent.
+        partial_values: The values that ops use as partial results, which stay as they are.
     """
 
     program: Program
@@ -90,6 +91,7 @@ class Choices:
     counts: RunCounts
     exchanges: OwnExchanges
     machine: Balance
+    partial_values: Collection[int] = ()
     by_use: dict[tuple[int, int], Choice] = field(factory=dict, init=False)
     by_value: dict[int, Choice] = field(factory=dict, init=False)
     values: list[Value] = field(factory=list, init=False)
@@ -173,6 +175,9 @@ class Choices:
             UnfitAxes: they cannot be told.
         """
         group = self.group
+        values = (*map(source_of, op.operands), *op.results)
+        if any(value.id in self.partial_values for value in values):
+            raise UnfitAxes
         now = [choice.wanted[op.id, number][0] for number in range(len(op.operands))]
         results = [choice.given[value.id][0] for value in op.results]
         summed = [axis for value in op.results for route in self.routes.of(value) for axis in route.summed_axes]
@@ -301,7 +306,8 @@ class Choices:
             sharding = self.routes.sharding(owner)
             modes: Modes = (sharding, sharding)
             try:
-                if self.group.shards(sharding) and self._fits_in_loop(op, owner, sharding):
+                is_partial = owner.id in self.partial_values
+                if not is_partial and self.group.shards(sharding) and self._fits_in_loop(op, owner, sharding):
                     modes = (sharding, self.group.without(sharding))
                     choice.modes, choice.current = (SHARDED, WHOLE), SHARDED
             except UnfitAxes:

@@ -17,7 +17,6 @@ from shardy_py.local.communication.moves import shard_bytes
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.reduction_ops import parse_reduction_op
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.values import define, frozen
 
@@ -87,13 +86,10 @@ class PartialChoices:
         return bool(routes) and set(routes[0].summed_axes) == set(self.kind.group.axes) and self._combines(value)
 
     def _combines(self, value: Value) -> bool:
-        steps = [step for route in self.routes.of(value) for step in route.steps]
-        found = {
-            parse_reduction_op(step.attributes.get("reduction_op"))
-            for step in steps
-            if "reduction_op" in step.attributes
-        }
-        return (found or {"sum"}) == {self.kind.reduction}
+        """Return whether collectives combine a value as this kind says; what they add up may say otherwise."""
+        steps = [step for route in self.routes.of(value) for step in route.steps if step.name in SUMS]
+        found = {combiner_of_collective(step, self.semantics) for step in steps}
+        return found == {COMBINERS[self.kind.reduction]}
 
     def _find_edges(self, block: Block) -> None:
         """Find the edges of loops, each with the values that flow into it and those that it gives."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from attrs import evolve, field
@@ -12,6 +12,8 @@ from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import ALL_REDUCE, REDUCE_SCATTER, REPLICATED_TO_UNREDUCED
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.collective_combiner import combiner_of_collective
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance
@@ -27,11 +29,13 @@ from shardy_py.local.communication.solve import Improvement, improvements
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.collectives import AxisRefList
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.reduction_ops import parse_reduction_op, reduction_op_text
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.reduction_ops import reduction_op_text
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.values import frozen
+
+_WORDS: Mapping[Combiner | None, ReductionOp] = {Combiner.ADD: "sum", Combiner.MAX: "max", Combiner.MIN: "min"}
 
 
 @frozen
@@ -50,7 +54,7 @@ class CombinePartialSumsLatePass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Move the collectives that combine partial results."""
-        for kind in _kinds(program):
+        for kind in _kinds(program, context.semantics):
             self._improve(program, context, kind)
 
     def _improve(self, program: Program, context: PassContext, kind: PartialSums) -> None:
@@ -78,7 +82,7 @@ class CombinePartialSumsLatePass:
             erase_dead_ops(program, semantics)
 
 
-def _kinds(program: Program) -> list[PartialSums]:
+def _kinds(program: Program, semantics: OpSemantics) -> list[PartialSums]:
     """Return the kinds of partial results that collectives combine."""
     meshes = meshes_by_name(program)
     found: dict[tuple[object, ...], PartialSums] = {}
@@ -87,7 +91,9 @@ def _kinds(program: Program) -> list[PartialSums]:
         axes = moved_axes(op)
         if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:
             continue
-        reduction = parse_reduction_op(op.attributes.get("reduction_op"))
+        reduction = _WORDS.get(combiner_of_collective(op, semantics))
+        if reduction is None:
+            continue
         kind = PartialSums(AxisGroup(sharding.mesh, meshes[sharding.mesh], axes), reduction)
         found.setdefault((sharding.mesh, frozenset(axes), reduction), kind)
     return list(found.values())
@@ -105,6 +111,9 @@ def _apply(program: Program, item: Improvement, context: PassContext) -> None:
     for choice in changed.values():
         if item.mode_of(choice) != choice.current:
             set_shardings(program, choice, item.mode_of(choice))
+            for own in item.deliveries:
+                if own.producer is choice and isinstance(own, PartialDelivery):
+                    context.partial_values[own.value.id] = _marked(own, own.source(item.mode_of))
     for own in item.deliveries:
         if not isinstance(own, PartialDelivery):
             continue
@@ -129,6 +138,7 @@ def _deliver(program: Program, own: PartialDelivery, item: Improvement, context:
             arrived = reshard(program, arrived, target, block, anchor)
         if wants_partial and not is_partial:
             arrived = _keep_on_first(program, arrived, own, target, routes)
+            context.partial_values[arrived.id] = _marked(own, target)
         elif wants_partial:
             context.partial_values[own.value.id] = _marked(own, source)
         for route in routes:

@@ -64,9 +64,10 @@ class PlanCommunicationPass:
         routes, counts = Routes(program, semantics), RunCounts(semantics)
         ops = find_local_ops(program, semantics)
         exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
+        partial = context.partial_values.keys()
         changed = False
         for function in functions_with_bodies(program):
-            choices = Choices(program, semantics, group, routes, counts, exchanges, self.machine)
+            choices = Choices(program, semantics, group, routes, counts, exchanges, self.machine, partial)
             choices.add_function(function)
             for item in improvements(list(deliveries(choices))):
                 record_change(context, describe(item))
