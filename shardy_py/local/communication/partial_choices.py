@@ -9,12 +9,13 @@ from attrs import field
 from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.collective_combiner import combiner_of_collective
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.choices import Choice
 from shardy_py.local.communication.moves import shard_bytes
-from shardy_py.local.communication.routes import STEPS, Routes, source_of
+from shardy_py.local.communication.routes import STEPS, SUMS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
