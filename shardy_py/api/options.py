@@ -105,7 +105,8 @@ class Options(ProgramOptions):
         strict: Refuse a program with ops that have no rule, or types of dialects that no plugin defines.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
-        local: Make the program that each device runs, too, for `Result.local`; all communication becomes explicit.
+        local: Make all communication explicit, and the program that each device runs now: its errors come here, and
+            not from `Result.local`.
         verify: Let MLIR verify an ``ir.Module`` as it comes in, and a module that passes of plugins changed or that has
             collectives as it goes out. A compiler that has just verified its module can do without, as with
             ``PassManager.enable_verifier(False)``, and saves a twentieth of a run; text and bytecode are verified as

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import fields
+
 from shardy_py.api.options import STRATEGIES, ProgramOptions
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plugins import Registry
@@ -10,6 +12,8 @@ from shardy_py.schedule.from_options import OpPriorities, ScheduleLike, make_sch
 from shardy_py.support.arguments import shown
 from shardy_py.transforms.pipelines import PropagationPipeline
 
+_COMMON = sorted({item.name for item in fields(ProgramOptions)} & {item.name for item in fields(PropagationPipeline)})
+"""Options of a run that its pipeline has by the same name: who declares one in both places has connected them."""
 _WITH_LEVELS = ("op-priority", "user-priority")
 
 
@@ -63,7 +67,7 @@ def engine_options(
 def make_pipeline(
     options: ProgramOptions, *, explicit_collectives: bool, keep_sharding_rules: bool = False
 ) -> PropagationPipeline:
-    """Return the pipeline of a run.
+    """Return the pipeline of a run; an option that both have by one name goes from the run to the pipeline.
 
     Args:
         options: The options of the propagation.
@@ -77,10 +81,9 @@ def make_pipeline(
         message = "inline_calls and dedup_functions_fully exclude each other: no call is left to share a function"
         raise OptionError(Diagnostic("option-conflict", message, hint="leave one of the two out"))
     return PropagationPipeline(
-        dedup_functions_fully=options.dedup_functions_fully,
         keep_sharding_rules=keep_sharding_rules,
         enable_insert_explicit_collectives=explicit_collectives,
         reshard_ops_without_rule=explicit_collectives,
-        inline_calls=options.inline_calls,
         update_non_divisible_input_output_shardings=not options.keep_uneven_shardings,
+        **{name: getattr(options, name) for name in _COMMON},
     )

@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
     from shardy_py.api.names import ValueNames
     from shardy_py.api.run_again import GivenRun
-    from shardy_py.cost.result_methods import CostMethods
-    from shardy_py.explain.result_methods import ExplainMethods
+    from shardy_py.extensions import ResultMethods
     from shardy_py.jax.local import LocalProgram
-    from shardy_py.jax.result_methods import JaxMethods
     from shardy_py.jax.signature import JaxSignature
-    from shardy_py.torch.result_methods import TorchMethods
     from shardy_py.trace.trace import Trace
     from shardy_py.transforms.constant_copies import ConstantCopy
 
@@ -176,7 +173,7 @@ class CoreResult:
 
 if TYPE_CHECKING:
 
-    class _ExtendedResult(CostMethods, ExplainMethods, JaxMethods, TorchMethods):
+    class _ExtendedResult(ResultMethods):
         """The methods of all leaves, for type checkers."""
 
 else:

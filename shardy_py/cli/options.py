@@ -18,6 +18,7 @@ FORMS = ("xla", "gspmd")
 LAYOUTS = ("tpu-v5e", "row-major")
 RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")
+_RULE_OPTIONS = ("extended_rules", "conservative")
 SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
 
@@ -50,6 +51,8 @@ def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable
     field = attrs.fields_dict(class_)[name]
     if isinstance(field.default, bool):
         settings = {"is_flag": True, "default": field.default, **settings}
+    elif isinstance(field.default, (int, str)):
+        settings = {"default": field.default, "show_default": True, **settings}
     text = help_of(class_).get(name, "").replace("``", "").partition(". ")[0].partition(";")[0].rstrip(".")
     settings = {"help": f"{text}.", **settings}
     names = flags or (f"--{name.replace('_', '-')}",)
@@ -60,8 +63,9 @@ def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable
 
 def strategy_option(choices: tuple[str, ...] = STRATEGIES) -> Callable[[Command], Command]:
     """Return the option that chooses the strategy."""
-    default = attrs.fields_dict(ProgramOptions)["strategy"].default
-    return click.option("--strategy", type=click.Choice(choices), default=default, show_default=True)
+    return option_of(
+        ProgramOptions, "strategy", type=click.Choice(choices), help="How ops propagate; each includes those before it."
+    )
 
 
 def schedule_option() -> Callable[[Command], Command]:
@@ -124,8 +128,7 @@ def plugin_choice(command: Command) -> Command:
 
 def plugin_options(command: Command) -> Command:
     """Add the options that choose plugins and rules."""
-    names = ("extended_rules", "conservative")
-    return plugin_choice(_add(command, *(option_of(ProgramOptions, name) for name in names)))
+    return plugin_choice(_add(command, *(option_of(ProgramOptions, name) for name in _RULE_OPTIONS)))
 
 
 def module_options(command: Command) -> Command:
@@ -160,9 +163,14 @@ def mesh_options(command: Command) -> Command:
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
     """Add the options for the program, and for how it is propagated."""
     command = _add(command, option_of(ProgramInput, "like", type=click.Choice(LIKES)))
-    names = ("dedup_functions_fully", "inline_calls", "keep_uneven_shardings")
-    command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))
+    command = _add(command, *(option_of(ProgramOptions, name) for name in _flags()), strategy_option(strategies))
     return mesh_options(plugin_options(module_options(command)))
+
+
+def _flags() -> list[str]:
+    """Return the names of the options of a propagation that are flags, without those about plugins and rules."""
+    names = [item.name for item in attrs.fields(ProgramOptions) if isinstance(item.default, (bool, int, str))]
+    return [name for name in names if name not in (*_RULE_OPTIONS, "strategy", "strict_plugins")]
 
 
 def session_options(command: Command) -> Command:

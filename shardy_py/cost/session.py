@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from types import NoneType
+from typing import Any
 
 from attrs import evolve, field
 
-from shardy_py.api.keywords import method_takes, narrow
+from shardy_py.api.keywords import keywords, method_takes, narrow
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Like, ProgramOptions, SessionArguments, Strategy
 from shardy_py.api.pipeline import engine_options, make_pipeline
@@ -20,6 +21,7 @@ from shardy_py.cost.finishing import Finisher
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.cost.priced_input import PRICED_LIKE_JIT, is_priced_like_jit
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.verify import refuse_deep_nesting
@@ -106,6 +108,7 @@ class Session:
     names: GivenNames | None = None
     _op_names: frozenset[str] = frozenset()
     like: Like = "passes"
+    _source: SessionArguments | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<Session of @{self.main.attributes['sym_name']}>"
@@ -143,7 +146,9 @@ class Session:
         told = (*context.warnings, *program.plugin_problems.values())
         options = narrow(given, ProgramOptions)
         main = find_main(program)
-        return cls(program, main, problem, registry, options, told, finisher, copies, names, op_names, read.like)
+        source = given if is_priced_like_jit(given, None, "xla-cpu") else None
+        fields = (program, main, problem, registry, options, told, finisher, copies, names, op_names)
+        return cls(*fields, read.like, source)
 
     @property
     def strategy(self) -> Strategy:
@@ -230,7 +235,7 @@ class Session:
             if not 0 <= slot < len(problem.initial):
                 raise OptionError(Diagnostic("invalid-argument", f"there is no slot {shown(slot)}"))
             problem.initial[slot] = problem.table.intern(sharding)
-        return evolve(self, problem=problem)
+        return evolve(self, problem=problem, source=None)
 
     @checked
     def finish(self, solution: Solution, *, last_pass: str = "", like_partitioner: bool = False) -> Program:
@@ -278,8 +283,18 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
-        solution = self.solve(schedule, op_priorities=op_priorities)
-        return self.price(solution, machine, axes=axes, layout=layout, profile=profile)
+        options: dict[str, Any] = {"axes": axes, "layout": layout, "profile": profile}
+        is_other = self._source is not None and is_priced_like_jit(self._source, machine, profile)
+        if is_other and self._like_jit.like == "jit":
+            found = self._like_jit.evaluate(schedule, machine, op_priorities=op_priorities, **options)
+            return evolve(found, cost=evolve(found.cost, notes=(*found.cost.notes, PRICED_LIKE_JIT)))
+        return self.price(self.solve(schedule, op_priorities=op_priorities), machine, **options)
+
+    @cached_property
+    def _like_jit(self) -> Session:
+        """The session of the same program as `jax.jit` propagates it; this one where it has no such form."""
+        assert self._source is not None, "only asked for where the source is kept"
+        return Session.open(**keywords(evolve(self._source, like="jit")))
 
     @checked
     def price(

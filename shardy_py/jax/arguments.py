@@ -27,6 +27,15 @@ class ArrayType:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
+TOKEN = "!stablehlo.token"
+"""The type of what orders effects."""
+
+
+def array_values(values: Sequence[Value]) -> list[Value]:
+    """Return the arguments or results of a function that are arrays, and no tokens."""
+    return [value for value in values if str(value.type) != TOKEN]
+
+
 def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
     """Return the array types of the arguments or results of a function.
 
@@ -111,10 +120,7 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     import numpy
 
     array = _as_array(value, type_, number)
-    found = ArrayType(tuple(array.shape), array.dtype)
-    if found != type_:
-        message = f"argument {number} is {type_}, given is {found}"
-        raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
+    _check_type(array, type_, number)
     if isinstance(array, jax.Array) and array.is_deleted():
         message = f"argument {number} is an array that was deleted, or donated to a call before"
         raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
@@ -124,6 +130,31 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
         # On host devices JAX would share the memory of the given array.
         array = numpy.array(array)
     return jax.device_put(array, sharding)
+
+
+def as_traced(value: Any, type_: ArrayType, number: int) -> Any:
+    """Return an argument as an array, or as a value that JAX traces.
+
+    Args:
+        value: The argument of a call while JAX traces.
+        type_: What the program wants.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: it has another shape or dtype.
+    """
+    import jax
+
+    array = jax.numpy.asarray(_as_array(value, type_, number))
+    _check_type(array, type_, number)
+    return array
+
+
+def _check_type(array: Any, type_: ArrayType, number: int) -> None:
+    found = ArrayType(tuple(array.shape), array.dtype)
+    if found != type_:
+        message = f"argument {number} is {type_}, given is {found}"
+        raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
 
 
 def _as_array(value: Any, type_: ArrayType, number: int) -> Any:

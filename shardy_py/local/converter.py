@@ -46,6 +46,7 @@ from shardy_py.local.manual import ManualBorder
 from shardy_py.local.masks import fill_padding
 from shardy_py.local.receivers import Receivers
 from shardy_py.local.type_checks import check_calls, check_region_types, check_returns, check_shard_type
+from shardy_py.local.unreduced import TO_UNREDUCED, make_unreduced
 from shardy_py.local.visible_values import check_visible_values
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
@@ -233,6 +234,8 @@ class Converter:
                 return [self.fallback.reshard(shard, 0, shard.result_shardings[0])]
             if op.name in COLLECTIVES:
                 return [self._collective(op, shard)]
+            if op.name in TO_UNREDUCED:
+                return [make_unreduced(shard)]
             if op.name == CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):

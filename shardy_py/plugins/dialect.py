@@ -42,7 +42,7 @@ Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]
 _NONE = ()
 _ALWAYS: Mapping[str, Any] = MappingProxyType({})
-_KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial")
+_KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial", "order")
 
 
 @define
@@ -80,6 +80,7 @@ class Dialect:
         blocked: Factors = (),
         pass_through: Factors = (),
         initial: int | Iterable[int] = (),
+        order: Factors = (),
         data_flow: ShardableDataFlowOpInterface | None = None,
         sharding_attribute: str = "sdy.sharding",
         traits_of: TraitsOf | None = None,
@@ -110,6 +111,7 @@ class Dialect:
             blocked: The factors of such a rule that shardings do not propagate along.
             pass_through: The other factors of such a rule, if some tensors lack them on purpose.
             initial: The numbers of the initial operands of such a rule's reductions.
+            order: The factors that come first in such a rule, in their order.
             data_flow: The data-flow edges of the op.
             sharding_attribute: The attribute that holds the sharding of the results.
             traits_of: A function of the op that gives more traits.
@@ -142,7 +144,7 @@ class Dialect:
         check_op_name(name)
         kinds: dict[str, Any] = {}
         for kind, marks in zip(
-            _KINDS, (reduction, need_replication, permutation, blocked, pass_through, initial), strict=True
+            _KINDS, (reduction, need_replication, permutation, blocked, pass_through, initial, order), strict=True
         ):
             # Most ops have none.
             if marks is not _NONE and (not isinstance(marks, tuple) or marks):

@@ -25,7 +25,8 @@ def guard_cost(cost: Any, *, owner: str, location: str = "") -> Callable[[Op], C
         if not guarded:
             from shardy_py.ir.interfaces.costs import CostOpInterface
 
-            answers = _make_cost(cost, op, Guard(cost, "cost", owner, code="invalid-cost", location=location))
+            maker = Guard(cost, "cost", owner, code="invalid-cost", location=location)
+            answers = maker.call(check=_checked_cost, op=op) if makes_cost(cost) else cost
             guard = Guard(answers, "", owner, code="cost", location=location)
             guarded.append(guard_object(answers, CostOpInterface, _COST, guard))
         return guarded[0]
@@ -33,15 +34,11 @@ def guard_cost(cost: Any, *, owner: str, location: str = "") -> Callable[[Op], C
     return cost_of
 
 
-def _make_cost(cost: Any, op: Op, guard: Guard) -> Any:
-    """Return a cost; if it is given by a function, the cost that the function makes."""
-    if not makes_cost(cost):
-        return cost
-    answers = guard.call(op=op)
-    if answers is None:
-        raise guard.refusal("returned None, not a cost", op, hint="is a return missing?")
-    check_cost(answers, op=op.name)
-    return answers
+def _checked_cost(answer: Any, op: Op) -> Any:
+    if answer is None or makes_cost(answer):
+        raise InvalidAnswer(f"returned {shown(answer)}, not a cost", "return an object such as BranchCost()")
+    check_cost(answer, op=op.name)
+    return answer
 
 
 def _flops(answer: Any, op: Op) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from operator import index as integer
@@ -16,8 +16,10 @@ from shardy_py.support.arguments import as_integer, shown
 Shape = tuple[int, ...]
 """The sizes of a tensor; () for a scalar and for anything that is not a tensor."""
 
-Dims = Sequence[int | None]
-"""One dimension per tensor; None where the tensor has no part in the factor."""
+Dims = Sequence[int | None] | Mapping[int, int]
+"""One dimension per tensor, None where the tensor has no part in the factor; or tensor number to dimension."""
+
+_GATHERED = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
 
 class HasShardableValues(Protocol):
@@ -81,15 +83,27 @@ class OpShardingRuleBuilder:
     >>> builder = OpShardingRuleBuilder([(8, 32), (32, 16)], [(8, 16)])
     >>> builder.add_factor([0, None], [0], 8).add_factor([None, 1], [1], 16) is builder
     True
-    >>> str(builder.add_factor([1, 0], [None], 32, kind=FactorKind.REDUCTION).build())
+    >>> str(builder.add_factor({0: 1, 1: 0}, {}, 32, kind=FactorKind.REDUCTION).build())
     '<([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}>'
     """
 
-    __slots__ = ("_blocked", "_combiners", "_initial", "_operands", "_results", "_sizes", "_special")
+    __slots__ = (
+        "_blocked",
+        "_combiners",
+        "_initial",
+        "_ones",
+        "_operands",
+        "_results",
+        "_shapes",
+        "_sizes",
+        "_special",
+    )
 
     def __init__(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> None:
-        self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in as_shapes(operand_shapes, "operand")]
-        self._results: list[list[DimMapping]] = [[()] * len(shape) for shape in as_shapes(result_shapes, "result")]
+        self._shapes = as_shapes(operand_shapes, "operand"), as_shapes(result_shapes, "result")
+        self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in self._shapes[0]]
+        self._results: list[list[DimMapping]] = [[()] * len(shape) for shape in self._shapes[1]]
+        self._ones: set[tuple[int, int, int]] = set()
         self._sizes: list[int] = []
         self._blocked: list[int] = []
         self._special: list[tuple[int, FactorKind]] = []
@@ -121,8 +135,9 @@ class OpShardingRuleBuilder:
         A factor of size 1 is not appended to a dimension that already has a factor: it would say nothing.
 
         Args:
-            operand_dims: One dimension per operand, None for operands without the factor.
-            result_dims: One dimension per result.
+            operand_dims: One dimension per operand, None for operands without the factor; or operand number to
+                dimension, for those with the factor.
+            result_dims: The same for the results.
             size: The size of the factor.
             kind: What sharding the factor costs.
             blocked: Whether shardings do not propagate along the factor.
@@ -138,22 +153,56 @@ class OpShardingRuleBuilder:
         """
         factors = (self._new_factor(size, kind, blocked, combiner),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
-            if not isinstance(dims, Sequence):
-                raise _no_sequence(dims, "operand" if mappings is self._operands else "result")
-            if len(dims) != len(mappings):
-                message = f"a factor needs one dimension or None per tensor: {len(mappings)}, not {len(dims)}"
-                raise RuleError(Diagnostic("no-dimension", message, hint="None is for a tensor without the factor"))
-            for index, dim in enumerate(dims):
+            side = "operand" if mappings is self._operands else "result"
+            for index, dim in _numbered(dims, side, len(mappings)):
                 if dim is None:
                     continue
                 mapping = mappings[index]
                 if not 0 <= _number(dim) < len(mapping):
-                    raise _no_dimension(dim, "operand" if mappings is self._operands else "result", index, mapping)
+                    raise _no_dimension(dim, side, index, mapping)
                 if not mapping[dim]:
                     mapping[dim] = factors
                 elif size != 1:
                     mapping[dim] += factors
         return self
+
+    def tie(
+        self,
+        operand_dims: Mapping[int, int],
+        result_dims: Mapping[int, int],
+        size: int,
+        *,
+        kind: FactorKind = FactorKind.PASS_THROUGH,
+        combiner: Combiner | str = Combiner.ADD,
+    ) -> OpShardingRuleBuilder:
+        """Add a factor to dimensions that go together wherever their sizes allow it.
+
+        Dimensions of size 1 that are made of larger ones, or larger ones of them, as in a padding or a slice, share no
+        factor: each is replicated by itself. A factor of size 1 is no part of a dimension that has others.
+
+        Args:
+            operand_dims: Operand number to dimension.
+            result_dims: Result number to dimension.
+            size: The size of the factor.
+            kind: What sharding the factor costs.
+            combiner: How the partial results along a reduction factor combine.
+
+        Returns:
+            The builder itself.
+        """
+        if size != 1:
+            return self.add_factor(operand_dims, result_dims, size, kind=kind, combiner=combiner)
+        places = [(0, *place) for place in operand_dims.items()] + [(1, *place) for place in result_dims.items()]
+        sizes = [self._shapes[side][number][dim] for side, number, dim in places]
+        if kind in _GATHERED and max(sizes, default=1) > 1:
+            for (side, number, dim), own in zip(places, sizes, strict=True):
+                ins, outs = ({number: dim} if side == which else {} for which in (0, 1))
+                self.tie(ins, outs, own, kind=FactorKind.NEED_REPLICATION)
+            return self
+        free = [place for place, own in zip(places, sizes, strict=True) if own == 1 and place not in self._ones]
+        self._ones.update(places)
+        ins, outs = ({number: dim for side, number, dim in free if side == which} for which in (0, 1))
+        return self.add_factor(ins, outs, 1, kind=kind, combiner=combiner)
 
     def add_factor_all(
         self, dim: int, size: int, *, kind: FactorKind = FactorKind.PASS_THROUGH, blocked: bool = False
@@ -316,6 +365,26 @@ def _checked_size(size: Any) -> int:
     except TypeError:
         message = f"the size of a factor is {size!r}, not an integer"
         raise RuleError(Diagnostic("factor-size", message, hint="give a size of a dimension")) from None
+
+
+def _numbered(dims: Dims, side: str, count: int) -> Iterable[tuple[int, int | None]]:
+    """Return the number of each tensor that a factor is about, with its dimension.
+
+    Raises:
+        RuleError: there are not as many dimensions as tensors, or no tensor of such a number.
+    """
+    if isinstance(dims, Mapping):
+        unknown = [number for number in dims if not 0 <= _number(number) < count]
+        if unknown:
+            message = f"there is no {side} {shown(unknown[0])} for the factor: the op has {count}"
+            raise RuleError(Diagnostic("no-dimension", message, hint=f"{side}s are numbered from 0"))
+        return dims.items()
+    if not isinstance(dims, Sequence):
+        raise _no_sequence(dims, side)
+    if len(dims) != count:
+        message = f"a factor needs one dimension or None per tensor: {count}, not {len(dims)}"
+        raise RuleError(Diagnostic("no-dimension", message, hint="None is for a tensor without the factor"))
+    return enumerate(dims)
 
 
 def _no_sequence(value: object, side: str) -> RuleError:

@@ -135,13 +135,13 @@ def _window(index: Expression, result_dims: Mapping[Variable, int], sizes: Mappi
     Raises:
         CannotLocalize: the index is not a sum of loops, one of which is a dimension of the result.
     """
-    found = linear(index)
-    moving = [loop for loop in found.terms if isinstance(loop, Variable) and loop in result_dims]
-    if len(moving) != 1 or any(loop not in sizes for loop in found.terms):
+    position = linear(index)
+    moving = [loop for loop in position.terms if isinstance(loop, Variable) and loop in result_dims]
+    if len(moving) != 1 or any(loop not in sizes for loop in position.terms):
         raise no_local_form("a sharded dimension is not read by one window along a dimension of the result")
     (loop,) = moving
-    others = (factor * (sizes[other] - 1) for other, factor in found.terms.items() if other != loop and factor > 0)
-    return _Window(loop, found.terms[loop], found.offset + sum(others))
+    others = (factor * (sizes[other] - 1) for other, factor in position.terms.items() if other != loop and factor > 0)
+    return _Window(loop, position.terms[loop], position.offset + sum(others))
 
 
 def _check_other_loops(shard: Shard, loops: Loops, index: Expression, moving: Variable) -> None:
@@ -203,15 +203,15 @@ def keeps_neutral(op: Op, body: Body | None, loops: Loops, masked: Collection[in
 
 def _keeps_zero(value: Value, body: Body, masked: Collection[int]) -> bool:
     """Return whether a value of a body is zero where the masked inputs are."""
-    made = value.defining_op
-    if made is None or made.parent is not body.block:
+    producer = value.defining_op
+    if producer is None or producer.parent is not body.block:
         return value.id in masked
-    return made.name in _KEEP_ZERO and all(_keeps_zero(operand, body, masked) for operand in made.operands)
+    return producer.name in _KEEP_ZERO and all(_keeps_zero(operand, body, masked) for operand in producer.operands)
 
 
 def _keeps_all(value: Value, body: Body, masked: Collection[int]) -> bool:
     """Return whether a value of a body is a masked input, up to its precision."""
-    made = value.defining_op
-    if made is None or made.parent is not body.block:
+    producer = value.defining_op
+    if producer is None or producer.parent is not body.block:
         return value.id in masked
-    return made.name in _KEEP_ALL and _keeps_all(made.operands[0], body, masked)
+    return producer.name in _KEEP_ALL and _keeps_all(producer.operands[0], body, masked)

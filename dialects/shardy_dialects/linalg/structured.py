@@ -142,8 +142,8 @@ def contract_loops(op: Op) -> Loops:
     from shardy_py.indexing.expressions import variables_of
 
     maps = _given_maps(op)
-    kept = set().union(*map(variables_of, maps[-1].results))
-    kinds = (PARALLEL if indexing.dim(loop) in kept else REDUCTION for loop in range(maps[-1].num_dims))
+    result_loops = set().union(*map(variables_of, maps[-1].results))
+    kinds = (PARALLEL if indexing.dim(loop) in result_loops else REDUCTION for loop in range(maps[-1].num_dims))
     return Loops(maps, tuple(kinds))
 
 
@@ -159,7 +159,9 @@ def elementwise_loops(op: Op) -> Loops:
     """Return one loop per dimension of the output; scalar operands are in none."""
     rank = len(tensor_shape(op.operands[-1]))
     ranks = [len(tensor_shape(value)) for value in op.operands]
-    return Loops(tuple(indexing.AffineMap.of_dims(rank, range(own)) for own in ranks), (PARALLEL,) * rank)
+    return Loops(
+        tuple(indexing.AffineMap.of_dims(rank, range(operand_rank)) for operand_rank in ranks), (PARALLEL,) * rank
+    )
 
 
 def transpose_loops(op: Op) -> Loops:

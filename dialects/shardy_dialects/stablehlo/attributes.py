@@ -110,10 +110,10 @@ def integer_of(op: Op, name: str, default: int = 0) -> int:
 
 def integers_of(op: Op, name: str) -> Dims:
     """Return an attribute that is a list of integers, as MLIR or a local form writes them; () where it is absent."""
-    given = op.attributes.get(name)
-    if isinstance(given, RawAttribute) and given.text.startswith(_ARRAY):
-        return tuple(int(item) for item in given.text.removeprefix(_ARRAY).strip(": >").split(",") if item)
-    numbers: Dims = () if given is None else given
+    numbers_or_text = op.attributes.get(name)
+    if isinstance(numbers_or_text, RawAttribute) and numbers_or_text.text.startswith(_ARRAY):
+        return tuple(int(item) for item in numbers_or_text.text.removeprefix(_ARRAY).strip(": >").split(",") if item)
+    numbers: Dims = () if numbers_or_text is None else numbers_or_text
     return numbers
 
 
@@ -129,8 +129,8 @@ def text_of(op: Op, name: str, default: str = "") -> str:
 
 def dense_of(op: Op, name: str) -> DenseElements | None:
     """Return an attribute that holds the elements of a tensor; None where it is absent."""
-    given: DenseElements | None = op.attributes.get(name)
-    return given
+    dense: DenseElements | None = op.attributes.get(name)
+    return dense
 
 
 def case_of(op: Op, name: str, default: str = "") -> str:

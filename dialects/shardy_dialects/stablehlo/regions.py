@@ -35,7 +35,7 @@ def common_reduction(op: Op) -> str | None:
 
 
 def region_combiner(op: Op, region: int = 0) -> Combiner | None:
-    """Return the combiner of a region of N old and N new values; None where the region is no reduction.
+    """Return the combiner of a region of N old and N new values; None where the region is not a reduction.
 
     The position of the largest element is none, nor are several values that combine in different ways.
 
@@ -43,12 +43,12 @@ def region_combiner(op: Op, region: int = 0) -> Combiner | None:
         op: An op with N results.
         region: The number of the region.
     """
-    found = {COMBINERS.get(name or "") for name in region_ops(op, region)}
-    return found.pop() if len(found) == 1 else None
+    combiners = {COMBINERS.get(name or "") for name in region_ops(op, region)}
+    return combiners.pop() if len(combiners) == 1 else None
 
 
 def region_ops(op: Op, region: int = 0) -> list[str | None]:
-    """Return, per result, the name of the op that combines its old and its new value; None where it is no single op.
+    """Return, per result, the name of the op that combines its old and its new value; None where it is not a single op.
 
     Args:
         op: An op with N results.
@@ -65,7 +65,7 @@ def is_choice(op: Op) -> bool:
 
 
 def _combined_pairs(op: Op, region: int) -> list[tuple[Value, tuple[Value, Value]]] | None:
-    """Return what a region returns, each with the two arguments that it combines; None for any other region."""
+    """Return the values that a region yields, each with the two arguments that it combines; None for other regions."""
     regions = op.regions[region : region + 1]
     block = regions[0].blocks[0] if regions and regions[0].blocks else None
     terminator = block.terminator if block is not None else None
@@ -78,20 +78,24 @@ def _combined_pairs(op: Op, region: int) -> list[tuple[Value, tuple[Value, Value
 
 def _combining_op(value: Value, arguments: tuple[Value, Value]) -> str | None:
     """Return the name of the op of two arguments, in any order, that makes a value."""
-    made = value.defining_op
-    if made is None or len(made.operands) != 2 or {item.id for item in made.operands} != {x.id for x in arguments}:
+    producer = value.defining_op
+    if (
+        producer is None
+        or len(producer.operands) != 2
+        or {item.id for item in producer.operands} != {x.id for x in arguments}
+    ):
         return None
-    return made.name
+    return producer.name
 
 
 def _is_chosen(value: Value, arguments: tuple[Value, Value]) -> bool:
     """Return whether a value is one of two, whatever decides which."""
     if value in arguments:
         return True
-    made = value.defining_op
-    if made is None or made.name not in CHOOSING:
+    producer = value.defining_op
+    if producer is None or producer.name not in CHOOSING:
         return False
-    operands = made.operands[1:] if made.name == SELECT else made.operands
+    operands = producer.operands[1:] if producer.name == SELECT else producer.operands
     return all(_is_chosen(operand, arguments) for operand in operands)
 
 

@@ -36,9 +36,9 @@ def rng_bit_generator_rule(op: Op) -> OpShardingRule:
     """Replicate the state on both sides, give the numbers factors of their own."""
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(tensor_shape(op.operands[0])):
-        builder.add_factor([dim], [dim, None], size, kind=FactorKind.NEED_REPLICATION, blocked=True)
+        builder.add_factor({0: dim}, {0: dim}, size, kind=FactorKind.NEED_REPLICATION, blocked=True)
     for dim, size in enumerate(tensor_shape(op.results[1])):
-        builder.add_factor([None], [None, dim], size)
+        builder.add_factor({}, {1: dim}, size)
     return builder.build()
 
 
@@ -46,7 +46,7 @@ def rng_rule(op: Op) -> OpShardingRule:
     """Give the numbers factors of their own; the operands are bounds and a shape."""
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(tensor_shape(op.results[0])):
-        builder.add_factor([None] * len(op.operands), [dim], size)
+        builder.add_factor({}, {0: dim}, size)
     return builder.build()
 
 

@@ -37,12 +37,12 @@ def number_of(value: Value) -> float | None:
 
 def splat_text(value: Value) -> str | None:
     """Return the text of the number that a constant scalar holds, or None."""
-    made = value.defining_op
-    while made is not None and made.name in _RESHAPING:
-        made = made.operands[0].defining_op
-    if made is None or not made.name.endswith(".constant") or "value" not in made.attributes:
+    producer = value.defining_op
+    while producer is not None and producer.name in _RESHAPING:
+        producer = producer.operands[0].defining_op
+    if producer is None or not producer.name.endswith(".constant") or "value" not in producer.attributes:
         return None
-    elements = made.attributes["value"]
+    elements = producer.attributes["value"]
     if isinstance(elements, OpaqueElements) and not getattr(elements.native, "is_splat", True):
         # Its text may be very long.
         return None

@@ -164,6 +164,10 @@ class LocalOps(Protocol):
         """
         ...
 
+    def update_slice(self, emit: LocalEmitter, value: Value, update: Value, starts: Sequence[Value]) -> Value | None:
+        """Return a tensor with another one in it, which begins at a start; None where the dialect has no such op."""
+        return None
+
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number.
 
@@ -241,6 +245,18 @@ class LocalOps(Protocol):
     def fold_device(self, program: Program, device: int) -> None:
         """Substitute the number of a device in a local program, and fold constants."""
         return None
+
+    def renumber_devices(self, program: Program, copies: Sequence[Sequence[int]]) -> None:
+        """Write a local program for other device numbers.
+
+        Args:
+            program: The program, which changes.
+            copies: For each group of devices that runs the program, the new number of each of its devices.
+
+        Raises:
+            CannotLocalize: the dialect cannot do so.
+        """
+        raise no_local_form("the dialect has no form of the program for devices with other numbers")
 
 
 @frozen

@@ -34,7 +34,7 @@ def as_replicas(module: Any) -> bytes:
         if op.name == "stablehlo.partition_id":
             _replace(program, op, "stablehlo.replica_id", {})
         if op.name == "stablehlo.fft":
-            _keep_layout(program, op)
+            keep_layout(program, op)
     bytecode = BytesIO()
     write_back(program).operation.write_bytecode(bytecode)
     return bytecode.getvalue()
@@ -49,7 +49,7 @@ def _replace(program: Program, op: Op, name: str, attributes: dict[str, Any]) ->
     op.erase()
 
 
-def _keep_layout(program: Program, op: Op) -> None:
+def keep_layout(program: Program, op: Op) -> None:
     """Keep the result of an op row-major.
 
     XLA:CPU transforms nothing else, but gives a Fourier transform the layout of a collective behind it.

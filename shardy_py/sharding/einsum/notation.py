@@ -27,6 +27,7 @@ def rule(
     blocked: str | Iterable[str] = (),
     pass_through: str | Iterable[str] = (),
     initial: int | Iterable[int] = (),
+    order: str | Iterable[str] = (),
     **sizes: int,
 ) -> RuleSpec:
     """Return a sharding rule written as text.
@@ -49,6 +50,8 @@ def rule(
             nobody takes them for reductions without a mark.
         initial: The numbers of the operands that a reduction starts from. Along reduced factors they count once, and
             not once per shard.
+        order: Factors that come first in the rule, in their order; the others follow as the text has them. Where
+            shardings conflict, propagation takes the factors in their order.
         sizes: Sizes of factors, as far as the shapes do not tell them.
 
     An ellipsis is marked as a whole: ``reduction="..."``.
@@ -58,6 +61,8 @@ def rule(
 
     >>> str(rule("i k, k j -> i j", reduction="k").bind([(8, 32), (32, 16)], [(8, 16)]))
     '<([i, j], [j, k])->([i, k]) {i=8, j=32, k=16} reduction={j}>'
+    >>> str(rule("i k, k j -> i j", reduction="k", order="i j").bind([(8, 32), (32, 16)], [(8, 16)]))
+    '<([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}>'
     >>> str(rule("rows cols -> rows", reduction="cols:max").bind([(8, 4)], [(8,)]))
     '<([i, j])->([i]) {i=8, j=4} reduction=max{j}>'
     """
@@ -78,7 +83,7 @@ def rule(
     )
     words = tuple((name, combiner) for name, combiner in reduced if combiner not in (None, Combiner.ADD))
     sizes = {name: _size(name, size) for name, size in sizes.items()}
-    return _make_rule(text, tuple(sizes.items()), marks, words, _numbers(initial))
+    return _make_rule(text, tuple(sizes.items()), marks, words, _numbers(initial), _names("order", order))
 
 
 def _names(mark: str, argument: str | Iterable[str]) -> Factors:
@@ -126,10 +131,11 @@ def _make_rule(
     marks: tuple[Factors, ...],
     combiners: tuple[tuple[str, Combiner], ...],
     initial: tuple[int, ...],
+    order: Factors,
 ) -> RuleSpec:
     operands, results = parse_tensors(text)
     named: dict[str, Any] = dict(zip(KINDS, marks, strict=True))
-    spec = evolve(RuleSpec(text, operands, results, sizes, combiners=combiners, initial=initial), **named)
+    spec = evolve(RuleSpec(text, operands, results, sizes, combiners=combiners, initial=initial, order=order), **named)
     problems = spec_problems(spec)
     if problems:
         raise RuleError(*problems)
@@ -177,7 +183,10 @@ def _name_problems(spec: RuleSpec) -> Iterator[Diagnostic]:
     for tensor in spec.tensors:
         if tensor.batch is not None:
             columns.setdefault(ellipsis(tensor.batch), tensor.column)
-    names_by_mark = {"size": [name for name, _ in spec.sizes], **{kind: getattr(spec, kind) for kind in KINDS}}
+    names_by_mark = {
+        "size": [name for name, _ in spec.sizes],
+        **{kind: getattr(spec, kind) for kind in (*KINDS, "order")},
+    }
     for what, names in names_by_mark.items():
         for name in names:
             if name not in columns:

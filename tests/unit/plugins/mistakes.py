@@ -347,6 +347,13 @@ COSTS = {
         "is the class Cost, not an object",
     ),
     "a number as a cost": ("toy.op('toy.f', cost=3)", "does not say what an op costs"),
+    "a function that makes a cost of an op": (
+        "toy.op('toy.f', cost=lambda op: BranchCost())",
+        "the function that makes the cost does not take its arguments",
+    ),
+    "a cost that is not made": ("toy.op('toy.f', cost=lambda: None)", "cost returned None, not a cost"),
+    "a cost that fails to be made": ("toy.op('toy.f', cost=lambda: 1 // 0)", "cost raised ZeroDivisionError"),
+    "a number is made as a cost": ("toy.op('toy.f', cost=lambda: 3)", "does not say what an op costs"),
     "a misspelt cost": (cost("get_flop", "return 3"), "did you mean get_flops?"),
     "a cost without self": (COST.format("def get_flops(op):\n        return 3"), "is self missing?"),
     "flops raise": (cost("get_flops", "return 1 // 0"), "get_flops raised ZeroDivisionError"),

@@ -268,3 +268,23 @@ def test_shapes_of_wrong_types_are_errors(shapes):
     """What is no tuple of sizes per tensor is an error of the rule, and not of Python."""
     with pytest.raises(RuleError, match="not one tuple of sizes per operand"):
         rule("i k -> i", reduction="k").bind(shapes, [(8,)])
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("", "<([i, j, k], [k, l])->([i, j, l]) {i=2, j=3, k=4, l=5} reduction={k}>"),
+        ("... n", "<([i, j, l], [l, k])->([i, j, k]) {i=2, j=3, k=5, l=4} reduction={l}>"),
+        ("k", "<([j, k, i], [i, l])->([j, k, l]) {i=4, j=2, k=3, l=5} reduction={i}>"),
+    ],
+)
+def test_the_order_of_factors_may_be_said(order: str, expected: str) -> None:
+    """Named factors come first, all dimensions of an ellipsis together; the others follow as the text has them."""
+    spec = rule("... k, k n -> ... n", reduction="k", order=order)
+    assert str(spec.bind([(2, 3, 4), (4, 5)], [(2, 3, 5)])) == expected
+
+
+def test_an_order_of_unknown_factors_is_refused() -> None:
+    """The error names the factor."""
+    with pytest.raises(RuleError, match="order: the rule has no factor 'm'"):
+        rule("i -> i", order="m")

@@ -52,10 +52,10 @@ class ReplicaGroupMesh(MeshReferenceOpInterface):
     def set_mesh(self, op: Op, mesh: str | Mesh) -> None:
         """Replace the mesh, keeping the axes."""
         text = _replica_groups(op)
-        found = re.search(_NAME, text) or re.search(_INLINED, text)
-        if found:
+        match = re.search(_NAME, text) or re.search(_INLINED, text)
+        if match:
             new = f"mesh = {symbol(mesh) if isinstance(mesh, str) else _mesh_text(mesh)}"
-            op.attributes[REPLICA_GROUPS] = RawAttribute(text[: found.start()] + new + text[found.end() :])
+            op.attributes[REPLICA_GROUPS] = RawAttribute(text[: match.start()] + new + text[match.end() :])
 
 
 def _replica_groups(op: Op) -> str:
@@ -118,8 +118,8 @@ def mesh_groups(groups: Groups, meshes: Mapping[str, Mesh]) -> RawAttribute | No
 
 def read_mesh_groups(op: Op) -> Groups | None:
     """Return the groups of a collective that has them as axes of a mesh, None for another one."""
-    found = ReplicaGroupMesh().get_mesh(op)
-    mesh = op.program.meshes.get(found) if isinstance(found, str) else found
+    reference = ReplicaGroupMesh().get_mesh(op)
+    mesh = op.program.meshes.get(reference) if isinstance(reference, str) else reference
     if mesh is None:
         return None
     refs = re.findall(_REF, str(op.attributes["replica_groups"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shardy_dialects.stablehlo.attributes import flag_of, integer_of, integers_of
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import local_by_types
@@ -21,6 +22,8 @@ from shardy_py.plugins import (
     ShardableDataFlowOpInterface,
     UpstreamDataFlow,
 )
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 from shardy_py.values import NoFields
 
 FACETS = LazyFacets(__name__)
@@ -39,7 +42,43 @@ def register(definitions: Definitions) -> None:
     definitions.define("stablehlo.if", traits=(RecursiveMemoryEffects,), cost=BranchCost())
     definitions.define(BARRIER, data_flow=BarrierDataFlow(), local=local_by_types)
     definitions.define(RETURN, traits=(Pure, IsTerminator))
+    definitions.define("mhlo.scan", scan_rule, traits=(IsolatedFromAbove, RecursiveMemoryEffects))
     definitions.define("chlo.scan", traits=(IsolatedFromAbove, RecursiveMemoryEffects))
+
+
+def scan_rule(op: Op) -> OpShardingRule | None:
+    """Pass all dimensions but the scanned one between inputs, outputs, starts and carries.
+
+    Shards of the scanned dimension of an associative scan exchange their totals; any other scan replicates it. Where
+    the body changes shapes, only the scanned dimension has a factor.
+
+    Mirrors mhlo_extensions.cc::ScanShardingRuleOpInterface (of XLA).
+    """
+    num_inputs, num_outputs = (
+        next(iter(integers_of(op, name)), 0) for name in ("operandSegmentSizes", "resultSegmentSizes")
+    )
+    inputs, starts = op.operands[:num_inputs], op.operands[num_inputs:]
+    outputs, scanned = op.results[:num_outputs], integer_of(op, "dimension")
+    if not inputs or not outputs:
+        return None
+    shape = tensor_shape(inputs[0])
+    rest = (*shape[:scanned], *shape[scanned + 1 :])
+    keeps_shapes = len(inputs) == len(outputs) == len(starts)
+    keeps_shapes = keeps_shapes and all(tensor_shape(value) == shape for value in (*inputs, *outputs))
+    keeps_shapes = keeps_shapes and all(tensor_shape(value) == rest for value in starts)
+    is_associative = flag_of(op, "is_associative") and keeps_shapes
+    builder = OpShardingRuleBuilder.for_op(op)
+    num_carries = len(op.results) - num_outputs
+    for dim, size in enumerate(shape):
+        kind = FactorKind.PASS_THROUGH
+        carried = None if dim == scanned else dim - (dim > scanned)
+        if dim == scanned:
+            kind = FactorKind.PERMUTATION if is_associative else FactorKind.NEED_REPLICATION
+        elif not keeps_shapes:
+            continue
+        operand_dims = [dim] * num_inputs + [carried] * len(starts)
+        builder.add_factor(operand_dims, [dim] * num_outputs + [carried] * num_carries, size, kind=kind)
+    return builder.build()
 
 
 class _ResultOwners(ShardableDataFlowOpInterface):
@@ -70,7 +109,7 @@ class CaseDataFlow(NoFields, _ResultOwners):
     """Branches: what each yields flows into the result."""
 
     def get_edge_sources(self, op: Op, owner: Value) -> Sequence[OpOperand]:
-        """Return what each branch yields."""
+        """Return the yielded value of each branch."""
         return [OpOperand(_terminator(op, number), owner.index) for number in range(len(op.regions))]
 
     def get_edge_owner_from_target(self, op: Op, target: Value) -> Value | None:

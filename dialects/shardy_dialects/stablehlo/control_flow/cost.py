@@ -63,11 +63,11 @@ _SWAPPED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 
 def _step(op: Op, argument: Value, yielded: Value) -> int | None:
     """Return the step by which each run of the body changes a carried value."""
-    made = yielded.defining_op
-    if made is None or made.name not in (ADD, SUBTRACT):
+    producer = yielded.defining_op
+    if producer is None or producer.name not in (ADD, SUBTRACT):
         return None
-    left, right = made.operands
-    if made.name == SUBTRACT:
+    left, right = producer.operands
+    if producer.name == SUBTRACT:
         amount = _constant_in(op, right) if left is argument else None
         return None if amount is None else -amount
     other = right if left is argument else left
@@ -85,6 +85,6 @@ def _constant_in(op: Op, value: Value) -> int | None:
 
 
 def _constant(value: Value) -> int | None:
-    made = value.defining_op
-    elements = None if made is None or made.operands else made.attributes.get("value")
+    producer = value.defining_op
+    elements = None if producer is None or producer.operands else producer.attributes.get("value")
     return elements.values[0] if isinstance(elements, DenseElements) and len(elements.values) == 1 else None

@@ -37,41 +37,44 @@ def convolution_rule(op: Op, options: RuleOptions) -> OpShardingRule:
     batch_groups = integer_of(op, "batch_group_count", 1)
     feature_groups = integer_of(op, "feature_group_count", 1)
     rhs, out = tensor_shape(op.operands[1]), tensor_shape(op.results[0])
-    others: list[int | None] = [None] * (len(op.operands) - 2)
     builder = OpShardingRuleBuilder.for_op(op)
     if batch_groups > 1:
-        builder.add_factor([dims.input_batch, dims.kernel_output_feature, *others], [dims.output_feature], batch_groups)
-    builder.add_factor([dims.input_batch, None, *others], [dims.output_batch], out[dims.output_batch])
+        builder.add_factor({0: dims.input_batch, 1: dims.kernel_output_feature}, {0: dims.output_feature}, batch_groups)
+    builder.add_factor({0: dims.input_batch}, {0: dims.output_batch}, out[dims.output_batch])
     if not options.conservative:
-        _add_spatial_factors(builder, op, dims, others)
+        _add_spatial_factors(builder, op, dims)
     if feature_groups > 1:
         builder.add_factor(
-            [dims.input_feature, dims.kernel_output_feature, *others], [dims.output_feature], feature_groups
+            {0: dims.input_feature, 1: dims.kernel_output_feature}, {0: dims.output_feature}, feature_groups
         )
     builder.add_factor(
-        [dims.input_feature, dims.kernel_input_feature, *others],
-        [None],
+        {0: dims.input_feature, 1: dims.kernel_input_feature},
+        {},
         rhs[dims.kernel_input_feature],
         kind=FactorKind.REDUCTION,
     )
     out_features = out[dims.output_feature] // (batch_groups * feature_groups)
     if out_features > 1:
-        builder.add_factor([None, dims.kernel_output_feature, *others], [dims.output_feature], out_features)
+        builder.add_factor({1: dims.kernel_output_feature}, {0: dims.output_feature}, out_features)
     return builder.build()
 
 
-def _add_spatial_factors(
-    builder: OpShardingRuleBuilder, op: Op, dims: ConvolutionDims, others: list[int | None]
-) -> None:
+_Spatial = tuple[int, dict[int, int], dict[int, int], FactorKind]
+"""The size of a factor, its dimensions of operands and of the result, and its kind."""
+
+
+def _add_spatial_factors(builder: OpShardingRuleBuilder, op: Op, dims: ConvolutionDims) -> None:
     """Split each spatial dimension of the input into windows and kernel window, the larger of the two first."""
     lhs, rhs, out = (tensor_shape(value) for value in (op.operands[0], op.operands[1], op.results[0]))
     spatial = zip(dims.input_spatial, dims.kernel_spatial, dims.output_spatial, strict=True)
     for lhs_dim, rhs_dim, out_dim in spatial:
-        windows = (out[out_dim], None, out_dim, FactorKind.PERMUTATION)
-        window = (rhs[rhs_dim], rhs_dim, None, FactorKind.REDUCTION)
+        windows: _Spatial = (out[out_dim], {0: lhs_dim}, {0: out_dim}, FactorKind.PERMUTATION)
+        window: _Spatial = (rhs[rhs_dim], {0: lhs_dim, 1: rhs_dim}, {}, FactorKind.REDUCTION)
         rest = lhs[lhs_dim]
-        for size, kernel, result, kind in (windows, window) if windows[0] >= window[0] else (window, windows):
+        for size, operand_dims, result_dims, kind in (
+            (windows, window) if windows[0] >= window[0] else (window, windows)
+        ):
             factor = min(rest, size)
             if factor > 1:
-                builder.add_factor([lhs_dim, kernel, *others], [result], factor, kind=kind)
+                builder.add_factor(operand_dims, result_dims, factor, kind=kind)
                 rest //= factor

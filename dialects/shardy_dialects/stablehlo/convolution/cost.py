@@ -25,16 +25,16 @@ class ConvolutionCost(CostOpInterface):
         dims = parse_convolution_dims(text_of(op, "dimension_numbers"))
         _, kernel = shapes.operands[:2]
         out = shapes.results[0]
-        whole = tensor_shape(op.results[0])
+        full_shape = tensor_shape(op.results[0])
         pairs = 1.0
         for dim, out_dim in zip(spatial_dims(op), dims.output_spatial, strict=True):
             # A shard has its share of the windows; which of them meet padding differs between shards.
-            pairs *= dim.valid_pairs() * out[out_dim] / max(1, whole[out_dim])
+            pairs *= dim.valid_pairs() * out[out_dim] / max(1, full_shape[out_dim])
         window = prod(kernel[dim] / max(1, tensor_shape(op.operands[1])[dim]) for dim in dims.kernel_spatial)
         features = out[dims.output_feature]
         flops = 2.0 * pairs * window * kernel[dims.kernel_input_feature] * features * out[dims.output_batch]
         # A shard of the features has the groups of these.
-        groups = int(integer_of(op, "batch_group_count", 1)) * features // max(1, whole[dims.output_feature])
+        groups = int(integer_of(op, "batch_group_count", 1)) * features // max(1, full_shape[dims.output_feature])
         if groups < 2 or groups != features:
             return OpWork(flops)
         return OpWork(flops, ungrouped=_ungrouped(groups, flops, prod(shapes.operands[0]), prod(out), _width(op)))
@@ -152,15 +152,19 @@ def sum_of_floors(count: int, divisor: int, slope: int, start: int) -> int:
     return total
 
 
-def _ungrouped(groups: int, flops: float, given: int, elements: int, width: int) -> OpWork:
+def _ungrouped(groups: int, flops: float, input_elements: int, elements: int, width: int) -> OpWork:
     """Return the work of a convolution whose groups of the batch, one for each feature, become one.
 
     As in XLA's convolution_group_converter.cc::HandleBatchGroupCount: all groups meet all features; of the result a
     comparison, a selection and a sum keep the groups that meet their own. It is written and read before and after.
     """
-    found = groups * elements
-    kept = 3 * found - elements
-    return OpWork(groups * flops + kept, reads={0: float(given + 4 * found)}, temporary_bytes=float(found * width))
+    all_pairs = groups * elements
+    selection_flops = 3 * all_pairs - elements
+    return OpWork(
+        groups * flops + selection_flops,
+        reads={0: float(input_elements + 4 * all_pairs)},
+        temporary_bytes=float(all_pairs * width),
+    )
 
 
 def _width(op: Op) -> int:

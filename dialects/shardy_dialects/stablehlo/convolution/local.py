@@ -61,7 +61,7 @@ def _is_cut(shard: Shard, dim: int, kernel_dim: int, out_dim: int) -> bool:
 def _cut_windows(
     shard: Shard, window: DimensionWindows, dim: int, kernel_dim: int, out_dim: int
 ) -> tuple[Cut, DilatedReads]:
-    """Return what each device reads where the windows are sharded."""
+    """Return the cut and the elements that each device reads if the windows are sharded."""
     if shard.parts(shard.operand_shardings[1], kernel_dim) > 1:
         raise no_local_form(f"dimension {kernel_dim} of the kernel is sharded, and the windows are, too")
     cut = common_cut(shard, [(shard.operand_shardings[0], dim)], (shard.result_shardings[0], out_dim))
@@ -71,7 +71,7 @@ def _cut_windows(
 def _cut_kernel(
     shard: Shard, window: DimensionWindows, dim: int, kernel_dim: int, out_dim: int
 ) -> tuple[Cut, DilatedReads]:
-    """Return what each device reads where the elements of a window are sharded: its sums are partial."""
+    """Return the cut and the elements that each device reads if the kernel is sharded, where sums are partial."""
     cut = common_cut(shard, [(shard.operand_shardings[0], dim)], (shard.operand_shardings[1], kernel_dim))
     part = shard.operands[1].shape[kernel_dim]
     order = [

@@ -15,9 +15,10 @@ from attrs import evolve
 from shardy_dialects.stablehlo.attributes import flag_of, text_of
 from shardy_dialects.stablehlo.definitions import Definitions, Lazy, LazyFacets
 from shardy_dialects.stablehlo.rng import BIT_GENERATOR
-from shardy_dialects.stablehlo.sort import _has_arity, top_k_rule
+from shardy_dialects.stablehlo.sort import has_arity, top_k_rule
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import PassThrough, Pure, Sort, Trait, Unpartitioned
+from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 
@@ -93,7 +94,7 @@ POINTWISE_TARGETS = (
 
 
 def pointwise_call_rule(op: Op) -> OpShardingRule | None:
-    """Give the pointwise rule, permuted along dimensions whose sizes differ, as those of a slice.
+    """Return the pointwise rule, permuted along dimensions whose sizes differ, as those of a slice.
 
     The reference, which does not compare sizes, lets these pass through.
     """
@@ -102,51 +103,28 @@ def pointwise_call_rule(op: Op) -> OpShardingRule | None:
         return None
     shapes = {tensor_shape(value) for value in (*op.operands, *op.results)}
     sizes = zip_longest(*shapes)
-    uneven = tuple(dim for dim, own in enumerate(sizes) if len({*own} - {None}) > 1)
+    uneven = tuple(dim for dim, sizes_of_dim in enumerate(sizes) if len({*sizes_of_dim} - {None}) > 1)
     return evolve(rule, permutation_factors=uneven) if uneven else rule
 
 
 def eigh_rule(op: Op) -> OpShardingRule | None:
     """Pass the batch through, and both dimensions of the matrices; the eigenvalues have the last one."""
-    if not _has_arity(op, 1, 2):
-        return None
-    shape = tensor_shape(op.operands[0])
-    rows, columns = len(shape) - 2, len(shape) - 1
-    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-2])
-    builder.add_factor([rows], [rows, None], shape[rows])
-    builder.add_factor([columns], [columns, rows], shape[columns])
-    return builder.build()
+    return einsum.rule("... m n -> ... m n, ... n")(op) if has_arity(op, 1, 2) else None
 
 
 def qr_rule(op: Op) -> OpShardingRule | None:
     """Pass the batch through, replicate the matrices and the vector of the second result."""
-    if not _has_arity(op, 1, 2):
-        return None
-    shape, vector_shape = tensor_shape(op.operands[0]), tensor_shape(op.results[1])
-    rows, columns = len(shape) - 2, len(shape) - 1
-    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-2])
-    builder.add_factor([rows], [rows, None], shape[rows], kind=FactorKind.NEED_REPLICATION)
-    builder.add_factor([columns], [columns, None], shape[columns], kind=FactorKind.NEED_REPLICATION)
-    builder.add_factor([None], [None, rows], vector_shape[rows], kind=FactorKind.NEED_REPLICATION)
-    return builder.build()
+    return einsum.rule("... m n -> ... m n, ... v", need_replication="m n v")(op) if has_arity(op, 1, 2) else None
 
 
 def householder_product_rule(op: Op) -> OpShardingRule | None:
     """Pass the batch through, replicate the matrices and the vector of the second operand."""
-    if not _has_arity(op, 2, 1):
-        return None
-    shape, vector_shape = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
-    rows, columns = len(shape) - 2, len(shape) - 1
-    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-2])
-    builder.add_factor([rows, None], [rows], shape[rows], kind=FactorKind.NEED_REPLICATION)
-    builder.add_factor([columns, None], [columns], shape[columns], kind=FactorKind.NEED_REPLICATION)
-    builder.add_factor([None, rows], [None], vector_shape[rows], kind=FactorKind.NEED_REPLICATION)
-    return builder.build()
+    return einsum.rule("... m n, ... v -> ... m n", need_replication="m n v")(op) if has_arity(op, 2, 1) else None
 
 
 def partial_reduce_rule(op: Op) -> OpShardingRule | None:
-    """Give the rule of an approximate top-k of values and their indices, with two initial scalars."""
-    if not _has_arity(op, 4, 2):
+    """Return the rule of an approximate top-k of values and their indices, with two initial scalars."""
+    if not has_arity(op, 4, 2):
         return None
     builder = OpShardingRuleBuilder.for_op(op)
     out_shape = tensor_shape(op.results[0])
@@ -154,13 +132,13 @@ def partial_reduce_rule(op: Op) -> OpShardingRule | None:
         if size == out_size:
             builder.add_factor_all(dim, size)
             continue
-        builder.add_factor([dim, dim, None, None], [None, None], size)
-        builder.add_factor([None] * 4, [dim, dim], out_size, kind=FactorKind.NEED_REPLICATION, blocked=True)
+        builder.add_factor({0: dim, 1: dim}, {}, size)
+        builder.add_factor({}, {0: dim, 1: dim}, out_size, kind=FactorKind.NEED_REPLICATION, blocked=True)
     return builder.build()
 
 
 def x64_combine_rule(op: Op) -> OpShardingRule | None:
-    """Give the pointwise rule, but block the initial state of a random number generator, which is replicated.
+    """Return the pointwise rule, but block the initial state of a random number generator, which is replicated.
 
     Its 64-bit form could not be resharded.
     """

@@ -60,8 +60,8 @@ def localize_custom_call(op: Op, shard: Shard) -> Sequence[Value]:
 
 def _takes_largest_of_last(op: Op) -> bool:
     """Return whether a call takes the largest elements of the last dimension."""
-    given = op.attributes.get("mhlo.attributes")
-    largest = given.get("largest", True) if isinstance(given, Mapping) else True
+    attributes = op.attributes.get("mhlo.attributes")
+    largest = attributes.get("largest", True) if isinstance(attributes, Mapping) else True
     operand, result = op.operands[0].shape, op.results[0].shape
     return largest is True and operand[:-1] == result[:-1]
 

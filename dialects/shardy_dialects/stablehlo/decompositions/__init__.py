@@ -9,8 +9,8 @@ from shardy_dialects.stablehlo.attributes import case_of, flag_of
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import local_by_types
-from shardy_py.sharding.rule import FactorKind, OpShardingRule
-from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding import einsum
+from shardy_py.sharding.rule import OpShardingRule
 
 FACETS = LazyFacets(__name__)
 
@@ -28,32 +28,18 @@ def register(definitions: Definitions) -> None:
 
 def cholesky_rule(op: Op) -> OpShardingRule:
     """Replicate the matrices, pass the batch through."""
-    shape = tensor_shape(op.operands[0])
-    builder = OpShardingRuleBuilder.for_op(op)
-    builder.add_pointwise(
-        shape, kind=lambda dim: FactorKind.PASS_THROUGH if dim < len(shape) - 2 else FactorKind.NEED_REPLICATION
-    )
-    return builder.build()
+    return einsum.rule("... m n -> ... m n", need_replication="m n")(op)
 
 
 def triangular_solve_rule(op: Op) -> OpShardingRule:
-    """Replicate the matrices of ``op(a) @ x = b`` or ``x @ op(a) = b``, pass the batch through."""
-    a_shape, b_shape = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
-    rows, columns = len(a_shape) - 2, len(a_shape) - 1
+    """Replicate the matrices of ``op(a) @ x = b`` or ``x @ op(a) = b``, pass the batch through.
+
+    The factor ``b`` is the dimension of the matrix that b has, too, and ``x`` the one that x has; ``o`` is the other
+    dimension of b and x.
+    """
     is_left = flag_of(op, "left_side")
     is_transposed = case_of(op, "transpose_a", "NO_TRANSPOSE") in ("TRANSPOSE", "ADJOINT")
-    free, contracting = (rows, columns) if is_left != is_transposed else (columns, rows)
-    # The dimension of b that a has, too, and the one that only b and x have.
-    shared, own = (rows, columns) if is_left else (columns, rows)
-    builder = OpShardingRuleBuilder.for_op(op).add_pointwise(a_shape[:-2])
-
-    def add_free_factor() -> None:
-        builder.add_factor([free, shared], [None], a_shape[free], kind=FactorKind.NEED_REPLICATION)
-
-    def add_own_factor() -> None:
-        builder.add_factor([None, own], [own], b_shape[own], kind=FactorKind.NEED_REPLICATION)
-
-    for add in (add_free_factor, add_own_factor) if is_left else (add_own_factor, add_free_factor):
-        add()
-    builder.add_factor([contracting, None], [shared], a_shape[contracting], kind=FactorKind.NEED_REPLICATION)
-    return builder.build()
+    matrix = "b x" if is_left != is_transposed else "x b"
+    sides = "... b o -> ... x o" if is_left else "... o b -> ... o x"
+    order = "... b o x" if is_left else "... o b x"
+    return einsum.rule(f"... {matrix}, {sides}", need_replication="b o x", order=order)(op)

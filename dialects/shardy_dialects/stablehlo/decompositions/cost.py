@@ -42,30 +42,30 @@ class LoopWork:
     transcendentals: float = 0.0
 
     def __add__(self, other: LoopWork) -> LoopWork:
-        """Return what two loops do, one after the other."""
-        kept = max(self.kept, other.kept)
+        """Return the work of two loops that run one after the other."""
+        most_kept = max(self.kept, other.kept)
         return LoopWork(
-            self.flops + other.flops, self.moved + other.moved, kept, self.transcendentals + other.transcendentals
+            self.flops + other.flops, self.moved + other.moved, most_kept, self.transcendentals + other.transcendentals
         )
 
 
 def cholesky(batch: int, n: int) -> LoopWork:
-    """Return what Cholesky decompositions do: each step multiplies the block with itself."""
+    """Return the work of Cholesky decompositions: each step multiplies the block with itself."""
     if n == 1:
         return LoopWork(2.0 * batch, float(batch), transcendentals=batch)
-    found = LoopWork(kept=2.0 * batch * n**2)
+    work = LoopWork(kept=2.0 * batch * n**2)
     for start, size in _blocks(n):
         flops = batch * (2.0 * size**4 + 6 * size**3 + 2 * size**2 + 3 * size) + 2 * size + 1
-        found += LoopWork(flops, batch * (8.0 * size**3 + 20 * size**2), transcendentals=batch * size)
+        work += LoopWork(flops, batch * (8.0 * size**3 + 20 * size**2), transcendentals=batch * size)
         if start:
-            found += LoopWork(2.0 * batch * (n - start) * start * size, 3.0 * batch * (n - start) * size)
+            work += LoopWork(2.0 * batch * (n - start) * start * size, 3.0 * batch * (n - start) * size)
         if rest := n - start - size:
-            found += triangular_solve(batch, size, rest)
-    return found
+            work += triangular_solve(batch, size, rest)
+    return work
 
 
 def triangular_solve(batch: int, n: int, columns: int) -> LoopWork:
-    """Return what the solution of triangular systems does: the blocks of the diagonal are inverted row by row."""
+    """Return the work of solving triangular systems: the blocks of the diagonal are inverted row by row."""
     if n == 1:
         return LoopWork(batch * (columns + 1.0), 3.0 * batch)
     if batch > _DIRECT_BATCH and n < _DIRECT_SIZE:
@@ -73,49 +73,49 @@ def triangular_solve(batch: int, n: int, columns: int) -> LoopWork:
     size = min(n, _BLOCK)
     inverted = batch * -(-n // size)
     flops = 2.0 * inverted * (size - 1) * size**2 + (9 * inverted + 6) * size**2
-    found = LoopWork(flops, inverted * ((size - 1) * (size**2 + 16.0 * size)), 2.0 * inverted * size**2)
+    work = LoopWork(flops, inverted * ((size - 1) * (size**2 + 16.0 * size)), 2.0 * inverted * size**2)
     for start, rows in _blocks(n):
         known = start + rows
-        found += LoopWork(2.0 * batch * rows * columns * known, batch * (rows * known + 4.0 * known * columns))
-    return found
+        work += LoopWork(2.0 * batch * rows * columns * known, batch * (rows * known + 4.0 * known * columns))
+    return work
 
 
 def householder_vectors(batch: int, m: int, n: int) -> LoopWork:
-    """Return what QR decompositions to Householder vectors do: each step reflects the block."""
-    found = LoopWork(kept=float(batch * m * n))
+    """Return the work of QR decompositions to Householder vectors: each step reflects the block."""
+    work = LoopWork(kept=float(batch * m * n))
     for start, size in _blocks(min(m, n)):
         rows, rest = m - start, n - start - size
         flops = batch * (9.0 * rows * size**2 + 20 * rows * size + 3 * size**2 + 48 * size)
         shared = 2 * rows * size + 6 * size + 1
         moved = batch * size * (7.0 * rows * size + 16 * rows)
-        found += LoopWork(flops + shared, moved, transcendentals=2.0 * batch * size)
+        work += LoopWork(flops + shared, moved, transcendentals=2.0 * batch * size)
         if rest:
             # The reflections of the block, as one product, change what is beside it.
             products = 2.0 * rows * size**2 + 4 * rows * size * rest
-            found += _reflections(batch, rows, size)
-            found += LoopWork(batch * products, 4.0 * batch * rows * (rest + size), 2.0 * batch * m * n)
-    return found
+            work += _reflections(batch, rows, size)
+            work += LoopWork(batch * products, 4.0 * batch * rows * (rest + size), 2.0 * batch * m * n)
+    return work
 
 
 def householder_product(batch: int, m: int, n: int, vectors: int) -> LoopWork:
-    """Return what products of Householder reflections do."""
-    found = LoopWork(kept=2.0 * batch * (m + n) * vectors)
+    """Return the work of products of Householder reflections."""
+    work = LoopWork(kept=2.0 * batch * (m + n) * vectors)
     for start, size in _blocks(vectors):
         rows, columns = m - start, n - start
         products = 4.0 * rows * size * columns + 2 * size**2 * columns
-        found += _reflections(batch, rows, size)
-        found += LoopWork(batch * products, 3.0 * batch * rows * columns)
-    return found
+        work += _reflections(batch, rows, size)
+        work += LoopWork(batch * products, 3.0 * batch * rows * columns)
+    return work
 
 
 def _reflections(batch: int, m: int, n: int) -> LoopWork:
-    """Return what makes one product of reflections: a loop over their vectors."""
+    """Return the work of making one product of reflections: a loop over their vectors."""
     flops = batch * (2.0 * m * n**2 + 2 * n**3 + 4 * n**2) + 10 * m * n + 4 * n**2
     return LoopWork(flops, batch * (n**3 + 8.0 * m * n + 15 * n**2))
 
 
 def eigenvectors(batch: int, n: int, *, is_sorted: bool) -> LoopWork:
-    """Return what a sweep of Jacobi rotations over symmetric matrices does; how many run follows from the data.
+    """Return the work of one sweep of Jacobi rotations over symmetric matrices; the data decide how many run.
 
     A step rotates pairs of rows and of columns, and brings other ones beside one another.
     """
@@ -124,12 +124,12 @@ def eigenvectors(batch: int, n: int, *, is_sorted: bool) -> LoopWork:
     even = n + n % 2
     steps, elements = even - 1, even**2
     flops = batch * steps * (21.5 * elements + 8 * even) + 8 * steps * even + 20 * batch * elements
-    kept = 3.6 * batch * elements
-    found = LoopWork(flops, 16.5 * batch * steps * elements, kept, float(batch * steps * even))
+    temporary_elements = 3.6 * batch * elements
+    work = LoopWork(flops, 16.5 * batch * steps * elements, temporary_elements, float(batch * steps * even))
     if is_sorted:
         count = batch * n**2
-        found += LoopWork(float(count * ceil(log2(count))), 4.0 * count)
-    return found
+        work += LoopWork(float(count * ceil(log2(count))), 4.0 * count)
+    return work
 
 
 def _blocks(size: int) -> Iterator[tuple[int, int]]:
@@ -142,8 +142,8 @@ def _work(op: Op, loops: LoopWork) -> OpWork:
     """Return work; what the loops move counts as read of the first operand."""
     type_ = op.operands[0].type
     bits = mlir_element_bits(type_.element_type) if isinstance(type_, TensorType) else None
-    kept = int(loops.kept * -(-(bits or 0) // 8))
-    return OpWork(loops.flops, loops.transcendentals, reads={0: loops.moved}, temporary_bytes=kept)
+    temporary_bytes = int(loops.kept * -(-(bits or 0) // 8))
+    return OpWork(loops.flops, loops.transcendentals, reads={0: loops.moved}, temporary_bytes=temporary_bytes)
 
 
 class CholeskyCost(CostOpInterface):

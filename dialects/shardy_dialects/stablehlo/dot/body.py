@@ -44,8 +44,8 @@ def _sum_of_products(b: ElementBuilder, op: Op, maps: Sequence[IndexingMap]) -> 
         return [b.op(add, carried[0], b.op(multiply, *factors))]
 
     zero = b.constant(0, wide)
-    (found,) = b.reduce(both, [zero], step)
-    return found if wide == dtype else b.op("arith.truncf", found, dtype=dtype)
+    (total,) = b.reduce(both, [zero], step)
+    return total if wide == dtype else b.op("arith.truncf", total, dtype=dtype)
 
 
 def _factor(b: ElementBuilder, op: Op, number: int, place: Sequence[Scalar], wide: str) -> Scalar:

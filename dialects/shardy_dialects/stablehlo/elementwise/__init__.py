@@ -124,9 +124,9 @@ def bitcast_convert_rule(op: Op) -> OpShardingRule:
     builder = OpShardingRuleBuilder.for_op(op)
     builder.add_pointwise(min(in_shape, out_shape, key=len))
     if len(in_shape) < len(out_shape):
-        builder.add_factor([None], [len(out_shape) - 1], out_shape[-1], kind=FactorKind.NEED_REPLICATION)
+        builder.add_factor({}, {0: len(out_shape) - 1}, out_shape[-1], kind=FactorKind.NEED_REPLICATION)
     elif len(in_shape) > len(out_shape):
-        builder.add_factor([len(in_shape) - 1], [None], in_shape[-1], kind=FactorKind.NEED_REPLICATION)
+        builder.add_factor({0: len(in_shape) - 1}, {}, in_shape[-1], kind=FactorKind.NEED_REPLICATION)
     return builder.build()
 
 
@@ -161,11 +161,11 @@ def _aligned_dims(op: Op, shape: tuple[int, ...], out_shape: tuple[int, ...]) ->
 def elementwise_maps(op: Op) -> OpIndexing:
     """Read every operand at the index of the result; scalars have no index."""
     output = shape_of(op.results[0])
-    own, everywhere = op_maps.identity(output), op_maps.broadcast_to_output((), output, ())
+    same_index, everywhere = op_maps.identity(output), op_maps.broadcast_to_output((), output, ())
     of_scalar = [bool(output) and not shape_of(value) for value in op.operands]
     return OpIndexing(
-        [op_maps.scalar(output) if scalar else own for scalar in of_scalar],
-        [everywhere if scalar else own for scalar in of_scalar],
+        [op_maps.scalar(output) if scalar else same_index for scalar in of_scalar],
+        [everywhere if scalar else same_index for scalar in of_scalar],
     )
 
 
@@ -174,8 +174,8 @@ def bitcast_convert_maps(op: Op) -> OpIndexing | None:
     output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
     if output == shape:
         return elementwise_maps(op)
-    given, made = whole_bytes(op.operands[0]), whole_bytes(op.results[0])
-    if not given or not made or given * prod(shape) != made * prod(output):
+    source_bytes, target_bytes = whole_bytes(op.operands[0]), whole_bytes(op.results[0])
+    if not source_bytes or not target_bytes or source_bytes * prod(shape) != target_bytes * prod(output):
         return None
     longer, shorter = (output, shape) if len(output) > len(shape) else (shape, output)
     around = [op_maps.broadcast(longer, range(len(shorter)), shorter)]

@@ -56,14 +56,14 @@ def divide(b: ElementBuilder, op: Op) -> Scalar:
     by_zero = b.op("arith.cmpi", right, zero, dtype="i1", predicate="eq")
     if is_unsigned(value):
         safe = b.op("arith.select", by_zero, one, right, dtype=dtype)
-        found = b.op("arith.divui", left, safe)
-        return b.op("arith.select", by_zero, minus_one, found, dtype=dtype)
+        quotient = b.op("arith.divui", left, safe)
+        return b.op("arith.select", by_zero, minus_one, quotient, dtype=dtype)
     overflows = _overflows(b, left, right, least, minus_one)
     unsafe = b.op("arith.ori", by_zero, overflows)
     safe = b.op("arith.select", unsafe, one, right, dtype=dtype)
-    found = b.op("arith.divsi", left, safe)
-    found = b.op("arith.select", overflows, least, found, dtype=dtype)
-    return b.op("arith.select", by_zero, minus_one, found, dtype=dtype)
+    quotient = b.op("arith.divsi", left, safe)
+    quotient = b.op("arith.select", overflows, least, quotient, dtype=dtype)
+    return b.op("arith.select", by_zero, minus_one, quotient, dtype=dtype)
 
 
 def remainder(b: ElementBuilder, op: Op) -> Scalar:
@@ -77,15 +77,15 @@ def remainder(b: ElementBuilder, op: Op) -> Scalar:
     by_zero = b.op("arith.cmpi", right, zero, dtype="i1", predicate="eq")
     if is_unsigned(value):
         safe = b.op("arith.select", by_zero, one, right, dtype=dtype)
-        found = b.op("arith.remui", left, safe)
-        return b.op("arith.select", by_zero, left, found, dtype=dtype)
+        rest = b.op("arith.remui", left, safe)
+        return b.op("arith.select", by_zero, left, rest, dtype=dtype)
     least = b.constant(-(1 << (width(value) - 1)), dtype)
     overflows = _overflows(b, left, right, least, b.constant(-1, dtype))
     unsafe = b.op("arith.ori", by_zero, overflows)
     safe = b.op("arith.select", unsafe, one, right, dtype=dtype)
-    found = b.op("arith.remsi", left, safe)
-    found = b.op("arith.select", overflows, zero, found, dtype=dtype)
-    return b.op("arith.select", by_zero, left, found, dtype=dtype)
+    rest = b.op("arith.remsi", left, safe)
+    rest = b.op("arith.select", overflows, zero, rest, dtype=dtype)
+    return b.op("arith.select", by_zero, left, rest, dtype=dtype)
 
 
 def _overflows(b: ElementBuilder, left: Scalar, right: Scalar, least: Scalar, minus_one: Scalar) -> Scalar:

@@ -54,8 +54,8 @@ def _to_complex(b: ElementBuilder, op: Op, x: Scalar) -> Scalar:
     target = element_type(op.results[0])
     part = target[len("complex<") : -1]
     if is_complex(op.operands[0]):
-        own = element_type(op.operands[0])[len("complex<") : -1]
-        real, imaginary = (b.op(name, x, dtype=own) for name in ("complex.re", "complex.im"))
+        source_part = element_type(op.operands[0])[len("complex<") : -1]
+        real, imaginary = (b.op(name, x, dtype=source_part) for name in ("complex.re", "complex.im"))
         return b.op("complex.create", _between_floats(b, real, part), _between_floats(b, imaginary, part), dtype=target)
     if is_float(op.operands[0]):
         real = x if x.dtype == part else _between_floats(b, x, part)
@@ -85,13 +85,13 @@ def _to_integer(b: ElementBuilder, op: Op, x: Scalar) -> Scalar:
     dtype, bits = kernel_type(element_type(target)), width(target)
     signed = not is_unsigned(target)
     least, most = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    found = b.op("arith.fptosi" if signed else "arith.fptoui", x, dtype=dtype)
+    number = b.op("arith.fptosi" if signed else "arith.fptoui", x, dtype=dtype)
     too_small = b.op("arith.cmpf", x, b.constant(float(least), x.dtype), dtype="i1", predicate="ole")
-    found = b.op("arith.select", too_small, b.constant(least, dtype), found, dtype=dtype)
+    number = b.op("arith.select", too_small, b.constant(least, dtype), number, dtype=dtype)
     too_large = b.op("arith.cmpf", x, b.constant(float(most), x.dtype), dtype="i1", predicate="oge")
-    found = b.op("arith.select", too_large, b.constant(most, dtype), found, dtype=dtype)
+    number = b.op("arith.select", too_large, b.constant(most, dtype), number, dtype=dtype)
     is_nan = b.op("arith.cmpf", x, x, dtype="i1", predicate="uno")
-    return b.op("arith.select", is_nan, b.constant(0, dtype), found, dtype=dtype)
+    return b.op("arith.select", is_nan, b.constant(0, dtype), number, dtype=dtype)
 
 
 def _between_integers(b: ElementBuilder, op: Op, x: Scalar, dtype: str) -> Scalar:
@@ -107,34 +107,42 @@ def _between_integers(b: ElementBuilder, op: Op, x: Scalar, dtype: str) -> Scala
 def bitcast_convert(b: ElementBuilder, op: Op) -> Scalar:
     """Read the bits as another type: the same, those of a part of a word, or those of all parts of a word."""
     dtype = kernel_type(element_type(op.results[0]))
-    given, made = (mlir_element_bits(element_type(value)) or 0 for value in (op.operands[0], op.results[0]))
-    if given == made:
+    source_bits, target_bits = (
+        mlir_element_bits(element_type(value)) or 0 for value in (op.operands[0], op.results[0])
+    )
+    if source_bits == target_bits:
         return _bits_as(b, b.operand(0), dtype)
-    return _bits_as(b, _part_of_word(b, given, made) if given > made else _word_of_parts(b, given, made), dtype)
+    return _bits_as(
+        b,
+        _part_of_word(b, source_bits, target_bits)
+        if source_bits > target_bits
+        else _word_of_parts(b, source_bits, target_bits),
+        dtype,
+    )
 
 
 def _bits_as(b: ElementBuilder, x: Scalar, dtype: str) -> Scalar:
     return x if x.dtype == dtype else b.op("arith.bitcast", x, dtype=dtype)
 
 
-def _part_of_word(b: ElementBuilder, given: int, made: int) -> Scalar:
+def _part_of_word(b: ElementBuilder, source_bits: int, target_bits: int) -> Scalar:
     """Return the bits of a word at the last index, the lowest ones first."""
-    word = f"i{given}"
+    word = f"i{source_bits}"
     place = b.op("arith.index_castui", b.indices[-1], dtype=word)
-    distance = b.op("arith.muli", place, b.constant(made, word))
+    distance = b.op("arith.muli", place, b.constant(target_bits, word))
     shifted = b.op("arith.shrui", _bits_as(b, b.operand(0), word), distance)
-    return b.op("arith.trunci", shifted, dtype=f"i{made}")
+    return b.op("arith.trunci", shifted, dtype=f"i{target_bits}")
 
 
-def _word_of_parts(b: ElementBuilder, given: int, made: int) -> Scalar:
+def _word_of_parts(b: ElementBuilder, source_bits: int, target_bits: int) -> Scalar:
     """Return the bits of all elements along the operand's last dimension, the first ones lowest."""
-    word = f"i{made}"
-    found = b.constant(0, word)
-    for number in range(made // given):
-        part = _bits_as(b, b.operand(0, [*b.indices, b.constant(number, "index")]), f"i{given}")
+    word = f"i{target_bits}"
+    joined = b.constant(0, word)
+    for number in range(target_bits // source_bits):
+        part = _bits_as(b, b.operand(0, [*b.indices, b.constant(number, "index")]), f"i{source_bits}")
         wide = b.op("arith.extui", part, dtype=word)
-        found = b.op("arith.ori", found, b.op("arith.shli", wide, b.constant(number * given, word)))
-    return found
+        joined = b.op("arith.ori", joined, b.op("arith.shli", wide, b.constant(number * source_bits, word)))
+    return joined
 
 
 def complex_(b: ElementBuilder, op: Op) -> Scalar:
@@ -174,18 +182,18 @@ def _reduced(b: ElementBuilder, op: Op, x: Scalar) -> Scalar:
     magnitude = b.op("arith.andi", integer, constant((1 << (bits - 1)) - 1))
     infinity = ((1 << exponent_bits) - 1) << mantissa_bits
     is_nan = b.op("arith.cmpi", magnitude, constant(infinity), dtype="i1", predicate="ugt")
-    found = integer
+    rounded_bits = integer
     dropped = mantissa_bits - mantissa
     if dropped > 0:
         last = b.op("arith.shrui", b.op("arith.andi", integer, constant(1 << dropped)), constant(dropped))
         bias = b.op("arith.addi", last, constant((1 << (dropped - 1)) - 1))
         rounded = b.op("arith.addi", integer, bias)
-        found = b.op("arith.andi", rounded, constant(((1 << bits) - 1) & ~((1 << dropped) - 1)))
+        rounded_bits = b.op("arith.andi", rounded, constant(((1 << bits) - 1) & ~((1 << dropped) - 1)))
     if exponent < exponent_bits:
-        found = _narrowed(b, found, constant, exponent, exponent_bits, mantissa_bits)
-    nan = b.op("arith.select", is_nan, integer, found, dtype=dtype)
+        rounded_bits = _narrowed(b, rounded_bits, constant, exponent, exponent_bits, mantissa_bits)
+    nan = b.op("arith.select", is_nan, integer, rounded_bits, dtype=dtype)
     if mantissa == 0:
-        nan = b.op("arith.select", is_nan, constant(infinity | 1 << (mantissa_bits - 1)), found, dtype=dtype)
+        nan = b.op("arith.select", is_nan, constant(infinity | 1 << (mantissa_bits - 1)), rounded_bits, dtype=dtype)
     return b.op("arith.bitcast", nan, dtype=x.dtype)
 
 
@@ -207,5 +215,5 @@ def _narrowed(
     overflows = b.op("arith.cmpi", field, constant((own_bias + bias) << mantissa_bits), dtype="i1", predicate="ugt")
     underflows = b.op("arith.cmpi", field, constant((own_bias - bias) << mantissa_bits), dtype="i1", predicate="ule")
     infinite = b.op("arith.ori", sign, constant(mask))
-    found = b.op("arith.select", overflows, infinite, bits, dtype=dtype)
-    return b.op("arith.select", underflows, sign, found, dtype=dtype)
+    narrowed = b.op("arith.select", overflows, infinite, bits, dtype=dtype)
+    return b.op("arith.select", underflows, sign, narrowed, dtype=dtype)

@@ -100,8 +100,8 @@ class DivideCost(NeutralCost):
 
     def is_expensive(self, op: Op) -> bool:
         """Return whether it divides, as in cpu_instruction_fusion.cc; by the inverse of a broadcast it multiplies."""
-        made, type_ = op.operands[1].defining_op, op.results[0].type
-        if made is not None and (made.name == BROADCAST or number_of(op.operands[1]) is not None):
+        producer, type_ = op.operands[1].defining_op, op.results[0].type
+        if producer is not None and (producer.name == BROADCAST or number_of(op.operands[1]) is not None):
             return False
         return isinstance(type_, TensorType) and not type_.element_type.startswith(("i", "ui"))
 
@@ -183,8 +183,16 @@ class BitcastCost(MovingCost):
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
         """Return the operations that split or join words, for each part; none for parts of the same width."""
-        given, made = prod(shapes.operands[0]), prod(shapes.results[0])
-        return OpWork(float(_SPLIT * made if made > given else _JOIN * given if made < given else 0))
+        source_elements, target_elements = prod(shapes.operands[0]), prod(shapes.results[0])
+        return OpWork(
+            float(
+                _SPLIT * target_elements
+                if target_elements > source_elements
+                else _JOIN * source_elements
+                if target_elements < source_elements
+                else 0
+            )
+        )
 
 
 _IN_LIBRARY = frozenset(entry.name for entry in OPS if entry.in_library)

@@ -89,9 +89,9 @@ def power(b: ElementBuilder, op: Op) -> Scalar:
         total = b.op("arith.select", odd, b.op("arith.muli", total, factor), total, dtype=dtype)
         return [total, b.op("arith.muli", factor, factor), b.op("arith.shrui", left, one)]
 
-    found = b.repeat((bits - 1).bit_length() + 1 if bits < 8 else 6, [one, base, exponent], step)[0]
+    product = b.repeat((bits - 1).bit_length() + 1 if bits < 8 else 6, [one, base, exponent], step)[0]
     if is_unsigned(op.operands[0]):
-        return found
+        return product
     minus_one = b.constant(-1, dtype)
     is_even = b.op("arith.cmpi", b.op("arith.remsi", exponent, b.constant(2, dtype)), zero, dtype="i1", predicate="eq")
     is_negative = b.op("arith.cmpi", exponent, zero, dtype="i1", predicate="slt")
@@ -100,7 +100,7 @@ def power(b: ElementBuilder, op: Op) -> Scalar:
     fraction = b.op("arith.select", is_one, one, zero, dtype=dtype)
     signed = b.op("arith.select", is_even, one, minus_one, dtype=dtype)
     fraction = b.op("arith.select", is_minus_one, signed, fraction, dtype=dtype)
-    return b.op("arith.select", is_negative, fraction, found, dtype=dtype)
+    return b.op("arith.select", is_negative, fraction, product, dtype=dtype)
 
 
 def count(name: str, b: ElementBuilder, op: Op) -> Scalar:

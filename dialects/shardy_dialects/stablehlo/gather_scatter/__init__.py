@@ -137,11 +137,11 @@ def gather_rule(op: Op) -> OpShardingRule:
         numbers.dims("start_indices_batching_dims"),
         numbers.number("index_vector_dim"),
     )
-    others: list[int | None] = [None] * (len(op.operands) - 2)
     builder = OpShardingRuleBuilder.for_op(op)
     for factor in _gather_factors(geometry):
+        dims = (factor.input_dim, factor.indices_dim)
         builder.add_factor(
-            [factor.input_dim, factor.indices_dim, *others],
+            {number: dim for number, dim in enumerate(dims) if dim is not None},
             [factor.slices_dim],
             factor.size,
             kind=factor.kind,
@@ -171,21 +171,21 @@ def scatter_rule(op: Op) -> OpShardingRule:
 
 
 def torch_index_select_rule(op: Op) -> OpShardingRule:
-    """Give the rule of a gather of whole slices along one dimension, which is reduced."""
+    """Return the rule of a gather of whole slices along one dimension, which is reduced."""
     dim, batch_dims = integer_of(op, "dim"), integer_of(op, "batch_dims")
     shape, index_shape = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
     builder = OpShardingRuleBuilder.for_op(op)
     for batch_dim in range(batch_dims):
-        builder.add_factor([batch_dim, batch_dim], [batch_dim], shape[batch_dim])
+        builder.add_factor({0: batch_dim, 1: batch_dim}, {0: batch_dim}, shape[batch_dim])
     for before in range(batch_dims, dim):
-        builder.add_factor([before, None], [before], shape[before])
-    builder.add_factor([dim, None], [None], shape[dim], kind=FactorKind.REDUCTION)
+        builder.add_factor({0: before}, {0: before}, shape[before])
+    builder.add_factor({0: dim}, {}, shape[dim], kind=FactorKind.REDUCTION)
     added = len(index_shape) - batch_dims
     for position in range(added):
         index_dim = batch_dims + position
-        builder.add_factor([None, index_dim], [dim + position], index_shape[index_dim])
+        builder.add_factor({1: index_dim}, {0: dim + position}, index_shape[index_dim])
     for after in range(dim + 1, len(shape)):
-        builder.add_factor([after, None], [after + added - 1], shape[after])
+        builder.add_factor({0: after}, {0: after + added - 1}, shape[after])
     return builder.build()
 
 

@@ -43,8 +43,8 @@ def _has_part_of_table(op: Op, shapes: OpShapes) -> bool:
     have.
     """
     dims = dimension_numbers_of(op, "dimension_numbers").dims("start_index_map")
-    whole = tensor_shape(op.operands[0])
-    return any(shapes.operands[0][dim] < whole[dim] for dim in dims if dim < len(shapes.operands[0]))
+    full_shape = tensor_shape(op.operands[0])
+    return any(shapes.operands[0][dim] < full_shape[dim] for dim in dims if dim < len(shapes.operands[0]))
 
 
 class ScatterCost(CostOpInterface):
@@ -97,25 +97,25 @@ def _scatters_parts(op: Op, shapes: OpShapes) -> bool:
     if _is_filled(op.operands[0]):
         return False
     numbers = dimension_numbers_of(op, "scatter_dimension_numbers")
-    whole, local = tensor_shape(op.operands[-1]), shapes.operands[-1]
+    full_shape, local = tensor_shape(op.operands[-1]), shapes.operands[-1]
     windows = numbers.dims("update_window_dims")
-    scattered = [dim for dim in range(len(whole)) if dim not in windows]
+    scattered = [dim for dim in range(len(full_shape)) if dim not in windows]
     vector, batched = numbers.dims("index_vector_dim"), numbers.dims("scatter_indices_batching_dims")
     index_dims = [dim for dim in range(len(shapes.operands[len(op.results)])) if dim not in vector]
     parallel = {dim for dim, index_dim in zip(scattered, index_dims, strict=False) if index_dim in batched}
-    return any(local[dim] < whole[dim] for dim in scattered if dim not in parallel)
+    return any(local[dim] < full_shape[dim] for dim in scattered if dim not in parallel)
 
 
 def _has_part_of_target(op: Op, shapes: OpShapes) -> bool:
     """Return whether a device has a part of the places that updates are scattered to."""
     numbers = dimension_numbers_of(op, "scatter_dimension_numbers")
-    whole, local = tensor_shape(op.operands[0]), shapes.operands[0]
-    return any(local[dim] < whole[dim] for dim in numbers.dims("scatter_dims_to_operand_dims"))
+    full_shape, local = tensor_shape(op.operands[0]), shapes.operands[0]
+    return any(local[dim] < full_shape[dim] for dim in numbers.dims("scatter_dims_to_operand_dims"))
 
 
 def _is_filled(value: Value) -> bool:
     """Return whether a value is a constant, or one number in all places."""
-    made = value.defining_op
-    while made is not None and made.name == BROADCAST:
-        made = made.operands[0].defining_op
-    return made is not None and not made.operands and made.attributes.get("value") is not None
+    producer = value.defining_op
+    while producer is not None and producer.name == BROADCAST:
+        producer = producer.operands[0].defining_op
+    return producer is not None and not producer.operands and producer.attributes.get("value") is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from copy import copy
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from shardy_dialects.stablehlo.attributes import (
     DimensionNumbers,
@@ -23,7 +23,7 @@ from shardy_dialects.stablehlo.elementwise.ops import CLAMP, SELECT
 from shardy_dialects.stablehlo.gather_scatter import GATHER, SCATTER
 from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_dialects.stablehlo.slicing import CONCATENATE, SLICE
-from shardy_py.ir.graph.attributes import RawAttribute, freeze
+from shardy_py.ir.graph.attributes import Attribute, RawAttribute, freeze
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
@@ -182,7 +182,9 @@ def _resized(value: Value, dim: int, size: int) -> TensorType:
     return TensorType(shape, value.type.element_type)  # type: ignore[union-attr]
 
 
-def _create(anchor: Op, name: str, operands: list[Value], type_: TensorType, attributes: Mapping[str, Any]) -> Value:
+def _create(
+    anchor: Op, name: str, operands: list[Value], type_: TensorType, attributes: Mapping[str, Attribute]
+) -> Value:
     new = Op(anchor.program, name, operands, [type_], dict(attributes))
     anchor.parent.insert_before(anchor, new)  # type: ignore[union-attr]
     return new.result
@@ -217,13 +219,13 @@ def hoist_constants(program: Program, semantics: OpSemantics) -> None:
 
     The last one comes to stand first; a constant that follows a hoisted one is left where it is.
     """
-    kept: dict[Hashable, Op] = {}
+    unique_constants: dict[Hashable, Op] = {}
     hoisted: set[Op] = set()
     for op in [op for op in program.walk() if AsSdyConstant in semantics.get_traits(op)]:
         block = _hoisting_block(op, semantics)
         if block is None or op.parent is None:
             continue
-        first = kept.setdefault((id(block), freeze(op.attributes["value"]), op.result.type), op)
+        first = unique_constants.setdefault((id(block), freeze(op.attributes["value"]), op.result.type), op)
         if first is not op:
             op.result.replace_all_uses_with(first.result)
             op.erase()

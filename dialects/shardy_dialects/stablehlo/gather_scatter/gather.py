@@ -62,8 +62,11 @@ def localize_gather(op: Op, shard: Shard) -> Sequence[Value]:
 def _is_whole(shard: Shard, numbers: DimensionNumbers, dim: int) -> bool:
     """Return whether the dimension of the result that a sharded dimension of the operand becomes is whole."""
     dropped = (*numbers.dims("collapsed_slice_dims"), *numbers.dims("operand_batching_dims"))
-    kept = [number for number in range(len(shard.op.operands[0].shape)) if number not in dropped]
-    return dim in kept and shard.parts(shard.result_shardings[0], numbers.dims("offset_dims")[kept.index(dim)]) == 1
+    window_dims = [number for number in range(len(shard.op.operands[0].shape)) if number not in dropped]
+    return (
+        dim in window_dims
+        and shard.parts(shard.result_shardings[0], numbers.dims("offset_dims")[window_dims.index(dim)]) == 1
+    )
 
 
 def _summed_windows(
@@ -81,12 +84,12 @@ def _summed_windows(
         places[number] = place_among_zeros(writer, indices.component(writer, number), cut, sizes[cut.dim])
     operands = [value, indices.with_components(writer, places).value]
     types = [shard.result_type()]
-    found = shard.emit.op_like(op, operands, types, {"slice_sizes": tuple(sizes)}).result
-    return summed(shard, found, cuts)
+    gathered = shard.emit.op_like(op, operands, types, {"slice_sizes": tuple(sizes)}).result
+    return summed(shard, gathered, cuts)
 
 
 def _masked_gather(op: Op, shard: Shard, numbers: DimensionNumbers, cuts: Sequence[Cut], sizes: Sequence[int]) -> Value:
-    """Return what the device has of a gather, and zeros elsewhere.
+    """Return the gathered elements that the device has, and zeros elsewhere.
 
     Args:
         op: The gather.
@@ -108,18 +111,18 @@ def _masked_gather(op: Op, shard: Shard, numbers: DimensionNumbers, cuts: Sequen
         else:
             zero = writer.spread(writer.scalar("0", "i64"), tensor(*indices.shape, dtype="i64"))
             place = on_device(writer, zero, cut, part)
-        own = is_inside(writer, place, part)
-        inside = own if inside is None else writer.binary("and", inside, own)
+        is_in_part = is_inside(writer, place, part)
+        inside = is_in_part if inside is None else writer.binary("and", inside, is_in_part)
     local = indices.with_components(writer, places).value if places else indices.value
-    found = shard.emit.op_like(
+    gathered = shard.emit.op_like(
         op, [shard.operands[0], local], [shard.result_type()], {"slice_sizes": tuple(sizes)}
     ).result
     if inside is None:
-        return found
-    batch = [dim for dim in range(len(found.shape)) if dim not in numbers.dims("offset_dims")]
-    mask = writer.spread(inside, tensor(*found.shape, dtype="i1"), batch)
-    rest = writer.spread(writer.zero_like(found), resized(found, {}))
-    return shard.emit.op(SELECT, [mask, found, rest], [found.type]).result
+        return gathered
+    batch = [dim for dim in range(len(gathered.shape)) if dim not in numbers.dims("offset_dims")]
+    mask = writer.spread(inside, tensor(*gathered.shape, dtype="i1"), batch)
+    rest = writer.spread(writer.zero_like(gathered), resized(gathered, {}))
+    return shard.emit.op(SELECT, [mask, gathered, rest], [gathered.type]).result
 
 
 def localize_torch_index_select(op: Op, shard: Shard) -> Sequence[Value]:
@@ -132,11 +135,11 @@ def localize_torch_index_select(op: Op, shard: Shard) -> Sequence[Value]:
     index = clamped(writer, writer.convert(shard.operands[1], "i64"), op.operands[0].shape[dim] - 1)
     place = on_device(writer, index, Cut(shard, sharding, dim), part)
     rows = clamped(writer, place, part - 1)
-    found = shard.emit.op_like(op, [shard.operands[0], rows], [shard.result_type()]).result
+    selected = shard.emit.op_like(op, [shard.operands[0], rows], [shard.result_type()]).result
     dims = [number if number < batch else dim + number - batch for number in range(len(place.shape))]
-    mask = writer.spread(is_inside(writer, place, part), tensor(*found.shape, dtype="i1"), dims)
-    rest = writer.spread(writer.zero_like(found), resized(found, {}))
-    return [shard.emit.op(SELECT, [mask, found, rest], [found.type]).result]
+    mask = writer.spread(is_inside(writer, place, part), tensor(*selected.shape, dtype="i1"), dims)
+    rest = writer.spread(writer.zero_like(selected), resized(selected, {}))
+    return [shard.emit.op(SELECT, [mask, selected, rest], [selected.type]).result]
 
 
 def gather_body(b: ElementBuilder, op: Op) -> Scalar:
@@ -148,7 +151,7 @@ def gather_body(b: ElementBuilder, op: Op) -> Scalar:
     index = list(inner)
     for column, dimension in enumerate(numbers.dims("start_index_map")):
         last = shape_of(operand)[dimension] - sizes[dimension]
-        found = b.operand(1, [row, b.constant(column, "index")])
-        offset = start(b, indices, found, last)
+        component = b.operand(1, [row, b.constant(column, "index")])
+        offset = start(b, indices, component, last)
         index[dimension] = b.op("arith.addi", inner[dimension], offset)
     return b.operand(0, index)

@@ -85,15 +85,15 @@ def _indexed_cuts(op: Op, shard: Shard, numbers: DimensionNumbers) -> list[Cut]:
     shape, update_shape = op.operands[0].shape, op.operands[count + 1].shape
     window = [dim for dim in range(len(shape)) if dim not in inserted and dim not in batching]
     of_update = dict(zip(window, numbers.dims("update_window_dims"), strict=True))
-    found: dict[int, Cut] = {}
+    cuts: dict[int, Cut] = {}
     for sharding in shard.operand_shardings[:count]:
         for dim in shard.sharded_dims(sharding):
             if dim in batching or (dim in of_update and update_shape[of_update[dim]] == shape[dim]):
                 continue
             if dim not in inserted or dim not in mapped or sharding is None:
                 raise no_local_form(f"dimension {dim} of the operand is sharded, and windows move along it")
-            found.setdefault(dim, Cut(shard, sharding, dim))
-    return list(found.values())
+            cuts.setdefault(dim, Cut(shard, sharding, dim))
+    return list(cuts.values())
 
 
 def _scattered_dims(shard: Shard, numbers: DimensionNumbers) -> list[tuple[TensorSharding, int, int]]:
@@ -117,14 +117,14 @@ def _scattered_dims(shard: Shard, numbers: DimensionNumbers) -> list[tuple[Tenso
 
 def _padded_dims(op: Op, shard: Shard, numbers: DimensionNumbers) -> list[tuple[int, list[int]]]:
     """Return the dimensions of the index vectors with padding, and the number of real ones by device."""
-    found = []
+    padded = []
     for sharding, dim, position in _scattered_dims(shard, numbers):
         cut, size = Cut(shard, sharding, dim), op.operands[len(op.results) + 1].shape[dim]
         if size % cut.parts:
             part = -(-size // cut.parts)
             real = [min(max(size - place * part, 0), part) for place in range(cut.parts)]
-            found.append((position, cut.by_device(real)))
-    return found
+            padded.append((position, cut.by_device(real)))
+    return padded
 
 
 def _first_devices(shard: Shard, numbers: DimensionNumbers) -> list[int]:

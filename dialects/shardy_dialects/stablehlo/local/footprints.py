@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from attrs import evolve
 
@@ -11,6 +10,7 @@ from shardy_dialects.stablehlo.attributes import dense_of, integers_of
 from shardy_dialects.stablehlo.local.literals import dense
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer
+from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.sharding.shard_moves import Run
 from shardy_py.values import frozen
@@ -126,7 +126,7 @@ class DimensionWindows:
         return self.base_dilation > 1 or self.low > 0 or self.high > 0
 
     def footprint(self, parts: int, part: int) -> DilatedReads:
-        """Return what each part reads of the operand.
+        """Return the elements of the operand that each part reads.
 
         Args:
             parts: The number of parts.
@@ -153,8 +153,8 @@ def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> lis
     rank = len(sizes)
     strides, bases, steps = (_numbers(op, name, rank) for name in ("window_strides", base, dilations))
     flips = _numbers(op, "window_reversal", rank, default=0)
-    given = dense_of(op, "padding")
-    padding = [0] * (2 * rank) if given is None else list(given.values)
+    padding_elements = dense_of(op, "padding")
+    padding = [0] * (2 * rank) if padding_elements is None else list(padding_elements.values)
     if len(padding) == 1:
         padding *= 2 * rank
     return [
@@ -171,7 +171,7 @@ def read_windows(op: Op, sizes: Sequence[int], base: str, dilations: str) -> lis
     ]
 
 
-def window_changes(windows: Sequence[DimensionWindows], base: str) -> dict[str, Any]:
+def window_changes(windows: Sequence[DimensionWindows], base: str) -> dict[str, Attribute]:
     """Return the attributes of an op for the windows of a device.
 
     Args:

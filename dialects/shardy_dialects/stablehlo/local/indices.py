@@ -117,8 +117,8 @@ def place_among_zeros(writer: Writer, index: Value, cut: Cut, size: int) -> Valu
         cut: The dimension.
         size: The number of elements of a window.
     """
-    part, whole = cut.shard.operands[0].shape[cut.dim], cut.shard.op.operands[0].shape[cut.dim]
-    place = on_device(writer, clamped(writer, index, whole - size), cut, part)
+    part, full_size = cut.shard.operands[0].shape[cut.dim], cut.shard.op.operands[0].shape[cut.dim]
+    place = on_device(writer, clamped(writer, index, full_size - size), cut, part)
     shift = writer.spread(writer.integer(size, place), resized(place, {}))
     return clamped(writer, writer.binary("add", place, shift), part + size)
 

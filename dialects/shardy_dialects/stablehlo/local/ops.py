@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -12,7 +12,7 @@ from shardy_dialects.stablehlo.elementwise.ops import COMBINING
 from shardy_dialects.stablehlo.local.literals import array, constant_literal, dense, literal, read_dense
 from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
 from shardy_dialects.stablehlo.slicing import SLICE, pad_slice
-from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
+from shardy_py.ir.graph.attributes import UNIT, Attribute, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape, tensor
 from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
@@ -136,6 +136,10 @@ class StablehloLocalOps(LocalOps):
         filled = _spread(emit, fill, value.type)
         return emit.op("stablehlo.select", [is_real, value, filled], [value.type]).result
 
+    def update_slice(self, emit: LocalEmitter, value: Value, update: Value, starts: Sequence[Value]) -> Value | None:
+        """Return a tensor with another one in the place that begins at a start."""
+        return emit.op("stablehlo.dynamic_update_slice", [value, update, *starts], [value.type]).result
+
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number."""
         text = constant_literal(number, element_type)
@@ -145,7 +149,7 @@ class StablehloLocalOps(LocalOps):
         return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
 
     def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
-        """Return what each device needs of a dimension, sent by permutes."""
+        """Return the elements of a dimension that each device needs, sent by permutes."""
         from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 
         fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size)
@@ -153,7 +157,7 @@ class StablehloLocalOps(LocalOps):
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
-    ) -> Mapping[str, Any] | None:
+    ) -> Mapping[str, Attribute] | None:
         """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none."""
         return pad_slice(op, operands, static_shape(results[0]) or ()) if op.name == SLICE else None
 
@@ -176,7 +180,7 @@ class StablehloLocalOps(LocalOps):
     def on_device(
         self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
     ) -> Sequence[Value]:
-        """Return what ops give that run on one device only; the others have zeros, and tokens of their own."""
+        """Return the results of ops that run on one device only; other devices get zeros, and new tokens."""
         scalar = tensor(dtype="i64")
         number = self._number(emit)
         index = emit.op("stablehlo.convert", [number], [scalar]).result
@@ -207,12 +211,12 @@ class StablehloLocalOps(LocalOps):
         """Return the ops whose groups are axes of a mesh of the program, where they are some."""
         return evolve(self, by_axes=True)
 
-    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Any]:
+    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Attribute]:
         return {"replica_groups": self._group_attribute(emit, groups), "use_global_device_ids": UNIT}
 
-    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> Any:
-        found = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
-        return dense(groups) if found is None else found
+    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> RawAttribute:
+        mesh_axes = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
+        return dense(groups) if mesh_axes is None else mesh_axes
 
     def _number(self, emit: LocalEmitter) -> Value:
         """Return the number of the device."""
@@ -225,18 +229,20 @@ class StablehloLocalOps(LocalOps):
         kind: str,
         value: Value,
         shape: Sequence[int],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, Attribute],
         regions: Sequence[Region] = (),
     ) -> Value:
         type_ = _like(value, shape)
         if 0 in type_.shape:
             return self._nothing(emit, type_)
-        own = dict(attributes)
+        collective_attributes = dict(attributes)
         if self.are_replicas:
-            own.pop("use_global_device_ids", None)
+            collective_attributes.pop("use_global_device_ids", None)
         else:
-            own["channel_handle"] = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
-        return emit.op(f"stablehlo.{kind}", [value], [type_], own, regions).result
+            collective_attributes["channel_handle"] = RawAttribute(
+                f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>"
+            )
+        return emit.op(f"stablehlo.{kind}", [value], [type_], collective_attributes, regions).result
 
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op is, or None."""
@@ -259,6 +265,12 @@ class StablehloLocalOps(LocalOps):
         from shardy_dialects.stablehlo.local.device import fold_device
 
         fold_device(program, device)
+
+    def renumber_devices(self, program: Program, copies: Sequence[Sequence[int]]) -> None:
+        """Write a local program for other device numbers."""
+        from shardy_dialects.stablehlo.local.renumbering import renumber_devices
+
+        renumber_devices(program, copies)
 
 
 def _returning(emit: LocalEmitter, run: Callable[[LocalEmitter], Sequence[Value]]) -> Region:
@@ -301,5 +313,5 @@ def _spread(emit: LocalEmitter, scalar: Value, type_: Type) -> Value:
 def _like(value: Value, shape: Sequence[int]) -> TensorType:
     """Return a type with the element type of a value."""
     if not isinstance(value.type, TensorType):
-        raise TypeError(f"{value.type} is no tensor")
+        raise TypeError(f"{value.type} is not a tensor")
     return TensorType(tuple(shape), value.type.element_type)

@@ -50,7 +50,7 @@ class Cut:
         return sorted((group[move.source], group[move.target]) for group in self.groups for move in moves)
 
     def runs(self, number: int, dim: int | None = None, shift: int = 0) -> list[list[Run]]:
-        """Return what the parts have of an operand that is sharded as this dimension, or whole.
+        """Return the elements that each part has of an operand that is sharded as this dimension, or not at all.
 
         Args:
             number: The number of the operand.
@@ -107,10 +107,14 @@ class WindowFetcher:
         return Writer(self.cut.shard.emit, self.cut.shard.ops)
 
     def _gathered(self, value: Value, held: Sequence[Sequence[Run]], length: int) -> tuple[Value, list[list[Run]]]:
-        """Return what all parts have, and where the elements lie in it."""
-        whole = self.cut.shard.ops.all_gather(self.cut.shard.emit, value, self.dim, self.cut.groups)
-        runs = [Run(run.start, run.size, part * length + run.place) for part, own in enumerate(held) for run in own]
-        return whole, [runs] * self.cut.parts
+        """Return the gathered elements of all parts, and the offsets of the runs in them."""
+        gathered = self.cut.shard.ops.all_gather(self.cut.shard.emit, value, self.dim, self.cut.groups)
+        runs = [
+            Run(run.start, run.size, part * length + run.place)
+            for part, runs_of_part in enumerate(held)
+            for run in runs_of_part
+        ]
+        return gathered, [runs] * self.cut.parts
 
     def _joined(self, value: Value, rounds: Sequence[Round]) -> Value:
         """Return a window with the pieces of all rounds; what no piece fills is any value."""
@@ -175,19 +179,19 @@ def _static_layout(rounds: Sequence[Round], size: int) -> list[tuple[int, int]] 
         rounds: The rounds.
         size: The size of the windows.
     """
-    found = []
+    layout = []
     for number, item in enumerate(rounds):
         places = {(move.start, move.place) for move in item.moves}
         if len(places) != 1:
             return None
-        found.append((next(iter(places))[1], number))
-    found.sort()
+        layout.append((next(iter(places))[1], number))
+    layout.sort()
     ends = [0]
-    for place, number in found:
+    for place, number in layout:
         if place < ends[-1]:
             return None
         ends.append(place + rounds[number].size)
-    return found if ends[-1] <= size else None
+    return layout if ends[-1] <= size else None
 
 
 def cut_dims(shard: Shard) -> list[int]:

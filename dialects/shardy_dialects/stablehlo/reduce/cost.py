@@ -40,10 +40,10 @@ class ReduceCost(LibraryCost):
         count, type_ = len(op.results), op.results[0].type
         if not isinstance(type_, TensorType) or type_.element_type not in _KEPT_TYPES:
             return ()
-        found = _extreme(op.regions[0].blocks[0], count) if op.regions and op.regions[0].blocks else None
-        if found is None:
+        extreme = _extreme(op.regions[0].blocks[0], count) if op.regions and op.regions[0].blocks else None
+        if extreme is None:
             return ()
-        return ((f"{found} {integers_of(op, 'dimensions')}", (0, count)), *[None] * (count - 1))
+        return ((f"{extreme} {integers_of(op, 'dimensions')}", (0, count)), *[None] * (count - 1))
 
 
 def _extreme(block: Block, count: int) -> str | None:
@@ -51,15 +51,15 @@ def _extreme(block: Block, count: int) -> str | None:
     ending = block.terminator
     if ending is None or len(ending.operands) != count or len(block.arguments) != 2 * count:
         return None
-    made, pair = ending.operands[0].defining_op, (block.arguments[0], block.arguments[count])
-    if made is None:
+    producer, pair = ending.operands[0].defining_op, (block.arguments[0], block.arguments[count])
+    if producer is None:
         return None
     if count == 1:
-        is_extreme = made.name in _EXTREMES.values() and set(made.operands) == set(pair)
-        return made.name if is_extreme else None
-    if made.name != SELECT or tuple(made.operands[1:]) != pair:
+        is_extreme = producer.name in _EXTREMES.values() and set(producer.operands) == set(pair)
+        return producer.name if is_extreme else None
+    if producer.name != SELECT or tuple(producer.operands[1:]) != pair:
         return None
-    choice = made.operands[0].defining_op
+    choice = producer.operands[0].defining_op
     if choice is None or choice.name != OR:
         return None
     tests = {_comparison(value.defining_op): value for value in choice.operands}
@@ -86,8 +86,8 @@ _COMBINING = frozenset(COMBINING[combiner] for combiner in (Combiner.ADD, Combin
 
 def _combines(op: Op) -> bool:
     """Return whether a reduction is a sum, or gives the largest or the smallest element."""
-    made = [inner.name for block in op.regions[0].blocks for inner in block.ops if inner.results]
-    return len(made) == 1 and made[0] in _COMBINING
+    op_names = [inner.name for block in op.regions[0].blocks for inner in block.ops if inner.results]
+    return len(op_names) == 1 and op_names[0] in _COMBINING
 
 
 _LEAST_ELEMENTS = 4096

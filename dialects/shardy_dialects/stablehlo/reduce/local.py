@@ -80,8 +80,8 @@ def _neutral_initials(op: Op, shard: Shard) -> list[Value]:
         return list(initial)
     names = region_ops(op)
     types = [getattr(value.type, "element_type", "") for value in initial]
-    found = [_neutral_of(shard, name, type_) for name, type_ in zip(names, types, strict=True)]
-    neutral = [value for value in found if value is not None]
+    neutral_or_none = [_neutral_of(shard, name, type_) for name, type_ in zip(names, types, strict=True)]
+    neutral = [value for value in neutral_or_none if value is not None]
     if len(neutral) < len(initial):
         raise no_local_form("its initial values would count once per shard, and no values are neutral for its region")
     return neutral

@@ -167,9 +167,9 @@ def bitcast_layouts(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the dimensions of the operand and of the result of a bitcast, those that vary fastest in memory first."""
     orders = []
     for name, value in (("source_layout", op.operands[0]), ("result_layout", op.results[0])):
-        given = dense_of(op, name)
+        layout = dense_of(op, name)
         row_major = range(len(shape_of(value)) - 1, -1, -1)
-        orders.append(tuple(row_major) if given is None else tuple(map(int, given.values)))
+        orders.append(tuple(row_major) if layout is None else tuple(map(int, layout.values)))
     return orders[0], orders[1]
 
 

@@ -6,12 +6,13 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shardy_dialects.stablehlo.attributes import integer_of, integers_of
 from shardy_dialects.stablehlo.bodies import move
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets, refuse_bounds, shape_of
 from shardy_py.indexing import OpIndexing, op_maps
+from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import no_local_form
 from shardy_py.plugins import (
@@ -87,7 +88,7 @@ def register(definitions: Definitions) -> None:
 
 
 def static_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:
-    """Give the rule of a slice or a pad: dimensions of another size need a permutation, conservatively they block.
+    """Return the rule of a slice or a pad: dimensions of another size need a permutation, conservatively they block.
 
     The offsets are known, so that it is known how to shift the data of a sharded dimension.
     """
@@ -108,8 +109,6 @@ def dynamic_update_slice_rule(op: Op) -> OpShardingRule:
     Every device writes the part of the update that falls into its shard. With constant indices it is known which
     part that is, and the update may be sharded, too.
     """
-    indices = op.operands[2:]
-    no_dims: list[int | None] = [None] * len(indices)
     kind = FactorKind.PASS_THROUGH if _has_constant_indices(op) else FactorKind.NEED_REPLICATION
     builder = OpShardingRuleBuilder.for_op(op)
     update_shape = tensor_shape(op.operands[1])
@@ -117,8 +116,8 @@ def dynamic_update_slice_rule(op: Op) -> OpShardingRule:
         if size == update_size:
             builder.add_factor_all(dim, size)
         else:
-            builder.add_factor([dim, None, *no_dims], [dim], size)
-            builder.add_factor([None, dim, *no_dims], [None], update_size, kind=kind)
+            builder.add_factor({0: dim}, {0: dim}, size)
+            builder.add_factor({1: dim}, {}, update_size, kind=kind)
     return builder.build()
 
 
@@ -137,12 +136,11 @@ def concatenate_rule(op: Op, options: RuleOptions) -> OpShardingRule:
 
 def _mismatch(builder: OpShardingRuleBuilder, op: Op, kind: FactorKind, *, blocked: bool) -> OpShardingRuleBuilder:
     """Add one factor per dimension of the first operand; the other operands have no part."""
-    others: list[int | None] = [None] * (len(op.operands) - 1)
     for dim, (size, out_size) in enumerate(zip(tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)):
         if size == out_size:
-            builder.add_factor([dim, *others], [dim], size)
+            builder.add_factor({0: dim}, {0: dim}, size)
         else:
-            builder.add_factor([dim, *others], [dim], size, kind=kind, blocked=blocked)
+            builder.add_factor({0: dim}, {0: dim}, size, kind=kind, blocked=blocked)
     return builder
 
 
@@ -213,7 +211,7 @@ def dynamic_update_slice_maps(op: Op) -> Maps:
     return [op_maps.identity(output), update, *[op_maps.scalar(output)] * len(output)]
 
 
-def pad_slice(op: Op, operands: Sequence[Sequence[int]], result: Sequence[int]) -> Mapping[str, Any]:
+def pad_slice(op: Op, operands: Sequence[Sequence[int]], result: Sequence[int]) -> Mapping[str, Attribute]:
     """Return limits that give all elements of the padded result."""
     limits = list(op.attributes["limit_indices"])
     rows = zip(result, op.results[0].shape, op.attributes["start_indices"], op.attributes["strides"], strict=True)

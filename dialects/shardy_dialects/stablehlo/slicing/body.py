@@ -44,7 +44,7 @@ def concatenate(b: ElementBuilder, op: Op) -> Scalar:
 def dynamic_slice(b: ElementBuilder, op: Op) -> Scalar:
     """Read from starts that are known at run time."""
     offsets = starts(b, op, 1, shape_of(op.operands[0]), shape_of(op.results[0]))
-    return b.operand(0, [b.op("arith.addi", one, other) for one, other in zip(b.indices, offsets, strict=True)])
+    return b.operand(0, [b.op("arith.addi", index, offset) for index, offset in zip(b.indices, offsets, strict=True)])
 
 
 def dynamic_update_slice(b: ElementBuilder, op: Op) -> Scalar:
@@ -66,12 +66,14 @@ def dynamic_update_slice(b: ElementBuilder, op: Op) -> Scalar:
 
 def starts(b: ElementBuilder, op: Op, first: int, shape: Sequence[int], slice_shape: Sequence[int]) -> list[Scalar]:
     """Return the clamped start of every dimension; where the slice is as large as the operand, that is zero."""
-    found = []
-    for number, (size, own) in enumerate(zip(shape, slice_shape, strict=True)):
-        given = b.operand(first + number)
-        fits = size == own
-        found.append(b.constant(0, "index") if fits else start(b, op.operands[first + number], given, size - own))
-    return found
+    offsets = []
+    for number, (size, slice_size) in enumerate(zip(shape, slice_shape, strict=True)):
+        index = b.operand(first + number)
+        fits = size == slice_size
+        offsets.append(
+            b.constant(0, "index") if fits else start(b, op.operands[first + number], index, size - slice_size)
+        )
+    return offsets
 
 
 def start(b: ElementBuilder, value: Value, index: Scalar, last: int) -> Scalar:

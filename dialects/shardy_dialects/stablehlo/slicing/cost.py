@@ -135,6 +135,6 @@ class UpdateCost(CostOpInterface):
 
 def _is_divided(op: Op, shapes: OpShapes) -> bool:
     """Return whether an update changes a part of a dimension that is divided."""
-    whole, update = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
-    parts = shapes.operands[0] or whole
-    return any(parts[dim] < size and update[dim] != size for dim, size in enumerate(whole))
+    full_shape, update = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
+    parts = shapes.operands[0] or full_shape
+    return any(parts[dim] < size and update[dim] != size for dim, size in enumerate(full_shape))

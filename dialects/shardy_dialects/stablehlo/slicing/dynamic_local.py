@@ -28,16 +28,16 @@ def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
     The start of a dimension that is taken whole is 0, whatever it holds.
     """
     sizes, sharding, result = list(op.attributes["slice_sizes"]), shard.operand_shardings[0], shard.result_shardings[0]
-    cuts, whole = [], []
+    cuts, full_dims = [], []
     for dim in cut_dims(shard):
         if sizes[dim] == op.operands[0].shape[dim] and shard.parts(sharding, dim) == shard.parts(result, dim):
             sizes[dim] = shard.operands[0].shape[dim]
-            whole.append(dim)
+            full_dims.append(dim)
         elif sharding is not None and shard.parts(result, dim) == 1:
             cuts.append(Cut(shard, sharding, dim))
         else:
             raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
-    shard = evolve(shard, operands=_from_zero(op, shard, 1, whole))
+    shard = evolve(shard, operands=_from_zero(op, shard, 1, full_dims))
     return _looked_up(op, shard, cuts, sizes) if cuts else shard.copy(slice_sizes=tuple(sizes))
 
 
@@ -77,8 +77,8 @@ def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:
         return shard.copy()
     writer = Writer(shard.emit, shard.ops)
     value, update = shard.operands[:2]
-    given = _from_zero(op, shard, 2, [dim for dim in cut_dims(shard) if dim not in dims])
-    starts = [writer.convert(start, "i64") for start in given[2:]]
+    operands = _from_zero(op, shard, 2, [dim for dim in cut_dims(shard) if dim not in dims])
+    starts = [writer.convert(start, "i64") for start in operands[2:]]
     masks: list[tuple[int, Value]] = []
     for dim in dims:
         update, starts[dim], mask = _own_update(writer, cut_of(shard, dim), update, starts[dim])
@@ -100,14 +100,14 @@ def _own_update(writer: Writer, cut: Cut, update: Value, start: Value) -> tuple[
         start: The coordinate where it begins, before it is clamped.
     """
     op, dim, part = cut.shard.op, cut.dim, cut.shard.operands[0].shape[cut.dim]
-    whole, size = op.operands[0].shape[dim], op.operands[1].shape[dim]
+    full_size, size = op.operands[0].shape[dim], op.operands[1].shape[dim]
     known = splat_of(op.operands[2 + dim])
     if known is not None:
-        first = min(max(int(known), 0), whole - size)
+        first = min(max(int(known), 0), full_size - size)
         return _placed_update(writer, cut, update, first)
     if cut.shard.parts(cut.shard.operand_shardings[1], dim) > 1:
         raise no_local_form(f"dimension {dim} of the update is sharded, and it is not known where it goes")
-    place = on_device(writer, clamped(writer, start, whole - size), cut, part)
+    place = on_device(writer, clamped(writer, start, full_size - size), cut, part)
     wide = min(size, part)
     begin = clamped(writer, place, part - wide)
     skipped = writer.binary("subtract", begin, place)

@@ -41,14 +41,14 @@ def localize_concatenate(op: Op, shard: Shard) -> Sequence[Value]:
     if shard.is_resolved:
         raise no_local_form(f"dimension {dim} is sharded but the concatenation is on this dimension.")
     cut = cut_of(shard, dim)
-    whole = find_source(op, shard, cut)
-    if whole is not None:
-        return [whole.joined()]
+    source = find_source(op, shard, cut)
+    if source is not None:
+        return [source.joined()]
     held: list[list[Run]] = [[] for _ in range(cut.parts)]
     shift = place = 0
     for number, local in enumerate(shard.operands):
-        for runs, own in zip(held, cut.runs(number, shift=shift), strict=True):
-            runs.extend(Run(run.start, run.size, run.place + place) for run in own)
+        for runs, operand_runs in zip(held, cut.runs(number, shift=shift), strict=True):
+            runs.extend(Run(run.start, run.size, run.place + place) for run in operand_runs)
         shift, place = shift + op.operands[number].shape[dim], place + local.shape[dim]
     joined = shard.emit.op_like(op, shard.operands, [resized(shard.operands[0], {dim: place})]).result
     size = shard.result_shape()[dim]
@@ -121,25 +121,25 @@ class RotationSource:
         """Return the part of the device of the joined operands."""
         shard, dim = self.cut.shard, self.cut.dim
         part = shard.result_shape()[dim]
-        own = own_runs(self.size, self.cut.parts, self.value.shape[dim])
-        held = [[run for one in runs for run in self._taken(one)] for runs in own]
+        runs_of_parts = own_runs(self.size, self.cut.parts, self.value.shape[dim])
+        held = [[run for part_run in runs for run in self._taken(part_run)] for runs in runs_of_parts]
         starts = [position * part for position in range(self.cut.parts)]
         result = WindowFetcher(self.cut, dim, part).fetch(self.value, held, starts)
-        for whole, local in zip(shard.op.operands, shard.operands, strict=True):
-            if all(user is shard.op for user, _ in whole.uses):
+        for operand, local in zip(shard.op.operands, shard.operands, strict=True):
+            if all(user is shard.op for user, _ in operand.uses):
                 _erase_unused(shard, local, self.value)
         return result
 
     def _taken(self, run: Run) -> list[Run]:
         """Return where the elements of a run go; an element may be in several operands."""
-        found, shift = [], 0
+        taken, shift = [], 0
         for start, operand in zip(self.starts, self.cut.shard.op.operands, strict=True):
             size = operand.shape[self.cut.dim]
             low, high = max(run.start, start), min(run.start + run.size, start + size)
             if low < high:
-                found.append(Run(shift + low - start, high - low, run.place + low - run.start))
+                taken.append(Run(shift + low - start, high - low, run.place + low - run.start))
             shift += size
-        return found
+        return taken
 
 
 def find_source(op: Op, shard: Shard, cut: Cut) -> RotationSource | None:
@@ -154,34 +154,39 @@ def find_source(op: Op, shard: Shard, cut: Cut) -> RotationSource | None:
     values = {value.id: value for value, _ in parts}
     if len(values) != 1:
         return None
-    (whole,) = values.values()
-    local, sharding = shard.local_of(whole) or (whole, None)
+    (tensor,) = values.values()
+    local, sharding = shard.local_of(tensor) or (tensor, None)
     if sharding is None or sharding.rank != cut.sharding.rank:
         return None
     rank = range(cut.sharding.rank)
     if any(shard.positions(sharding, dim) != shard.positions(cut.sharding, dim) for dim in rank):
         return None
-    return RotationSource(local, whole.shape[cut.dim], tuple(start for _, start in parts), cut)
+    return RotationSource(local, tensor.shape[cut.dim], tuple(start for _, start in parts), cut)
 
 
 def _part_of(value: Value, dim: int) -> tuple[Value, int]:
     """Return the tensor that a value is a part of along a dimension, and where it begins; the value itself else."""
-    made = value.defining_op
-    if made is None or made.name != _SLICE:
+    producer = value.defining_op
+    if producer is None or producer.name != _SLICE:
         return value, 0
-    whole, starts, strides = made.operands[0], made.attributes["start_indices"], made.attributes["strides"]
-    sizes = zip(whole.shape, value.shape, strict=True)
+    tensor, starts, strides = producer.operands[0], producer.attributes["start_indices"], producer.attributes["strides"]
+    sizes = zip(tensor.shape, value.shape, strict=True)
     if strides[dim] != 1 or any(size != taken for number, (size, taken) in enumerate(sizes) if number != dim):
         return value, 0
-    return whole, int(starts[dim])
+    return tensor, int(starts[dim])
 
 
-def _erase_unused(shard: Shard, value: Value, kept: Value) -> None:
+def _erase_unused(shard: Shard, value: Value, last: Value) -> None:
     """Erase the ops of the device that made a value that nothing uses, up to another value."""
-    made = value.defining_op
-    if value is kept or made is None or made.parent is not shard.emit.block or any(item.uses for item in made.results):
+    producer = value.defining_op
+    if (
+        value is last
+        or producer is None
+        or producer.parent is not shard.emit.block
+        or any(item.uses for item in producer.results)
+    ):
         return
-    operands = list(made.operands)
-    made.erase()
+    operands = list(producer.operands)
+    producer.erase()
     for operand in operands:
-        _erase_unused(shard, operand, kept)
+        _erase_unused(shard, operand, last)

@@ -101,7 +101,7 @@ def _padded_alone(op: Op, shard: Shard) -> Sequence[Value]:
         return shard.copy(**changes)
     type_ = shard.result_type()
     if not isinstance(type_, TensorType):
-        raise no_local_form("the result is no tensor")
+        raise no_local_form("the result is not a tensor")
     wide = shard.emit.op_like(op, shard.operands, [TensorType(tuple(padded), type_.element_type)], changes).result
     starts = [shard.ops.offset(shard.emit, table) for table in tables]
     return [shard.ops.dynamic_slice(shard.emit, wide, starts, shard.result_shape())]
@@ -120,11 +120,13 @@ def _edges_of_parts(dim: int, parts: int, size: int, padded: int, low: int, inte
     """
     step = interior + 1
     lows = [low + part * (size * step - padded) for part in range(parts)]
-    highs = [padded - own - _extent(size, interior) for own in lows]
+    highs = [padded - low_of_part - _extent(size, interior) for low_of_part in lows]
     # The last element of the part before, and the first one of the part behind, must lie outside of the result.
     if size == 0:
         return _Edges(lows, highs)
-    if any(own - step >= 0 for own in lows[1:]) or any(own + size * step < padded for own in lows[:-1]):
+    if any(low_of_part - step >= 0 for low_of_part in lows[1:]) or any(
+        low_of_part + size * step < padded for low_of_part in lows[:-1]
+    ):
         raise no_local_form(f"dimension {dim} is sharded, and its padding moves elements to other devices")
     return _Edges(lows, highs)
 

@@ -49,7 +49,7 @@ def sort_rule(op: Op) -> OpShardingRule:
 
 def top_k_rule(op: Op) -> OpShardingRule | None:
     """Pass all dimensions through but the one the result has less of, along which nothing propagates."""
-    if not _has_arity(op, 1, 2):
+    if not has_arity(op, 1, 2):
         return None
     builder = OpShardingRuleBuilder.for_op(op)
     builder.add_pointwise_with_mismatch(
@@ -58,7 +58,8 @@ def top_k_rule(op: Op) -> OpShardingRule | None:
     return builder.build()
 
 
-def _has_arity(op: Op, num_operands: int, num_results: int) -> bool:
+def has_arity(op: Op, num_operands: int, num_results: int) -> bool:
+    """Return whether an op has some numbers of operands and results."""
     return len(op.operands) == num_operands and len(op.results) == num_results
 
 
@@ -72,7 +73,7 @@ def whole_top_k_rule(op: Op) -> OpShardingRule | None:
     shape = tensor_shape(op.operands[0])
     builder = OpShardingRuleBuilder.for_op(op).add_pointwise(shape[:-1])
     last = len(shape) - 1
-    builder.add_factor([last], [last, last], shape[last], kind=FactorKind.NEED_REPLICATION, blocked=True)
+    builder.add_factor({0: last}, {0: last, 1: last}, shape[last], kind=FactorKind.NEED_REPLICATION, blocked=True)
     return builder.build()
 
 

@@ -47,8 +47,8 @@ def localize_top_k(op: Op, shard: Shard) -> Sequence[Value]:
     if lowest is None:
         raise no_local_form("the element type has no smallest number")
     writer = Writer(shard.emit, shard.ops)
-    own = evolve(shard, operands=[shard.masked(0, [dim], lowest)]).copy()
-    values, places = own[0], _in_whole(writer, own[1], cut, part)
+    largest_of_part = evolve(shard, operands=[shard.masked(0, [dim], lowest)]).copy()
+    values, places = largest_of_part[0], _in_whole(writer, largest_of_part[1], cut, part)
     values, places = (shard.ops.all_gather(shard.emit, item, dim, cut.groups) for item in (values, places))
     largest, chosen = evolve(shard, operands=[values]).copy()
     return Combined([largest, _taken(writer, places, chosen)])

@@ -66,13 +66,13 @@ def select_and_scatter_rule(op: Op, options: RuleOptions) -> OpShardingRule:
             builder.add_factor_all(dim, size)
             continue
         builder.add_factor(
-            [None, dim, None],
-            [None],
+            {1: dim},
+            {},
             source_shape[dim],
             kind=FactorKind.NEED_REPLICATION,
             blocked=options.conservative,
         )
-        builder.add_factor([dim, None, None], [dim], size, kind=FactorKind.PERMUTATION, blocked=options.conservative)
+        builder.add_factor({0: dim}, {0: dim}, size, kind=FactorKind.PERMUTATION, blocked=options.conservative)
     return builder.build()
 
 

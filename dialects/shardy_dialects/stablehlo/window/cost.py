@@ -84,14 +84,14 @@ def _source_shape(op: Op, shapes: OpShapes) -> Iterator[int]:
     strides = integers_of(op, "window_strides") or (1,) * len(sizes)
     padding = padding_of(op) or (0,) * (2 * len(sizes))
     whole_source = tensor_shape(op.operands[1])
-    for dim, (whole, part, source) in enumerate(
+    for dim, (full_size, part, source) in enumerate(
         zip(tensor_shape(op.operands[0]), shapes.operands[0], shapes.operands[1], strict=True)
     ):
         stride, low = strides[dim], padding[2 * dim]
-        if part == whole or not part or stride == 1 or source < whole_source[dim]:
+        if part == full_size or not part or stride == 1 or source < whole_source[dim]:
             yield source
             continue
-        starts = range(low, whole + low, part)
+        starts = range(low, full_size + low, part)
         yield max(
             min(source - 1, (start + part - 1) // stride) - max(0, -(-(start - sizes[dim] + 1) // stride)) + 1
             for start in starts
@@ -119,8 +119,8 @@ def _scan(size: int) -> tuple[float, float]:
     """
     parts = -(-size // _BASE_LENGTH)
     runs, elements = (parts * parts - 1.0, 4.0 * parts + 1) if parts <= _BASE_LENGTH else _scan(parts)
-    whole = parts * _BASE_LENGTH
-    return whole * _BASE_LENGTH + runs, 4 * whole + parts + elements
+    padded_size = parts * _BASE_LENGTH
+    return padded_size * _BASE_LENGTH + runs, 4 * padded_size + parts + elements
 
 
 def _padding(size: int) -> float:

@@ -92,17 +92,17 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     places = []
     for dim in moved:
         cut = common_cut(shard, [(item, dim) for item in shard.operand_shardings[:2]], (shard.result_shardings[0], dim))
-        own = _Touching.of(cut, windows[dim], shard.result_shape()[dim])
-        source = fetch_footprint(cut, source, dim, cut.runs(1), own.sources, initial).value
-        operand = fetch_footprint(cut, operand, dim, cut.runs(0), own.elements, rest).value
+        touching = _Touching.of(cut, windows[dim], shard.result_shape()[dim])
+        source = fetch_footprint(cut, source, dim, cut.runs(1), touching.sources, initial).value
+        operand = fetch_footprint(cut, operand, dim, cut.runs(0), touching.elements, rest).value
         windows[dim] = DimensionWindows(windows[dim].size, windows[dim].stride)
-        places.append((cut, own))
+        places.append((cut, touching))
     shape = shard.result_shape()
     type_ = resized(operand, {dim: size for dim, size in enumerate(shape) if dim not in moved})
     changes = {"padding": window_changes(windows, "")["padding"]}
     result = shard.emit.op_like(op, [operand, source, initial], [type_], changes, shard.regions()).result
-    for cut, own in places:
-        result = own.part(result, cut, writer, initial)
+    for cut, touching in places:
+        result = touching.part(result, cut, writer, initial)
     return [result]
 
 
@@ -164,12 +164,12 @@ def _selection(op: Op) -> Combiner:
     """
     block = op.regions[0].blocks[0]
     end = block.terminator
-    made = end.operands[0].defining_op if end is not None and end.operands else None
-    while made is not None and made.name == CONVERT and made.operands[0].type == made.result.type:
-        made = made.operands[0].defining_op
-    if made is not None and made.name == COMPARE and all(item.owner is block for item in made.operands):
-        found = _SELECTIONS.get(case_of(made, "comparison_direction"))
-        order = tuple(item.index for item in made.operands)
-        if found is not None and order in ((0, 1), (1, 0)):
-            return found[order[0]]
+    producer = end.operands[0].defining_op if end is not None and end.operands else None
+    while producer is not None and producer.name == CONVERT and producer.operands[0].type == producer.result.type:
+        producer = producer.operands[0].defining_op
+    if producer is not None and producer.name == COMPARE and all(item.owner is block for item in producer.operands):
+        selection = _SELECTIONS.get(case_of(producer, "comparison_direction"))
+        order = tuple(item.index for item in producer.operands)
+        if selection is not None and order in ((0, 1), (1, 0)):
+            return selection[order[0]]
     raise no_local_form("it is not known which element of a window the op selects")

@@ -1,15 +1,18 @@
-"""The work of decompositions and triangular systems, against what XLA's analysis says where XLA:CPU expands them.
+"""The work of decompositions, triangular systems and convolutions, against what XLA's analysis says of the same ops.
 
 XLA's figures are those of jaxlib 0.10.2, with the trips of loops counted, for programs of one op.
 """
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
-
+from shardy_dialects.stablehlo.convolution.cost import ConvolutionDim, sum_of_floors
 from shardy_py.cost.session import Session
+
+pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 DIRECTIONS = ", ".join(
     ("left_side = {left}", "lower = true", "transpose_a = #stablehlo<transpose NO_TRANSPOSE>", "unit_diagonal = false")
@@ -116,3 +119,39 @@ def test_the_partitioner_gathers_matrices_for_calls_that_it_does_not_know():
 def test_a_matrix_of_one_element_is_its_eigenvalue():
     """There is nothing to rotate, of any batch."""
     assert _cost(_eigh(3, 1, 1)).flops.value == 0
+
+
+def count_one_by_one(dim: ConvolutionDim) -> int:
+    """Return the pairs of a kernel and an output element that meet an element of the input, all looked at."""
+    end = (dim.input_size - 1) * dim.input_dilation
+    places = (
+        output * dim.stride + kernel * dim.kernel_dilation - dim.low
+        for kernel in range(dim.kernel_size)
+        for output in range(dim.output_size)
+    )
+    return sum(0 <= place <= end and place % dim.input_dilation == 0 for place in places)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_are_those_that_are_found_one_by_one(seed: int) -> None:
+    """Strides, padding of either sign and both dilations give the same number."""
+    draw = random.Random(seed).randint
+    for _ in range(500):
+        sizes = draw(1, 9), draw(1, 6), draw(0, 9)
+        dim = ConvolutionDim(*sizes, draw(1, 5), draw(-6, 9), draw(1, 7), draw(1, 5))
+        assert dim.valid_pairs() == count_one_by_one(dim), dim
+
+
+def test_large_sizes_are_counted_at_once() -> None:
+    """A kernel without padding meets the input with each of its elements, at every output."""
+    outputs, kernel = 10**15, 10**9
+    assert ConvolutionDim(outputs + kernel - 1, kernel, outputs, 1, 0, 1, 1).valid_pairs() == outputs * kernel
+
+
+def test_floors_are_summed() -> None:
+    """The sum is that of the quotients, also of negative numbers."""
+    draw = random.Random(5).randint
+    for _ in range(500):
+        count, divisor, slope, start = draw(0, 9), draw(1, 9), draw(-9, 9), draw(-20, 20)
+        expected = sum((slope * i + start) // divisor for i in range(count))
+        assert sum_of_floors(count, divisor, slope, start) == expected

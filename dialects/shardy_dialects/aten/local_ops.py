@@ -7,7 +7,7 @@ attributes; all else are operators of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -19,9 +19,16 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from shardy_py.ir.interfaces.local_ops import LocalCollective
 
+
 COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
+
+
 _FLOATS = ("f64", "f32", "bf16", "f16")
+
+
 _NEUTRAL = {Combiner.ADD: 0, Combiner.MUL: 1, Combiner.MIN: float("inf"), Combiner.MAX: float("-inf")}
+
+
 _SIZES = ("size", "shape")
 
 
@@ -92,8 +99,12 @@ class TorchLocalOps(LocalOps):
 
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number."""
-        found = _number(element_type, number)
-        return None if found is None else emit.op("spmd.scalar", (), [TensorType((), element_type)], found).result
+        attributes = _number(element_type, number)
+        return (
+            None
+            if attributes is None
+            else emit.op("spmd.scalar", (), [TensorType((), element_type)], attributes).result
+        )
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
@@ -140,16 +151,18 @@ def _number(element_type: str, number: Combiner | float) -> dict[str, Attribute]
         return {"value": 0.0 if low else 1.0}
     if number in (Combiner.MIN, Combiner.MAX) and element_type not in _FLOATS:
         return None if "complex" in element_type else {"limit": "highest" if number is Combiner.MIN else "lowest"}
-    found = _NEUTRAL.get(number)
-    return None if found is None else {"value": float(found)}
+    neutral = _NEUTRAL.get(number)
+    return None if neutral is None else {"value": float(neutral)}
 
 
-def _spmd(emit: LocalEmitter, kind: str, operands: Sequence[Value], shape: Sequence[int], **attributes: Any) -> Value:
+def _spmd(
+    emit: LocalEmitter, kind: str, operands: Sequence[Value], shape: Sequence[int], **attributes: Attribute
+) -> Value:
     return emit.op(f"spmd.{kind}", operands, [_like(operands[0], shape)], attributes).result
 
 
 def aten(
-    emit: LocalEmitter, name: str, operands: Mapping[str, Value], result: Sequence[int], **attributes: Any
+    emit: LocalEmitter, name: str, operands: Mapping[str, Value], result: Sequence[int], **attributes: Attribute
 ) -> Value:
     """Return the result of an operator of PyTorch, of the element type of its first operand.
 
@@ -168,5 +181,5 @@ def aten(
 def _like(value: Value, shape: Sequence[int]) -> TensorType:
     type_ = value.type
     if not isinstance(type_, TensorType):
-        raise TypeError(f"{type_} is no tensor")
+        raise TypeError(f"{type_} is not a tensor")
     return TensorType(tuple(shape), type_.element_type)
