@@ -15,7 +15,7 @@ from shardy_py.ir.graph.op_names import CONSTRAINT, RESHARD, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution
-from shardy_py.sharding.reduction_ops import parse_reduction_op
+from shardy_py.sharding.combiner import parse_reduction_op
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.labels import Labels
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass

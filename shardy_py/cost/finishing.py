@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph.op_values import own_values
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.graph.walk import own_values
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution

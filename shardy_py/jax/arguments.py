@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.support.element_types import xla_element_type
 from shardy_py.values import frozen
 

@@ -13,7 +13,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.jax.jit_alignment import OpDecision, align, decisions_of
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from shardy_py.api.keywords import method_takes
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, OptionError
 
 if TYPE_CHECKING:
@@ -64,6 +64,19 @@ class JaxMethods(_Base):
 
         return gspmd_module(self._mlir, self.registry, warnings)
 
+    @overload
+    def to_jax(self, devices: Sequence[Any] | None = None) -> DeviceProgram: ...
+
+    @overload
+    def to_jax(
+        self, devices: Sequence[Any] | None = None, *, partitioner: Literal["xla"], leave_open: bool = False
+    ) -> CompiledModule: ...
+
+    @overload
+    def to_jax(
+        self, devices: Sequence[Any] | None = None, *, partitioner: Partitioner, leave_open: bool = False
+    ) -> DeviceProgram | CompiledModule: ...
+
     def to_jax(
         self,
         devices: Sequence[Any] | None = None,
@@ -98,8 +111,13 @@ class JaxMethods(_Base):
                 message = "leave_open is an option of XLA's partitioner"
                 raise OptionError(Diagnostic("option-conflict", message, hint="give partitioner='xla', too"))
             from shardy_py.jax.callable.make import make_device_program
+            from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
 
-            return make_device_program(self.local(), self.main, devices=devices, signature=self.signature)
+            callbacks = 0 if self.signature is None else len(self.signature.host_callbacks)
+            refuse_what_cannot_run(self.program, callbacks=callbacks)
+            return make_device_program(
+                self.local(), self.main, self.registry, devices=devices, signature=self.signature
+            )
         from shardy_py.jax.compile import to_jax
 
         name = self.source_name or "-"

@@ -12,13 +12,11 @@ from attrs import evolve, field
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, did_you_mean
 from shardy_py.indexing import IndexingMap
 from shardy_py.kernels.device import DeviceLike, DeviceSpec, get_device
-from shardy_py.kernels.fusion.aliases import slices_of
-from shardy_py.kernels.fusion.choose import Choice, EmitterKind, choose
+from shardy_py.kernels.fusion.choose import Choice, EmitterKind, choose, slices_of
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.fusion.refusals import problems_of_values
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.launch.launches import launch_of
-from shardy_py.kernels.launch.maps import maps_of
+from shardy_py.kernels.launch.launches import launch_of, maps_of
 from shardy_py.kernels.launch.transposes import transpose_bytes
 from shardy_py.kernels.partition import Partition, Subgraph, partition
 from shardy_py.kernels.requirements import require_xdsl
@@ -124,9 +122,9 @@ class Kernel:
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
         module = self.module()
-        from shardy_py.kernels.lower.libdevice import find_libdevice
+        from shardy_py.kernels.lower.literals import nvptx
         from shardy_py.kernels.lower.llvm import llvm_text
-        from shardy_py.kernels.lower.target import nvptx
+        from shardy_py.kernels.requirements import find_libdevice
 
         return llvm_text(module, self.launch, nvptx(has_libdevice=find_libdevice(self.libdevice) is not None))
 
@@ -139,8 +137,8 @@ class Kernel:
             OptionError: the libraries of the extra ``codegen`` are missing.
             VerificationError: LLVM refuses the kernel.
         """
-        from shardy_py.kernels.lower.libdevice import find_libdevice
-        from shardy_py.kernels.lower.ptx import ptx_text
+        from shardy_py.kernels.lower.machine import ptx_text
+        from shardy_py.kernels.requirements import find_libdevice
 
         return ptx_text(self.llvm, self.name, self.device, find_libdevice(self.libdevice))
 
@@ -265,13 +263,9 @@ class Kernel:
 
     def _run_passes(self, module: builtin.ModuleOp, after_pass: Callable[[str, builtin.ModuleOp], None] | None) -> None:
         from shardy_py.kernels.passes.base import KernelContext
-        from shardy_py.kernels.passes.lower_shared import check_shared_memory
-        from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
-        from shardy_py.kernels.passes.plugin_passes import with_plugin_passes
-        from shardy_py.kernels.passes.uniform_barriers import check_barriers
-        from shardy_py.kernels.passes.verify import verify_module
-        from shardy_py.transforms.run import run
-        from shardy_py.transforms.stages import passes_of
+        from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_module, with_plugin_passes
+        from shardy_py.kernels.passes.shared_memory import check_barriers, check_shared_memory
+        from shardy_py.transforms.run import passes_of, run
 
         check_shared_memory(module, self.device)
         check_barriers(module)

@@ -11,8 +11,7 @@ from shardy_py.kernels.fusion.fusion import bits_of, element_type_of, shape_of
 from shardy_py.kernels.fusion.in_place import in_place_updates
 from shardy_py.kernels.fusion.transposes import Transpose
 from shardy_py.kernels.kernel import Kernel
-from shardy_py.kernels.launch.joined import longest_operand
-from shardy_py.kernels.launch.launches import is_expensive
+from shardy_py.kernels.launch.launches import is_expensive, longest_operand
 from shardy_py.kernels.launch.packed import PackedTiles
 from shardy_py.kernels.launch.reductions import plan_reduction
 from shardy_py.kernels.launch.transposes import transpose_tiles

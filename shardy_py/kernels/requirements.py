@@ -1,8 +1,12 @@
-"""Libraries that kernels need."""
+"""Libraries that kernels need: xDSL, and NVIDIA's library of functions for devices."""
 
 from __future__ import annotations
 
-from shardy_py.errors import require_library
+import importlib.util
+import os
+from pathlib import Path
+
+from shardy_py.errors import Diagnostic, OptionError, require_library
 
 
 def require_xdsl() -> None:
@@ -12,3 +16,41 @@ def require_xdsl() -> None:
         OptionError: it is missing, or older than the dialects; other parts of the package do with less.
     """
     require_library("xdsl", purpose="kernels need", extra="codegen", at_least=(0, 74))
+
+
+FILE = "libdevice.10.bc"
+VARIABLE = "SHARDY_LIBDEVICE"
+_PLACES = ("cuda_nvcc/nvvm/libdevice", "cu13/nvvm/libdevice", "cuda_nvvm/nvvm/libdevice", "nvvm/libdevice")
+
+
+def find_libdevice(path: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the file of libdevice, or None where there is none.
+
+    Args:
+        path: The file, or its folder. By default the variable ``SHARDY_LIBDEVICE``, then NVIDIA's wheels, then
+            ``CUDA_HOME``.
+
+    Raises:
+        OptionError: the path that was given has no such file.
+    """
+    given = path if path is not None else os.environ.get(VARIABLE)
+    if given:
+        found = Path(given)
+        found = found / FILE if found.is_dir() else found
+        if not found.is_file():
+            hint = f"give the path of {FILE}, or install nvidia-cuda-nvcc-cu12"
+            raise OptionError(Diagnostic("no-libdevice", f"there is no file {found}", hint=hint))
+        return found
+    return next((file for file in _candidates() if file.is_file()), None)
+
+
+def _candidates() -> list[Path]:
+    roots: list[Path] = []
+    spec = importlib.util.find_spec("nvidia")
+    if spec is not None:
+        roots += [Path(item) for item in spec.submodule_search_locations or ()]
+    found = [root / place / FILE for root in roots for place in _PLACES]
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(name):
+            found.append(Path(os.environ[name]) / "nvvm" / "libdevice" / FILE)
+    return found

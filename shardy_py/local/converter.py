@@ -22,9 +22,9 @@ from shardy_py.ir.graph.op_names import (
     RESHARD,
     SHARDING_GROUP,
 )
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import Type, function_type, static_shape
+from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.local import (
     CannotLocalize,
     LocalEmitter,

@@ -6,8 +6,7 @@ from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
-from shardy_py.transforms.finish.reshard_block_arguments import ReshardBlockArgumentsPass
-from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardBlockArgumentsPass, ReshardToCollectivesPass
 
 
 def explicit_passes() -> tuple[Pass, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.local.communication.compose_slices import ComposeSlicesPass
 from shardy_py.local.communication.inline import InlineExplicitCallsPass

@@ -13,7 +13,7 @@ from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
 from shardy_py.support.arguments import checked

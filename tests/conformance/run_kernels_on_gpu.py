@@ -30,7 +30,7 @@ import numpy as np
 from shardy_py.errors import ShardyError
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.run.device import DeviceKernel
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 
 Kernel = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ COMBINES = re.compile(r"stablehlo\.(add|multiply|maximum|minimum|and|or|xor)\b")
 def emitted(text: str) -> dict[str, Any]:
     """The kernel of a fusion, as JSON."""
     from shardy_py.kernels import emit, read_fusion
-    from shardy_py.kernels.fusion.aliases import slices_of
+    from shardy_py.kernels.fusion.choose import slices_of
     from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 
     fusion = read_fusion(text)

@@ -13,8 +13,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 from xdsl.dialects import builtin
 
 from shardy_py.kernels.dialect.text import print_kernel_module
-from shardy_py.kernels.fusion.aliases import slices_of
-from shardy_py.kernels.fusion.choose import Choice
+from shardy_py.kernels.fusion.choose import Choice, slices_of
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.kernel import emit
 from shardy_py.kernels.run.kernel import run_kernel

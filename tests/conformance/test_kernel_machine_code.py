@@ -18,7 +18,7 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 from shardy_py.errors import ShardyError
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.kernel import Kernel, emit
-from shardy_py.kernels.lower.libdevice import find_libdevice
+from shardy_py.kernels.requirements import find_libdevice
 from shardy_py.kernels.run.memory import aligned
 from tests.conformance.test_kernel_runs import difference, loop_kernels, loop_module, ops_of, some_loop_kernels
 from tests.conformance.test_kernels import FILE

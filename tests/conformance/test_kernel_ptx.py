@@ -19,7 +19,7 @@ pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
 
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.kernel import Kernel, emit
-from shardy_py.kernels.lower.libdevice import find_libdevice
+from shardy_py.kernels.requirements import find_libdevice
 from tests.conformance.sample import sample
 from tests.conformance.test_kernel_runs import difference, loop_module, ops_of
 from tests.conformance.test_kernels import DEFAULT, FILE, kernels, name_of

@@ -15,7 +15,7 @@ from xdsl.dialects import builtin, func
 
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.loop import loop_entry
+from shardy_py.kernels.entry.entries import loop_entry
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.launch.launches import launch_of
 from shardy_py.kernels.partition import partition
@@ -69,7 +69,8 @@ def ops_of(module: builtin.ModuleOp) -> set[str]:
 def sums_floats(fusion: Fusion) -> bool:
     """Whether a fusion combines floats along dimensions."""
     return any(
-        (fusion.is_reduction(op) or fusion.is_contraction(op)) and not element_type_of(op.results[0]).startswith("i")
+        (fusion.facts[op.id].is_reduction or fusion.facts[op.id].is_contraction)
+        and not element_type_of(op.results[0]).startswith("i")
         for op in fusion.ops
     )
 

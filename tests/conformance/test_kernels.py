@@ -21,7 +21,7 @@ from shardy_py.kernels import read_fusion
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.elemental.functions import FunctionEmitter
-from shardy_py.kernels.entry.loop import loop_entry
+from shardy_py.kernels.entry.entries import loop_entry
 from shardy_py.kernels.fusion.choose import Choice, choose
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.launch.grid import loop_map

@@ -22,8 +22,7 @@ from shardy_py.kernels.dialect.ops import ApplyIndexingOp, LoopOp
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.elemental.functions import FunctionEmitter
 from shardy_py.kernels.entry.entries import entry_function
-from shardy_py.kernels.fusion.aliases import slices_of
-from shardy_py.kernels.fusion.choose import Choice
+from shardy_py.kernels.fusion.choose import Choice, slices_of
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.kernel import emit
 from shardy_py.kernels.launch.grid import GRID_NAMES

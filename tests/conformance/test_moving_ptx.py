@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
 
-from shardy_py.kernels.fusion.aliases import slices_of
+from shardy_py.kernels.fusion.choose import slices_of
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.kernel import Kernel, emit
-from shardy_py.kernels.lower.libdevice import find_libdevice
+from shardy_py.kernels.requirements import find_libdevice
 from tests.conformance.sample import sample
 from tests.conformance.test_kernel_ptx import JUDGE, judge, widest
 from tests.conformance.test_kernel_runs import difference, ops_of

@@ -11,9 +11,9 @@ pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
 
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.dialect.text import parse_kernel_module
+from shardy_py.kernels.lower.literals import nvptx
 from shardy_py.kernels.lower.llvm import llvm_text
-from shardy_py.kernels.lower.ptx import ptx_text
-from shardy_py.kernels.lower.target import nvptx
+from shardy_py.kernels.lower.machine import ptx_text
 from tests.conformance.test_kernel_ptx import JUDGE, judge
 from tests.unit.kernels.module_texts import run_loop_pipeline
 from tests.unit.kernels.planted_faults import FAULTS, Fault

@@ -21,7 +21,7 @@ from xdsl.dialects import builtin
 from shardy_py.kernels.dialect.text import print_kernel_module
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.kernel import Kernel, emit
-from shardy_py.kernels.lower.libdevice import find_libdevice
+from shardy_py.kernels.requirements import find_libdevice
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.test_kernel_ptx import DYNAMIC, JUDGE, MOST_OF_XLA, judge, ran, widest
 from tests.conformance.test_kernels import FILE, REQUIRED, name_of

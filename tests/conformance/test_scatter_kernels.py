@@ -16,12 +16,11 @@ from xdsl.dialects import builtin, func
 
 from shardy_py.kernels.dialect.ops import LoopOp
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
-from shardy_py.kernels.fusion.aliases import slices_of
-from shardy_py.kernels.fusion.choose import Choice
+from shardy_py.kernels.fusion.choose import Choice, slices_of
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.kernels.fusion.scatters import scatter_of
+from shardy_py.kernels.fusion.in_place import scatter_of
 from shardy_py.kernels.kernel import Kernel, emit
-from shardy_py.kernels.lower.libdevice import find_libdevice
+from shardy_py.kernels.requirements import find_libdevice
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.conformance.test_kernel_ptx import JUDGE, judge, widest
 from tests.conformance.test_kernels import FILE, IGNORED, kernels, name_of, op_counts

@@ -26,10 +26,11 @@ from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constra
 from shardy_py.cost.advice.pricing import Figures, Goal, Judge, Shardings
 from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
+from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session, session_labels
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -52,7 +53,7 @@ def advise(given: AdviseArguments) -> Advice:
     Raises:
         ShardyError: the module or an option is not valid.
     """
-    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
+    session = given.options.open(priced_input(narrow(given, ProgramInput), given.machine), keep_names=True)
     return advise_session(session, narrow(given, AdviceOptions))
 
 
@@ -103,14 +104,15 @@ class _Search:
         self.places = find_places(session, session_labels(session))
         before = self._require()
         chosen: list[AdvisedConstraint] = []
-        current, pool = before, self._candidates({})
+        current = before
+        pool: Iterable[Constraint] = self._candidates({})
         while len(chosen) < limit:
             found = self._best(chosen, current, pool)
             if found is None:
                 break
             chosen.append(found)
             current = found.together
-            pool = [*self._helping(before), *self._candidates(_shardings(chosen))]
+            pool = chain(self._helping(before), self._candidates(_shardings(chosen)))
         chosen = self._needed(chosen, before)
         others = self._others(chosen, before)
         meshes = session.problem.table.meshes.values()
@@ -159,8 +161,11 @@ class _Search:
         self.progress(min(self.judge.tried, self.trials), self.trials)
         return found
 
-    def _candidates(self, shardings: Shardings) -> list[Constraint]:
-        """Return constraints to try: at disagreements, in turn the first and those that send most; then idle axes."""
+    def _candidates(self, shardings: Shardings) -> Iterable[Constraint]:
+        """Return constraints to try: at disagreements, in turn the first and those that send most; then idle axes.
+
+        The latter are as many as all dimensions of all tensors, so they are made one by one, until trials run out.
+        """
         evaluation = self.judge.evaluate(shardings)
         problem = self.judge.session.problem
         sent: dict[int, float] = {}
@@ -178,7 +183,7 @@ class _Search:
                 one = self._constraint(place, candidate.sharding)
                 weights[one] = max(weights.get(one, 0.0), weight)
         heaviest = sorted(weights, key=lambda one: -weights[one])
-        return list(dict.fromkeys((*_in_turn(list(weights), heaviest), *self._idle(evaluation.solution, shardings))))
+        return _distinct(_in_turn(list(weights), heaviest), self._idle(evaluation.solution, shardings))
 
     def _idle(self, solution: Solution, shardings: Shardings) -> Iterator[Constraint]:
         """Yield constraints with an axis that a tensor does not use yet, those of the largest tensors first."""
@@ -241,6 +246,15 @@ def _size(place: SourceLineTensors) -> int:
 def _in_turn(first: Sequence[Constraint], second: Sequence[Constraint]) -> Iterator[Constraint]:
     pairs: Iterable[tuple[Any, ...]] = zip_longest(first, second)
     return (one for one in chain.from_iterable(pairs) if one is not None)
+
+
+def _distinct(*constraints: Iterable[Constraint]) -> Iterator[Constraint]:
+    """Yield constraints, each once, as they are asked for."""
+    seen: set[Constraint] = set()
+    for one in chain(*constraints):
+        if one not in seen:
+            seen.add(one)
+            yield one
 
 
 def _joined(constraints: Iterable[Constraint]) -> dict[int, Any]:

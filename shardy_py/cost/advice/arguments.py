@@ -15,9 +15,9 @@ from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.cost.session import Session
 from shardy_py.cost.sweeps.comparison import Measure, choose_measure
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.schedule.given import ScheduleLike
-from shardy_py.support.amounts import format_bytes
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.support.arguments import shown
+from shardy_py.support.texts import format_bytes
 from shardy_py.values import frozen
 
 AdviceProgress = Callable[[int, int], None]

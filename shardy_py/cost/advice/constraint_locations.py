@@ -10,8 +10,7 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import Broadcast, ConstantLike
 from shardy_py.propagation.problem import Problem
-from shardy_py.trace.labels import Labels
-from shardy_py.trace.places import short_place
+from shardy_py.trace.labels import Labels, short_place
 from shardy_py.values import frozen
 
 _NUMBER = re.compile(r"\d+")

@@ -12,7 +12,7 @@ from shardy_py.cost.advice.pricing import Figures, Goal
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.jax_text import jax_constraint
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.trace.places import short_place
+from shardy_py.trace.labels import short_place
 from shardy_py.values import frozen
 
 

@@ -14,10 +14,10 @@ from shardy_py.cost.session import Evaluation, Session
 from shardy_py.cost.sweeps.comparison import Measure
 from shardy_py.errors import OptionError, ShardyError
 from shardy_py.propagation.solve import Solution
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.support.amounts import format_bytes, format_seconds
 from shardy_py.support.gc_pause import no_garbage_collection
+from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.values import define, frozen
 
 Shardings = Mapping[int, TensorSharding | None]

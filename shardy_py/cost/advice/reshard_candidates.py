@@ -76,24 +76,57 @@ def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Itera
     ]
     if not _disagree(tensors):
         return
+    offers = _offers(tensors)
     for number, mapping in enumerate(rule.mappings):
         if not mapping:
             continue
         current = shardings[number]
-        for wanted in _wanted(tensors, number):
+        for wanted in _wanted(offers, tensors[number], number):
             found = _sharding(name, mapping, wanted, rule.factor_sizes, mesh)
             if current is None or not current.is_equivalent(found):
                 yield number, found
 
 
-def _wanted(tensors: Sequence[FactorAxes], number: int) -> Iterator[FactorAxes]:
+@frozen
+class _Offer:
+    """Axes that tensors of an op have.
+
+    Args:
+        axes: The axes.
+        with_all: The axes with those of all tensors, which come after them.
+        positions: The numbers of the first two tensors that have them.
+    """
+
+    axes: FactorAxes
+    with_all: FactorAxes
+    positions: Sequence[int]
+
+
+def _offers(tensors: Sequence[FactorAxes]) -> list[_Offer]:
+    """Return the axes of tensors, equal ones once: an op may have many operands, and they have few shardings."""
+    positions: dict[tuple[tuple[int, Axes], ...], list[int]] = {}
+    for number, axes in enumerate(tensors):
+        positions.setdefault(tuple(axes.items()), []).append(number)
+    distinct = [tensors[numbers[0]] for numbers in positions.values()]
+    return [
+        _Offer(axes, _joined((axes, *distinct)), numbers[:2])
+        for axes, numbers in zip(distinct, positions.values(), strict=True)
+        if any(axes.values())
+    ]
+
+
+def _wanted(offers: Iterable[_Offer], own: FactorAxes, number: int) -> Iterator[FactorAxes]:
     """Yield the axes that are wanted for a tensor: each other one's alone, with its own, with all, and none."""
-    own = tensors[number]
-    for other, axes in enumerate(tensors):
-        if other != number and any(axes.values()):
-            yield axes
-            yield _joined((axes, own))
-            yield _joined((axes, *tensors))
+    by_first: dict[int, _Offer] = {}
+    for offer in offers:
+        first = next((other for other in offer.positions if other != number), None)
+        if first is not None:
+            by_first[first] = offer
+    for first in sorted(by_first):
+        offer = by_first[first]
+        yield offer.axes
+        yield _joined((offer.axes, own))
+        yield offer.with_all
     yield {}
 
 
@@ -161,11 +194,13 @@ def idle_axes(problem: Problem, solution: Solution, slots: Iterable[int]) -> Ite
         mesh = problem.table.mesh_of(found)
         shape = problem.slot_values[slot].shape
         used = tuple(found.axes())
+        if any(axis.sub_axis for axis in used):
+            continue
         free = [AxisRef(axis.name) for axis in mesh.axes if not any_overlap((AxisRef(axis.name),), used)]
+        closed = tuple(evolve(one, is_closed=True, priority=None) for one in found.dim_shardings)
         for axis in free:
             for number, dim in enumerate(found.dim_shardings):
                 axes = (*dim.axes, axis)
-                if not any(one.sub_axis for one in used) and shape[number] % axes_size(axes, mesh) == 0:
-                    dims = [evolve(one, is_closed=True, priority=None) for one in found.dim_shardings]
-                    dims[number] = DimensionSharding(axes, is_closed=True)
-                    yield slot, TensorSharding(found.mesh, tuple(dims))
+                if shape[number] % axes_size(axes, mesh) == 0:
+                    wished = DimensionSharding(axes, is_closed=True)
+                    yield slot, TensorSharding(found.mesh, (*closed[:number], wished, *closed[number + 1 :]))

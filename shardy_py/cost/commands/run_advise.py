@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from shardy_py.api.keywords import keywords, narrow
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.advice.advise import advise, write_advised
 from shardy_py.cost.advice.advise_inputs import advise_inputs

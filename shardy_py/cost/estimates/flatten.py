@@ -15,7 +15,7 @@ from shardy_py.cost.estimates.op_kinds import OpKind, OpKinds
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, MESH
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.interfaces.ops import Contraction, PassThrough, Reshape

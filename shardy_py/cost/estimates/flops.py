@@ -12,7 +12,7 @@ from math import prod
 
 from attrs import Factory, evolve
 
-from shardy_py.api.sizes import local_shape
+from shardy_py.api.summary import local_shape
 from shardy_py.cost.estimates.op_kinds import OpKind
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import Profile

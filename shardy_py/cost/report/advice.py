@@ -11,9 +11,9 @@ from rich.text import Text
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint
 from shardy_py.cost.advice.layouts import InputAdvice
 from shardy_py.cost.advice.pricing import Figures
-from shardy_py.report.json_text import record_json
+from shardy_py.report.data import record_json
 from shardy_py.report.terminal import HEADING, open_console, print_lines, print_table
-from shardy_py.support.amounts import format_bytes, format_seconds
+from shardy_py.support.texts import format_bytes, format_seconds
 
 _HEADINGS = ("program", "bytes sent", "time", "peak memory")
 _WORDS = ("program",)

@@ -14,6 +14,7 @@ from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.sweeps.evaluator import Setting
 from shardy_py.cost.sweeps.named_schedules import Schedules, as_schedules, schedule_of
 from shardy_py.cost.sweeps.outcomes import Outcome, RefusedSchedule, Row
@@ -217,7 +218,7 @@ def compare_schedules(given: CompareArguments) -> Comparison:
         ShardyError: the module or an option is not valid, or the store is of another sweep.
     """
     measure = choose_measure(given.sorted_by, given.machine)
-    session, make_source = open_program(given, given.options)
+    session, make_source = open_program(priced_input(given, given.machine), given.options)
     schedules = as_schedules(given.schedules)
     chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed, drop_entries=given.drop_entries)
     items = schedules.values() if isinstance(schedules, Mapping) else schedules or ()

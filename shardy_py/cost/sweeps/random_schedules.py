@@ -10,8 +10,7 @@ from shardy_py.cost.sweeps.named_schedules import NamedSchedule, Schedules, name
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces.ops import Trait
 from shardy_py.propagation.problem import NO_RULE, Problem
-from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
-from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.builtin import BUILTIN, DEFAULT, EVERYTHING
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.values import frozen

@@ -128,7 +128,7 @@ def print_module(module: ir.Module, *, generic: bool = False, with_locations: bo
 
 def printed_names(program: Program) -> Mapping[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id."""
-    from shardy_py.frontends.mlir.value_names import names_of
+    from shardy_py.frontends.mlir.native_reader import names_of
 
     return names_of(program)
 
@@ -220,7 +220,7 @@ class MlirFrontend(Frontend):
 
     def argument_names(self, program: Program, function: Op) -> Sequence[str]:
         """Return the names in the locations of the arguments, which is where JAX puts them."""
-        from shardy_py.frontends.mlir.value_names import argument_names
+        from shardy_py.frontends.mlir.native_reader import argument_names
 
         return argument_names(function)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 from shardy_py.values import frozen
 
 

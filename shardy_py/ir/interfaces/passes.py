@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from shardy_py.transforms.constant_copies import CopyLog
 
 NO_TEXT = {"text": False}
-"""The metadata of a field of a pass that is no option in the text of pipelines."""
+"""The metadata of a field of a pass that is not an option in the text of pipelines."""
 
 
 @attrs.frozen
 class PassContext:
-    """The context of a pass: semantics of ops, and places for warnings, snapshots and records.
+    """The context of a pass: semantics of ops, and lists for warnings, snapshots and records.
 
     Args:
         semantics: Answers questions about ops.
@@ -69,7 +69,7 @@ class PassContext:
 
 
 class Pass(Protocol):
-    """One rewrite of a program; an attrs class whose fields are the options.
+    """A rewrite of a program; an attrs class whose fields are the options.
 
     A pass of a plugin may also have ``runs_before`` or ``runs_after``: the name of another pass, beside which it runs
     in every pipeline that has that one.

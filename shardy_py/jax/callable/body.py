@@ -9,14 +9,14 @@ from typing import Any
 from attrs import field
 
 from shardy_py.frontends.mlir import import_module, write_back
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.jax.arguments import ArrayType
 from shardy_py.jax.callable.callbacks import has_side_effects
 from shardy_py.jax.local.local_program import LocalProgram
 from shardy_py.jax.local.replicas import keep_layout
 from shardy_py.jax.unsharded import without_shardings
-from shardy_py.transforms.sort_dimensions import count_from_the_front
+from shardy_py.transforms.exported_ops import count_from_the_front
 from shardy_py.values import frozen
 
 

@@ -24,12 +24,14 @@ class Boundary:
         mesh: The mesh of JAX, or None for that of the context.
         axes: The axes that the ``shard_map`` takes: those of the program, and others along which all is replicated.
         is_explicit: Whether JAX keeps the shardings of arrays over the mesh in their types.
+        has_views: Whether arrays that the mesh cannot describe come and go as views, see `has_view`.
     """
 
     placement: ProgramPlacement
     mesh: Any = field(repr=False)
     axes: tuple[str, ...]
     is_explicit: bool = False
+    has_views: bool = False
 
     def call(self, body: CallBody, arrays: Sequence[Any]) -> list[Any]:
         """Return the global results of a body for global arrays, with values that JAX traces.
@@ -41,34 +43,87 @@ class Boundary:
         import jax
 
         placement = self.placement
-        names = tuple(name for name, _ in placement.axes if name in self.axes)
+        names = self._names
 
         def on_device(*shards: Any) -> tuple[Any, ...]:
             index = _Coordinate(names)
             pairs = zip(placement.arguments, shards, strict=True)
-            results = body([_enter(item, shard, index) for item, shard in pairs])
-            return tuple(_leave(item, shard) for item, shard in zip(placement.results, results, strict=True))
+            results = body([self._enter(item, shard, index) for item, shard in pairs])
+            return tuple(self._leave(item, shard) for item, shard in zip(placement.results, results, strict=True))
 
         mapped = jax.shard_map(
             on_device,
             mesh=self.mesh,
-            in_specs=tuple(jax.sharding.PartitionSpec(*(item.spec or ())) for item in placement.arguments),
-            out_specs=tuple(_out_spec(item, names) for item in placement.results),
+            in_specs=tuple(self._in_spec(item) for item in placement.arguments),
+            out_specs=tuple(self._out_spec(item) for item in placement.results),
             axis_names=set(self.axes),
             check_vma=False,
         )
         pairs = zip(placement.arguments, arrays, strict=True)
-        results = mapped(*(self._lay(item, _pad(item, array)) for item, array in pairs))
-        return [_join(item, array) for item, array in zip(placement.results, results, strict=True)]
+        results = mapped(*(self._lay(item, array) for item, array in pairs))
+        pairs = zip(placement.results, results, strict=True)
+        return [array if self._is_view(item) else _join(item, array) for item, array in pairs]
+
+    def _is_view(self, placement: Placement) -> bool:
+        return self.has_views and has_view(placement)
 
     def _lay(self, placement: Placement, array: Any) -> Any:
-        """Return an array with the sharding that its part of the ``shard_map`` has, where types say shardings."""
+        """Return an array of equal parts; where types say shardings, with that of its part of the ``shard_map``."""
         import jax
 
+        if self._is_view(placement):
+            return array
+        array = _pad(placement, array)
         if not self.is_explicit:
             return array
-        spec = jax.sharding.PartitionSpec(*(placement.spec or ()))
+        spec = self._in_spec(placement)
         return jax.sharding.reshard(array, spec if self.mesh is None else jax.sharding.NamedSharding(self.mesh, spec))
+
+    def _in_spec(self, placement: Placement) -> Any:
+        import jax
+
+        if self._is_view(placement):
+            return jax.sharding.PartitionSpec(self._names)
+        return jax.sharding.PartitionSpec(*(placement.spec or ()))
+
+    def _out_spec(self, placement: Placement) -> Any:
+        import jax
+
+        if _is_stacked(placement):
+            return jax.sharding.PartitionSpec(self._names)
+        return jax.sharding.PartitionSpec(*(placement.spec or ()))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The axes of the program in JAX's mesh."""
+        return tuple(name for name, _ in self.placement.axes if name in self.axes)
+
+    def _enter(self, placement: Placement, shard: Any, index: _Coordinate) -> Any:
+        """Return what the device's program gets: its part, and of an unreduced value what it adds to the sum."""
+        import jax
+
+        port = placement.port
+        if self._is_view(placement):
+            return shard[0]
+        if placement.spec is None:
+            starts = [index.look_up(column) for column in zip(*placement.starts, strict=True)]
+            shard = jax.lax.dynamic_slice(shard, starts, port.shard_shape)
+        if port.reduction_op == "sum":
+            is_first = index.look_up([number == 0 for number in placement.addends])
+            shard = jax.numpy.where(is_first, shard, jax.numpy.zeros_like(shard))
+        return shard
+
+    def _leave(self, placement: Placement, shard: Any) -> Any:
+        return shard[None] if _is_stacked(placement) else shard
+
+
+def has_view(placement: Placement) -> bool:
+    """Return whether an array has shards of which no axes of the mesh give each device its own.
+
+    Such an array is seen as one of its shards along a new first dimension, for which nothing moves.
+    """
+    is_even = placement.padded_shape == placement.port.type.shape
+    return placement.spec is None and is_even and not placement.addends
 
 
 @frozen
@@ -93,37 +148,9 @@ def _pad(placement: Placement, array: Any) -> Any:
     return jax.numpy.pad(array, high) if any(after for _, after in high) else array
 
 
-def _enter(placement: Placement, shard: Any, index: _Coordinate) -> Any:
-    """Return what the device's program gets: its part, and of an unreduced value what it adds to the sum."""
-    import jax
-
-    port = placement.port
-    if placement.spec is None:
-        starts = [index.look_up(column) for column in zip(*placement.starts, strict=True)]
-        shard = jax.lax.dynamic_slice(shard, starts, port.shard_shape)
-    if port.reduction_op == "sum":
-        is_first = index.look_up([number == 0 for number in placement.addends])
-        shard = jax.numpy.where(is_first, shard, jax.numpy.zeros_like(shard))
-    return shard
-
-
 def _is_stacked(placement: Placement) -> bool:
     """Return whether the shards of a result come out one after the other, to be joined outside."""
     return placement.spec is None or bool(placement.addends)
-
-
-def _out_spec(placement: Placement, names: tuple[str, ...]) -> Any:
-    import jax
-
-    return (
-        jax.sharding.PartitionSpec(names)
-        if _is_stacked(placement)
-        else jax.sharding.PartitionSpec(*(placement.spec or ()))
-    )
-
-
-def _leave(placement: Placement, shard: Any) -> Any:
-    return shard[None] if _is_stacked(placement) else shard
 
 
 def _join(placement: Placement, array: Any) -> Any:

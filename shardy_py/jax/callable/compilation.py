@@ -8,9 +8,39 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.callable.body import LocalBody
-from shardy_py.jax.callable.boundary import Boundary
+from shardy_py.jax.callable.boundary import Boundary, has_view
+from shardy_py.jax.callable.placement import Placement
 from shardy_py.jax.callable.primitive import call_body
 from shardy_py.jax.executable import PATIENCE, first_line
+from shardy_py.values import frozen
+
+_PACKED = frozenset(("int2", "uint2", "int4", "uint4", "float4_e2m1fn"))
+
+
+@frozen(eq=False)
+class CompiledBody:
+    """A local program with its boundary, compiled by JAX.
+
+    Args:
+        jitted: The function of `jax.jit`.
+        compiled: What is compiled of it.
+        has_packed_elements: Whether arrays have elements of less than a byte: JAX's ``Compiled`` does not take those
+            that were put on a device.
+    """
+
+    jitted: Any
+    compiled: Any
+    has_packed_elements: bool
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """Return the results."""
+        results: list[Any] = self.jitted(*arrays) if self.has_packed_elements else self.compiled(*arrays)
+        return results
+
+    @property
+    def executable(self) -> Any:
+        """XLA's loaded executable."""
+        return self.compiled.runtime_executable()
 
 
 def compile_on(
@@ -20,8 +50,8 @@ def compile_on(
     in_shardings: Sequence[Any],
     out_shardings: Sequence[Any],
     donated: Collection[int],
-) -> Any:
-    """Return a ``Compiled`` of JAX for a local program.
+) -> CompiledBody:
+    """Return a local program compiled by JAX.
 
     Args:
         boundary: The boundary of the program.
@@ -46,16 +76,25 @@ def compile_on(
         donate_argnums=tuple(sorted(donated)),
         keep_unused=True,
     )
-    ports = (item.port.type for item in boundary.placement.arguments)
+    placements = boundary.placement.arguments
+    types = [item.port.type.dtype for item in (*placements, *boundary.placement.results)]
+    is_packed = any(dtype.name in _PACKED for dtype in types)
     with jax.enable_x64(True), warnings.catch_warnings():
         # Whether results can take the place of a donated argument, propagation decides, and not the user.
         warnings.filterwarnings("ignore", message="Some donated buffers were not usable")
-        shapes = [jax.ShapeDtypeStruct(type_.shape, type_.dtype) for type_ in ports]
+        count = boundary.mesh.size
+        shapes = [jax.ShapeDtypeStruct(_shape(item, count), item.port.type.dtype) for item in placements]
         try:
-            return _compile(jitted.lower(*shapes))
+            return CompiledBody(jitted, _compile(jitted.lower(*shapes)), is_packed)
         except jax.errors.JaxRuntimeError as error:
             message = f"XLA refuses the module: {first_line(error)}"
             raise UnsupportedError(Diagnostic("refused-by-xla", message)) from error
+
+
+def _shape(placement: Placement, count: int) -> tuple[int, ...]:
+    """Return the shape of an argument, or of the view of it."""
+    port = placement.port
+    return (count, *port.shard_shape) if has_view(placement) else port.type.shape
 
 
 def _compile(lowered: Any) -> Any:

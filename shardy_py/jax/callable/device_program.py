@@ -10,7 +10,7 @@ from attrs import evolve, field
 
 from shardy_py.jax.arguments import ArrayType, as_traced, place
 from shardy_py.jax.callable.body import LocalBody, make_body
-from shardy_py.jax.callable.boundary import Boundary
+from shardy_py.jax.callable.boundary import Boundary, has_view
 from shardy_py.jax.callable.compilation import compile_on
 from shardy_py.jax.callable.meshes import (
     Copies,
@@ -25,6 +25,7 @@ from shardy_py.jax.callable.meshes import (
 from shardy_py.jax.callable.placement import Placement, ProgramPlacement
 from shardy_py.jax.callable.primitive import call_body
 from shardy_py.jax.callable.trees import call_with_trees, check_argument_count
+from shardy_py.jax.callable.views import as_view, from_view, view_sharding
 from shardy_py.jax.local.local_program import LocalProgram
 from shardy_py.jax.signature import JaxSignature
 from shardy_py.values import define
@@ -103,7 +104,15 @@ class DeviceProgram:
                 place(number, value, type_, sharding, is_donated=number in self.donated)
                 for number, (value, type_, sharding) in enumerate(zip(arguments, self.in_types, shardings, strict=True))
             ]
-            return list(compiled(*placed))
+            views = [_viewed(item, array, mesh) for item, array in zip(self.placement.arguments, placed, strict=True)]
+            results = compiled(*views)
+            if not any(map(has_view, self.placement.results)):
+                return list(results)
+            shardings = self._shardings(mesh, self.placement.results, self.out_memories)
+            return [
+                from_view(array, item.port.type.shape, sharding) if has_view(item) else array
+                for item, array, sharding in zip(self.placement.results, results, shardings, strict=True)
+            ]
 
     @property
     def in_types(self) -> tuple[ArrayType, ...]:
@@ -128,7 +137,7 @@ class DeviceProgram:
     @property
     def executable(self) -> Any:
         """XLA's loaded executable; ``executable.hlo_modules()`` is what XLA made of the program."""
-        return self._compile(self.mesh).runtime_executable()
+        return self._compile(self.mesh).executable
 
     def hlo(self) -> str:
         """Return the text of the compiled program, with its collectives.
@@ -151,12 +160,14 @@ class DeviceProgram:
         """
         if mesh not in self._compiled:
             inner = mesh_over(self.placement, mesh)
-            boundary = Boundary(self.placement, inner, inner.axis_names, is_explicit(inner))
+            boundary = Boundary(self.placement, inner, inner.axis_names, is_explicit(inner), has_views=True)
+            ins = self._shardings(mesh, self.placement.arguments, self.in_memories)
+            outs = self._shardings(mesh, self.placement.results, self.out_memories)
             self._compiled[mesh] = compile_on(
                 boundary,
                 self._body(copies_in_order(self.placement)),
-                in_shardings=self._shardings(mesh, self.placement.arguments, self.in_memories),
-                out_shardings=self._shardings(mesh, self.placement.results, self.out_memories),
+                in_shardings=_as_views(self.placement.arguments, ins, mesh),
+                out_shardings=_as_views(self.placement.results, outs, mesh),
                 donated=self.donated,
             )
         return self._compiled[mesh]
@@ -196,3 +207,13 @@ class DeviceProgram:
                 made = evolve(made, host_callbacks=self.signature.host_callbacks, keepalive=self.signature.alive)
             self._bodies[copies] = made
         return self._bodies[copies]
+
+
+def _viewed(placement: Placement, array: Any, mesh: Any) -> Any:
+    return as_view(array, mesh) if has_view(placement) else array
+
+
+def _as_views(placements: Sequence[Placement], shardings: Sequence[Any], mesh: Any) -> list[Any]:
+    """Return the shardings of what a compiled program takes or gives."""
+    pairs = zip(placements, shardings, strict=True)
+    return [view_sharding(mesh) if has_view(item) else sharding for item, sharding in pairs]

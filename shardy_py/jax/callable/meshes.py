@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.jax.callable.boundary import has_view
 from shardy_py.jax.callable.placement import Placement, ProgramPlacement
 from shardy_py.jax.named_shardings import partition_spec, parts_of_axes
 from shardy_py.sharding.mesh import Mesh
@@ -98,10 +99,10 @@ def sharding_over(
     sharding = None if port.sharding is None else _even(port.sharding, placement)
     if sharding is None or not port.mesh.axes:
         return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(), memory_kind=memory)
-    if tuple(devices_of(port.mesh)) != tuple(program.device_order):
+    is_in_order = tuple(devices_of(port.mesh)) == tuple(program.device_order)
+    if not is_in_order and not has_view(placement):
         # JAX takes the devices of one program in one order.
-        entries = placement.boundary_spec if placement.spec is not None else ()
-        spec = jax.sharding.PartitionSpec(*entries)
+        spec = jax.sharding.PartitionSpec(*placement.boundary_spec)
         return jax.sharding.NamedSharding(mesh_over(program, mesh), spec, memory_kind=memory)
     parts = parts_of_axes(port.mesh, sharding)
     axes = tuple((part.name, part.size) for axis in port.mesh.axes for part in parts[axis.name])

@@ -37,17 +37,14 @@ def _primitive() -> Any:
 def _result_types(*arguments: Any, body: LocalBody) -> tuple[list[Any], set[Any]]:
     import jax
 
-    varying: frozenset[Any] = frozenset().union(*(getattr(item, "vma", frozenset()) for item in arguments))
     types = [jax.core.ShapedArray(item.shape, item.dtype) for item in body.results]
-    if varying:
-        types = [item.update(vma=varying) for item in types]
     if body.is_ordered:
-        return types, {_ordered_effect()}
-    return types, {_side_effect()} if body.has_side_effects else set()
+        return types, {ordered_effect()}
+    return types, {side_effect()} if body.has_side_effects else set()
 
 
 @cache
-def _ordered_effect() -> Any:
+def ordered_effect() -> Any:
     """Return the effect of callbacks in order, the one that JAX knows over several devices."""
     from jax._src.callback import _OrderedIOEffect
 
@@ -55,11 +52,11 @@ def _ordered_effect() -> Any:
 
 
 @cache
-def _side_effect() -> Any:
+def side_effect() -> Any:
     """Return the effect of programs that call back or print, which JAX must not drop."""
     from jax._src import effects
 
-    class LocalProgramEffect(effects.Effect):  # type: ignore[misc]
+    class LocalProgramEffect(effects.Effect):
         """Effect of a local program with side effects."""
 
         def __str__(self) -> str:
@@ -94,7 +91,7 @@ def _lower(ctx: Any, *arguments: Any, body: LocalBody) -> Any:
     name = ir.FlatSymbolRefAttr.get(caller.cached_primitive_lowerings[key])
     if not body.is_ordered:
         return func.CallOp(types, name, list(arguments)).results
-    effect = _ordered_effect()
+    effect = ordered_effect()
     token = ctx.tokens_in.get(effect)
     results = func.CallOp([token.type, *types], name, [token, *arguments]).results
     ctx.set_tokens_out(mlir.TokenSet({effect: results[0]}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.jax.local import LocalProgram, make_local_program
 from shardy_py.plugins import Registry

@@ -13,15 +13,14 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.local import LocalOps
-from shardy_py.ir.interfaces.local_collective import LocalCollective
+from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.jax.arguments import array_values, refuse_index
 from shardy_py.jax.local.child import run_in_child
 from shardy_py.jax.local.port import Port
 from shardy_py.jax.local.replicas import as_replicas
 from shardy_py.jax.unsupported_programs import refuse_what_cannot_run, refuse_what_xla_partitions
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.values import frozen
 
 

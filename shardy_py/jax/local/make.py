@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.ir.graph.op_names import MESH
@@ -22,7 +22,7 @@ from shardy_py.local.explicit import explicit_passes
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.local.pipeline import local_passes
 from shardy_py.plugins import Registry
-from shardy_py.plugins.foreign_types import give_shapes
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.run import run_on_attributes
 

@@ -12,11 +12,12 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.guards.error_texts import describe_error
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CALL, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings, store_shardings
 from shardy_py.ir.graph.symbols import set_callee
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.axes import AxisRef
@@ -122,15 +123,17 @@ class _Call:
         """Return the shape of a value with its sharding; JAX has no parts of axes, which are left out."""
         import jax
 
-        from shardy_py.layout.dtypes import numpy_dtype
+        from shardy_py.layout.numpy_arrays import numpy_dtype
 
         sharding = self.program.sharding(value)
         entries = [
             None if dim in whole else tuple(axis.name for axis in item.axes if axis.sub_axis is None) or None
             for dim, item in enumerate(() if sharding is None else sharding.dim_shardings)
         ]
+        entries += [None] * (len(value.shape) - len(entries))
         named = jax.sharding.NamedSharding(self.information.mesh, jax.sharding.PartitionSpec(*entries))
-        return jax.ShapeDtypeStruct(value.shape, numpy_dtype(value.type.element_type), sharding=named)  # type: ignore[attr-defined]
+        dtype = numpy_dtype(value.type.element_type if isinstance(value.type, TensorType) else str(value.type))
+        return jax.ShapeDtypeStruct(value.shape, dtype, sharding=named)
 
     def _lower(self, mesh: Any, function: Any, ins: Sequence[Any], outs: Sequence[Any], shapes: Sequence[Any]) -> str:
         """Return the module of the function over all devices, which is a manual computation."""

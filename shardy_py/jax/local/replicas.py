@@ -9,7 +9,7 @@ from shardy_py.frontends.mlir import import_module, write_back
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.jax.unsharded import without_shardings
-from shardy_py.transforms.sort_dimensions import count_from_the_front
+from shardy_py.transforms.exported_ops import count_from_the_front
 
 _CHANNELS = ("channel_handle", "use_global_device_ids")
 """Attributes of collectives between partitions, which those between replicas must not have."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.callable.callbacks import has_side_effects
 from shardy_py.sharding.mesh import Mesh

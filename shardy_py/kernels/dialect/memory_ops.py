@@ -30,7 +30,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from shardy_py.kernels.dialect.syntax import (
+from shardy_py.kernels.dialect.types import (
     parse_indices,
     parse_tensor_type,
     print_values,

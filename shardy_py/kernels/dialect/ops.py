@@ -26,9 +26,9 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.indexing import IndexingMap
-from shardy_py.kernels.dialect.attributes import IndexingMapAttr
-from shardy_py.kernels.dialect.syntax import (
+from shardy_py.kernels.dialect.types import (
     INDEX,
+    IndexingMapAttr,
     parse_map,
     print_rest,
     print_values,

@@ -15,11 +15,10 @@ from xdsl.utils.exceptions import ParseError as XdslParseError
 
 from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.kernels.dialect import memory_ops, ops
-from shardy_py.kernels.dialect.arith_more import ARITH
-from shardy_py.kernels.dialect.attributes import IndexingMapAttr
-from shardy_py.kernels.dialect.float_bits import special_floats_as_bytes
+from shardy_py.kernels.dialect.arith_and_llvm import ARITH, LLVM
+from shardy_py.kernels.dialect.constants import special_floats_as_bytes
 from shardy_py.kernels.dialect.gpu import GPU
-from shardy_py.kernels.dialect.llvm_more import LLVM
+from shardy_py.kernels.dialect.types import IndexingMapAttr
 
 DialectSpelling = Literal["xla_gpu", "xla"]
 """The names of the ops: those of 2025 (``xla_gpu.loop``, ``floordiv``) or today's (``xla.loop``, ``/``)."""

@@ -1,4 +1,4 @@
-"""Types of kernels: those of tensors as memory holds them."""
+"""Types and attributes of kernels, and the text that several ops of the dialect share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects import builtin
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Data, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_attr_definition
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 
@@ -95,3 +100,63 @@ def memory_strides(type_: builtin.TensorType[Attribute]) -> tuple[int, ...]:
         strides[number] = step
         step *= shape[number]
     return tuple(strides)
+
+
+@irdl_attr_definition
+class IndexingMapAttr(Data[IndexingMap]):
+    """An indexing map: ``#xla_gpu.indexing_map<"(d0) -> (d0), domain: d0 in [0, 7]">``."""
+
+    name = "xla_gpu.indexing_map"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> IndexingMap:
+        """Read the text of the map, which may be cut into several strings."""
+        with parser.in_angle_brackets():
+            text = parser.parse_str_literal()
+            while (more := parser.parse_optional_str_literal()) is not None:
+                text += more
+        return IndexingMap.parse(text)
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write the text of the map, divisions as ``floordiv``."""
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.data.print(spelling="floordiv"))
+
+
+INDEX = IndexType()
+
+
+def print_values(printer: Printer, values: Sequence[SSAValue], opening: str, closing: str) -> None:
+    """Write values between brackets."""
+    printer.print_string(opening)
+    printer.print_list(values, printer.print_ssa_value)
+    printer.print_string(closing)
+
+
+def print_rest(printer: Printer, op: IRDLOperation, *shown: str) -> None:
+    """Write the attributes of an op that its text does not show otherwise."""
+    printer.print_op_attributes(op.attributes, reserved_attr_names=shown)
+
+
+def parse_map(parser: Parser) -> IndexingMap:
+    """Read an indexing map."""
+    attribute = parser.parse_attribute()
+    if not isinstance(attribute, IndexingMapAttr):
+        parser.raise_error("an indexing map is expected")
+    return attribute.data
+
+
+def parse_indices(parser: Parser) -> Sequence[SSAValue]:
+    """Read the index of an element."""
+    position = parser.pos
+    operands = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_unresolved_operand)
+    return parser.resolve_operands(operands, [INDEX] * len(operands), position)
+
+
+def parse_tensor_type(parser: Parser) -> builtin.TensorType[Attribute]:
+    """Read the type of a tensor behind a colon."""
+    parser.parse_punctuation(":")
+    type_ = parser.parse_type()
+    if not isinstance(type_, builtin.TensorType):
+        parser.raise_error("a tensor type is expected")
+    return type_

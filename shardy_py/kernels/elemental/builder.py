@@ -12,26 +12,27 @@ from xdsl.dialects import arith, builtin, func, scf, tensor
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from shardy_py.errors import Diagnostic, PluginError, UnsupportedError
-from shardy_py.indexing import (
-    Constant,
-    Expression,
-    IndexingMap,
-    Interval,
-    Variable,
-    VariableKind,
-    rescale_symbols,
-    simplify,
-    without_variables,
-)
-from shardy_py.indexing.expressions import variables_of
+from shardy_py.indexing import IndexingMap, Interval, rescale_symbols, simplify
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.kernels.dialect.ops import ApplyIndexingOp
-from shardy_py.kernels.dialect.syntax import INDEX
-from shardy_py.kernels.dialect.types import element_dtype, scalar_type, tensor_type
-from shardy_py.kernels.elemental.expansions import EXPANSIONS
+from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type, tensor_type
+from shardy_py.kernels.elemental.index_expressions import (
+    add_op,
+    apply_map,
+    domain_condition,
+    index_constant,
+    interval_conditions,
+)
 from shardy_py.kernels.elemental.literals import literal_of
-from shardy_py.kernels.elemental.scalars import COMPARISONS, ScalarValue, make_constant, make_op, problem_of
-from shardy_py.kernels.elemental.small_floats import is_widened, widened
+from shardy_py.kernels.elemental.scalars import (
+    COMPARISONS,
+    EXPANSIONS,
+    ScalarValue,
+    is_widened,
+    make_constant,
+    make_op,
+    problem_of,
+    widened,
+)
 from shardy_py.plugins import ElementBuilder, Registry
 
 Indices = tuple[SSAValue, ...]
@@ -84,12 +85,11 @@ class Scope:
 
     def add(self, op: Operation) -> SSAValue:
         """Add an op and return its first result."""
-        self.builder.insert(op)
-        return op.results[0]
+        return add_op(self.builder, op)
 
     def index(self, value: int) -> SSAValue:
         """Return a constant index."""
-        return self.add(arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+        return index_constant(self.builder, value)
 
     def find(self, key: tuple[int, Indices]) -> SSAValue | None:
         """Return an element that this block or one around it computed already."""
@@ -159,7 +159,7 @@ class Scope:
             if given != wanted:
                 message = f"the scalar body gives {given} for result {number}, whose elements are {wanted} in a kernel"
                 definition = self.surroundings.registry.find(op.name)
-                place = f"; defined at {definition.place}" if definition and definition.place else ""
+                place = f"; defined at {definition.location}" if definition and definition.location else ""
                 hint = _cast(given, wanted) + place
                 raise UnsupportedError(Diagnostic("emission-type", message, op.location, op.name, hint))
             found.append(cast(ScalarValue, element).value)
@@ -167,55 +167,15 @@ class Scope:
 
     def apply(self, map_: IndexingMap, indices: Sequence[SSAValue], symbols: Sequence[SSAValue] = ()) -> list[SSAValue]:
         """Return the results of a map, each by an op of its own; variables and constants need none."""
-        values = {Variable(VariableKind.DIM, number): value for number, value in enumerate(indices)}
-        kinds = [(VariableKind.RANGE, len(map_.ranges)), (VariableKind.RUNTIME, len(map_.runtimes))]
-        names = [Variable(kind, number) for kind, count in kinds for number in range(count)]
-        values |= dict(zip(names, symbols, strict=False))
-        return [self._result(map_, result, values, (*indices, *symbols)) for result in map_.results]
-
-    def _result(
-        self, map_: IndexingMap, result: Expression, values: dict[Variable, SSAValue], operands: Sequence[SSAValue]
-    ) -> SSAValue:
-        if isinstance(result, Variable):
-            return values[result]
-        if isinstance(result, Constant):
-            return self.index(result.value)
-        single = IndexingMap((result,), map_.dims, map_.ranges, map_.runtimes)
-        if single.is_known_empty:
-            # Nothing gets there, as behind padding that takes the place of all elements; an empty map has no text.
-            return self.index(0)
-        return self.add(ApplyIndexingOp(single, operands))
+        return apply_map(self.builder, map_, indices, symbols)
 
     def within(self, value: SSAValue, interval: Interval) -> list[SSAValue]:
         """Return conditions that a value lies in an interval."""
-        if interval.is_point:
-            return [self._compare("eq", value, interval.lower)]
-        return [self._compare("sge", value, interval.lower), self._compare("sle", value, interval.upper)]
-
-    def _compare(self, predicate: str, value: SSAValue, bound: int) -> SSAValue:
-        return self.add(arith.CmpiOp(value, self.index(bound), predicate))
+        return interval_conditions(self.builder, value, interval)
 
     def inside(self, map_: IndexingMap, indices: Sequence[SSAValue], symbols: Sequence[SSAValue] = ()) -> SSAValue:
         """Return whether variables lie in the domain of a map."""
-        total = self.add(arith.ConstantOp(builtin.IntegerAttr(1, builtin.i1)))
-        conditions: list[SSAValue] = []
-        for expression, interval in map_.constraints:
-            conditions += self.within(self._constrained(map_, expression, (*indices, *symbols)), interval)
-        for bound, value in zip(map_.dims, indices, strict=True):
-            conditions += self.within(value, bound.interval)
-        for condition in conditions:
-            total = self.add(arith.AndIOp(total, condition))
-        return total
-
-    def _constrained(self, map_: IndexingMap, expression: Expression, operands: Sequence[SSAValue]) -> SSAValue:
-        """Return a constrained expression, by a map of those variables alone that it names."""
-        used = variables_of(expression)
-        gone = [variable for variable in map_.variables if variable not in used]
-        single = without_variables(IndexingMap((expression,), map_.dims, map_.ranges, map_.runtimes), gone, {})
-        kept = [value for value, item in zip(operands, map_.variables, strict=True) if item in used]
-        count = len(single.dims)
-        (value,) = self.apply(single, kept[:count], kept[count:])
-        return value
+        return domain_condition(self.builder, map_, indices, symbols)
 
     @contextmanager
     def block(self, argument_types: Sequence[Any] = ()) -> Iterator[tuple[Scope, Block]]:

@@ -11,8 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import PureCallOp
-from shardy_py.kernels.dialect.syntax import INDEX
-from shardy_py.kernels.dialect.types import element_dtype, scalar_type
+from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type
 from shardy_py.kernels.elemental.builder import Indices, Scope
 from shardy_py.kernels.elemental.functions import NO_COMPUTE, RANGE, FunctionEmitter, range_attribute, read_element
 from shardy_py.kernels.fusion.fusion import Fusion, shape_of
@@ -82,7 +81,7 @@ def emit_epilogue(functions: FunctionEmitter, epilogue: Epilogue) -> str:
         visibility=builtin.StringAttr("private"),
         arg_attrs=builtin.ArrayAttr([*([empty] * first), *ranges, *([empty] * len(values))]),
     )
-    if all(fusion.moves_only(op) for op in epilogue.ops(fusion)):
+    if all(fusion.facts[op.id].moves_only for op in epilogue.ops(fusion)):
         made.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
     functions.add_epilogue(made)
     return made.sym_name.data

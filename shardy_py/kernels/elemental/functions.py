@@ -12,8 +12,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import PureCallOp
-from shardy_py.kernels.dialect.syntax import INDEX
-from shardy_py.kernels.dialect.types import element_dtype, scalar_type, tensor_type
+from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type, tensor_type
 from shardy_py.kernels.elemental.builder import Indices, Scope
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.partition import Partition, Subgraph
@@ -83,7 +82,7 @@ class FunctionEmitter:
 
     def _moves_only(self, subgraph: Subgraph) -> bool:
         """Return whether a function only moves elements: nothing in it computes."""
-        return all(not isinstance(node, Op) or self.fusion.moves_only(node) for node in subgraph.nodes)
+        return all(not isinstance(node, Op) or self.fusion.facts[node.id].moves_only for node in subgraph.nodes)
 
     def region_function(self, op: Op) -> str:
         """Return the name of the function of an op's region; equal regions of different ops have their own."""
@@ -92,7 +91,7 @@ class FunctionEmitter:
             name = f"{self.fusion.name}_region_{len(self._regions)}"
             made = self._regions[op.id] = region_function(self.fusion.registry, op, name)
             self._arguments += unused_argument_functions(op, name)
-            if self.fusion.is_reduction(op):
+            if self.fusion.facts[op.id].is_reduction:
                 _ignore_signs_of_zeros(made)
         return made.sym_name.data
 

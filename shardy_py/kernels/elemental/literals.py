@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import ParseError as XdslParseError
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op
-from shardy_py.kernels.dialect.float_bits import special_floats_as_bytes
+from shardy_py.kernels.dialect.constants import special_floats_as_bytes
 from shardy_py.kernels.dialect.types import element_dtype, is_small_float, scalar_type
 
 _COMPLEX = re.compile(r"dense<\(\s*([^,()]+),\s*([^,()]+)\)>")

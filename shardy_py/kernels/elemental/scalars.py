@@ -1,9 +1,11 @@
-"""Making the ops of ``arith``, ``math`` and ``complex`` by their names."""
+"""Ops of ``arith``, ``math`` and ``complex`` by their names, and expansions of those that no processor has."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects import arith, builtin
@@ -14,8 +16,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
 from shardy_py.errors import Diagnostic, UnsupportedError, did_you_mean
-from shardy_py.kernels.dialect.arith_more import ARITH
-from shardy_py.kernels.dialect.types import scalar_type, small_float
+from shardy_py.kernels.dialect.arith_and_llvm import ARITH
+from shardy_py.kernels.dialect.types import is_small_float, scalar_type, small_float
+from shardy_py.plugins import ElementBuilder, Scalar
 from shardy_py.values import frozen
 
 INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
@@ -140,3 +143,68 @@ def _rounded(value: float, type_: Attribute) -> float:
     }
     with numpy.errstate(over="ignore"):
         return float(kinds[type(type_)](value))
+
+
+def floor_division(b: ElementBuilder, left: Scalar, right: Scalar) -> Scalar:
+    """Divide integers with a sign, rounding down."""
+    quotient, rest = b.op("arith.divsi", left, right), b.op("arith.remsi", left, right)
+    wrong = b.op("arith.andi", _is_left(b, rest), _signs_differ(b, rest, right))
+    return _moved(b, "arith.subi", quotient, wrong)
+
+
+def ceiling_division(b: ElementBuilder, left: Scalar, right: Scalar) -> Scalar:
+    """Divide integers with a sign, rounding up."""
+    quotient, rest = b.op("arith.divsi", left, right), b.op("arith.remsi", left, right)
+    same = b.op("arith.xori", _signs_differ(b, rest, right), b.constant(1, "i1"))
+    return _moved(b, "arith.addi", quotient, b.op("arith.andi", _is_left(b, rest), same))
+
+
+def unsigned_ceiling_division(b: ElementBuilder, left: Scalar, right: Scalar) -> Scalar:
+    """Divide integers without a sign, rounding up."""
+    quotient, rest = b.op("arith.divui", left, right), b.op("arith.remui", left, right)
+    return _moved(b, "arith.addi", quotient, _is_left(b, rest))
+
+
+def _moved(b: ElementBuilder, name: str, quotient: Scalar, wrong: Scalar) -> Scalar:
+    """Return a quotient, moved by one where it is wrong."""
+    moved = b.op(name, quotient, b.constant(1, quotient.dtype))
+    return b.op("arith.select", wrong, moved, quotient, dtype=quotient.dtype)
+
+
+def _is_left(b: ElementBuilder, rest: Scalar) -> Scalar:
+    return b.op("arith.cmpi", rest, b.constant(0, rest.dtype), dtype="i1", predicate="ne")
+
+
+def _signs_differ(b: ElementBuilder, rest: Scalar, right: Scalar) -> Scalar:
+    signs = b.op("arith.xori", rest, right)
+    return b.op("arith.cmpi", signs, b.constant(0, signs.dtype), dtype="i1", predicate="slt")
+
+
+EXPANSIONS: Mapping[str, Callable[[ElementBuilder, Scalar, Scalar], Scalar]] = MappingProxyType(
+    {
+        "arith.ceildivsi": ceiling_division,
+        "arith.ceildivui": unsigned_ceiling_division,
+        "arith.floordivsi": floor_division,
+    }
+)
+
+
+_OF_BITS = ("arith.bitcast", "arith.extf", "arith.select", "arith.truncf")
+"""Ops that move the bits of a float, or convert them."""
+
+
+def is_widened(name: str, operands: Sequence[Scalar], dtype: str | None) -> bool:
+    """Return whether an op on floats of 8 bits is one on ``f32``."""
+    types = (*(operand.dtype for operand in operands), dtype or "")
+    return name not in _OF_BITS and any(map(is_small_float, types))
+
+
+def widened(
+    b: ElementBuilder, name: str, operands: Sequence[Scalar], dtype: str | None, attributes: Mapping[str, Any]
+) -> Scalar:
+    """Return the result of an op that computes with ``f32``."""
+    small = dtype or operands[0].dtype
+    wide = [b.op("arith.extf", item, dtype="f32") if is_small_float(item.dtype) else item for item in operands]
+    if name == "arith.cmpf" or not is_small_float(small):
+        return b.op(name, *wide, dtype=dtype, **attributes)
+    return b.op("arith.truncf", b.op(name, *wide, dtype="f32", **attributes), dtype=small)

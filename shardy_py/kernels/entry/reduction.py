@@ -29,8 +29,7 @@ from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_
 from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
 from shardy_py.kernels.elemental.scalars import make_constant
 from shardy_py.kernels.entry.arguments import EntryBuilder
-from shardy_py.kernels.entry.scopes import called_element, entry_scope
-from shardy_py.kernels.entry.thread_loops import loop_over_symbols
+from shardy_py.kernels.entry.scopes import called_element, entry_scope, loop_over_symbols
 from shardy_py.kernels.fusion.choose import Choice, real_reduction
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.launch.grid import BL_Z, TH_X, Launch

@@ -1,13 +1,16 @@
-"""Scopes of entry functions: where elements are computed by calls of functions, none by the entry function itself."""
+"""Scopes of entry functions, which compute elements by calls of functions, and loops over the symbols of their maps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.builder import Builder, InsertPoint
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, Region, SSAValue
 
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Value
+from shardy_py.kernels.dialect.types import INDEX
 from shardy_py.kernels.elemental.builder import Indices, Scope
 from shardy_py.kernels.elemental.functions import FunctionEmitter, call_element
 
@@ -47,3 +50,54 @@ def called_element(
     """
     function = functions.partition.function_of(functions.fusion.producer(value) or value)
     return call_element(scope, function, value, parameters, tuple(indices))
+
+
+Body = Callable[[Scope, Sequence[SSAValue], Sequence[SSAValue]], Sequence[SSAValue]]
+"""From a scope, the symbols and the carried values to the values that are carried on."""
+
+
+def loop_over_symbols(
+    scope: Scope, map_: IndexingMap, dims: Sequence[SSAValue], inits: Sequence[SSAValue], body: Body
+) -> list[SSAValue]:
+    """Emit a loop per symbol of a map, inside them the body where the map is defined, and return what they carry.
+
+    Args:
+        scope: Where the loops are added.
+        map_: The map.
+        dims: The values of its dimensions.
+        inits: The carried values before the loops.
+        body: Emits the body.
+    """
+    # Mirrors XLA's EmitLoopNest, which makes the step also where there is no loop.
+    step = scope.index(1)
+    bounds = [(scope.index(item.interval.lower), scope.index(item.interval.upper + 1)) for item in map_.ranges]
+
+    def nest(scope: Scope, symbols: tuple[SSAValue, ...], carried: Sequence[SSAValue]) -> list[SSAValue]:
+        if len(symbols) == len(bounds):
+            return _guarded(scope, map_, dims, symbols, carried, body)
+        lower, upper = bounds[len(symbols)]
+        with scope.block([INDEX, *(value.type for value in carried)]) as (inner, block):
+            found = nest(inner, (*symbols, block.args[0]), block.args[1:])
+            inner.builder.insert(scf.YieldOp(*found))
+        loop = scf.ForOp(lower, upper, step, list(carried), Region(block))
+        scope.builder.insert(loop)
+        return list(loop.results)
+
+    return nest(scope, (), inits)
+
+
+def _guarded(
+    scope: Scope,
+    map_: IndexingMap,
+    dims: Sequence[SSAValue],
+    symbols: Sequence[SSAValue],
+    carried: Sequence[SSAValue],
+    body: Body,
+) -> list[SSAValue]:
+    condition = scope.inside(map_, dims, symbols)
+    with scope.block() as (inner, then):
+        inner.builder.insert(scf.YieldOp(*body(inner, symbols, carried)))
+    otherwise = Block([scf.YieldOp(*carried)])
+    op = scf.IfOp(condition, [value.type for value in carried], Region(then), Region(otherwise))
+    scope.builder.insert(op)
+    return list(op.results)

@@ -7,10 +7,11 @@ It takes ops only whose bodies do what it does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, cast, final
 
 from shardy_py.errors import PluginError
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
@@ -171,3 +172,26 @@ class _Tracer:
         """Return what the region of an op computes."""
         parts: Mapping[int, Traced] = dict(enumerate(arguments[: len(op.results)]))
         return [Traced(item.dtype, "call", (op.id, tuple(arguments), number)) for number, item in parts.items()]
+
+
+def joined_dimension(op: Op) -> int:
+    """Return the dimension along which a concatenate joins its operands."""
+    output, *inputs = (static_shape(value.type) or () for value in (op.results[0], *op.operands))
+    for number, size in enumerate(output):
+        if any(shape[number] != size for shape in inputs):
+            return number
+    return 0
+
+
+def joins_in_order(op: Op, maps: Sequence[IndexingMap]) -> bool:
+    """Return whether the maps of an op put its operands one behind the other, each as it is."""
+    output, *inputs = (static_shape(value.type) or () for value in (op.results[0], *op.operands))
+    if not inputs or not output or any(len(shape) != len(output) for shape in inputs):
+        return False
+    dimension = joined_dimension(op)
+    sizes = [shape[dimension] for shape in inputs]
+    places = zip(accumulate(sizes, initial=0), sizes, strict=False)
+    return all(
+        map_ == op_maps.concatenate(output, dimension, offset, size)
+        for map_, (offset, size) in zip(maps, places, strict=True)
+    )

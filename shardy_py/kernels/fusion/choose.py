@@ -1,15 +1,15 @@
-"""The choice of an emitter for a fusion."""
+"""The choice of an emitter for a fusion, by its heroes, and the parameters whose memory its results share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
-from shardy_py.ir.graph.program import Op
-from shardy_py.ir.interfaces.kernels import KernelEmitter
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.emission import KernelEmitter
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion
-from shardy_py.kernels.fusion.heroes import hero_of
-from shardy_py.kernels.fusion.in_place import in_place_updates
+from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of, updated_parameter
 from shardy_py.kernels.fusion.reductions import CanonicalReduction, canonical_of
 from shardy_py.kernels.fusion.transposes import Transpose, transpose_of
 from shardy_py.values import frozen
@@ -79,10 +79,10 @@ def choose(fusion: Fusion) -> Choice:
         return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, updates)
     if len(roots) > 1:
         return Choice(EmitterKind.LOOP, "there are several roots", heroes)
-    if roots[0] is not None and fusion.is_scatter(roots[0]):
+    if roots[0] is not None and fusion.facts[roots[0].id].is_scatter:
         return Choice(EmitterKind.SCATTER, "the root is a scatter", heroes)
     hero = heroes[0]
-    if hero is not None and fusion.is_concatenation(hero) and len(hero.operands) <= MAX_CONCATENATED:
+    if hero is not None and fusion.facts[hero.id].is_concatenation and len(hero.operands) <= MAX_CONCATENATED:
         return Choice(EmitterKind.CONCATENATE, f"the hero joins at most {MAX_CONCATENATED} operands", heroes)
     return Choice(EmitterKind.LOOP, "nothing needs another emitter", heroes)
 
@@ -131,3 +131,97 @@ def _common_transpose(fusion: Fusion, heroes: tuple[Op | None, ...]) -> Transpos
         if not is_same and fusion.elements(root) != elements:
             return None
     return first
+
+
+MAX_OPERANDS = 3
+
+
+def hero_of(fusion: Fusion, root: Op) -> Op:
+    """Return the hero of a root.
+
+    From the root up through ops with one operand that keep elements apart, then the only tiled transpose, or else the
+    only concatenate, that is reached through such ops with few operands; else a reduction right there, or the root.
+    """
+    start = root
+    while is_intermediate(fusion, start, max_operands=1):
+        producer = fusion.producer(start.operands[0])
+        if producer is None:
+            break
+        start = producer
+
+    def is_tiled_transpose(op: Op) -> bool:
+        transpose = transpose_of(fusion, op)
+        return transpose is not None and transpose.is_tiled
+
+    def is_concatenation(op: Op) -> bool:
+        return fusion.facts[op.id].is_concatenation
+
+    for wanted in (is_tiled_transpose, is_concatenation):
+        found = _only(fusion, start, wanted)
+        if found is not None:
+            return found
+    return start if fusion.facts[start.id].is_reduction else root
+
+
+def is_intermediate(fusion: Fusion, op: Op, *, max_operands: int = MAX_OPERANDS) -> bool:
+    """Return whether an op keeps elements apart and has few operands."""
+    if not op.operands or len(op.operands) > max_operands:
+        return False
+    facts = fusion.facts[op.id]
+    return facts.is_elementwise or facts.is_bitcast
+
+
+def _only(fusion: Fusion, start: Op, wanted: Callable[[Op], bool]) -> Op | None:
+    """Return the only op of a kind above an op, if intermediate ops alone lie below it."""
+    found: dict[int, Op] = {}
+    seen: set[int] = set()
+    pending = [start]
+    while pending:
+        op = pending.pop(0)
+        if op.id in seen:
+            continue
+        seen.add(op.id)
+        if wanted(op):
+            found[op.id] = op
+        elif is_intermediate(fusion, op):
+            pending += [producer for value in op.operands if (producer := fusion.producer(value)) is not None]
+    if len(found) != 1:
+        return None
+    (only,) = found.values()
+    return only if _leads_through_intermediates(fusion, only) else None
+
+
+def _leads_through_intermediates(fusion: Fusion, op: Op) -> bool:
+    """Return whether all that is computed from an op are intermediate ops."""
+    seen: set[int] = set()
+    pending: list[Value] = list(op.results)
+    while pending:
+        for user in fusion.users.get(pending.pop().id, ()):
+            if user.id in seen:
+                continue
+            seen.add(user.id)
+            if not is_intermediate(fusion, user):
+                return False
+            pending += user.results
+    return True
+
+
+def aliases_of(fusion: Fusion, choice: Choice) -> tuple[int | None, ...]:
+    """Return for every root the number of the parameter whose memory it shares, or None."""
+    if choice.kind is EmitterKind.SCATTER:
+        return (fusion.parameters.index(scatter_of(fusion).operands[0]),)
+    if choice.kind is not EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
+        return (None,) * len(fusion.roots)
+    sources = [updated_parameter(fusion, update) for update in in_place_updates(fusion)]
+    return tuple(fusion.parameters.index(source) for source in sources)
+
+
+def slices_of(fusion: Fusion, choice: Choice) -> tuple[int, ...]:
+    """Return the number of the buffer of every parameter, then of every root."""
+    count = len(fusion.parameters)
+    found = list(range(count))
+    following = count
+    for alias in aliases_of(fusion, choice):
+        found.append(following if alias is None else alias)
+        following += alias is None
+    return tuple(found)

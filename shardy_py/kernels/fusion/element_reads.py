@@ -7,7 +7,7 @@ it: the same SSA value read at the same index, in the same computation.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from shardy_py.indexing import (
@@ -25,10 +25,10 @@ from shardy_py.indexing import (
 )
 from shardy_py.indexing.canonical import canonicalize
 from shardy_py.indexing.expressions import Operator, rewritten, variables_of
+from shardy_py.ir.graph.attributes import freeze
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.fusion.bodies import Traced
 from shardy_py.kernels.fusion.fusion import Fusion
-from shardy_py.kernels.fusion.value_numbers import number_values
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -123,7 +123,7 @@ class ElementReads:
         return self.simplified(tuple(_applied(in_memory, result, place, ()) for result in in_memory.results))
 
     def _body(self, op: Op) -> Sequence[Traced]:
-        body = self._fusion.traced_body(op)
+        body = self._fusion.facts[op.id].body
         if not body:
             raise UnknownReadsError(op.name)
         return body
@@ -139,7 +139,7 @@ class ElementReads:
         number, at = read.parts
         if at is not None:
             return tuple(self._expression(op, part, index) for part in at)
-        map_ = self._fusion.maps(op)[number]
+        map_ = self._fusion.facts[op.id].maps[number]
         if map_.is_undefined or map_.ranges or map_.runtimes:
             raise UnknownReadsError(op.name)
         return tuple(_applied(map_, result, index, ()) for result in map_.results)
@@ -203,3 +203,21 @@ def _walk(item: Any) -> Iterator[Traced]:
             seen.add(identity(part))
             yield part
             pending += part.parts
+
+
+def number_values(fusion: Fusion) -> Mapping[int, int]:
+    """Return a number for every value, by its id: that of the first value that is computed in the same way.
+
+    Two ops compute the same if they have one name, equal attributes, and operands with equal numbers. Ops with regions
+    compute the same as themselves only.
+    """
+    numbers = {value.id: value.id for value in fusion.parameters}
+    firsts: dict[Hashable, tuple[int, ...]] = {}
+    for op in fusion.ops:
+        own = tuple(value.id for value in op.results)
+        operands = tuple(numbers.get(value.id, value.id) for value in op.operands)
+        types = tuple(str(value.type) for value in op.results)
+        key: Hashable = op.id if op.regions else (op.name, freeze(op.attributes), operands, types)
+        first = firsts.setdefault(key, own)
+        numbers |= dict(zip(own, first, strict=True))
+    return numbers

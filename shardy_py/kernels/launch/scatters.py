@@ -22,7 +22,7 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.fusion.combiners import is_associative
 from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
-from shardy_py.kernels.fusion.scatters import scatter_of
+from shardy_py.kernels.fusion.in_place import scatter_of
 from shardy_py.kernels.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds, loop_map
 from shardy_py.values import frozen
 

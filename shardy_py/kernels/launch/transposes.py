@@ -1,17 +1,32 @@
-"""The tiles of a transpose kernel: packed ones where several elements fit a word, else tiled ones."""
+"""The tiles of a transpose kernel: packed ones where several elements fit a word, else tiled ones.
+
+A tiled transpose says which element a thread reads, where it lies in the tile, and which one the thread writes.
+"""
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from math import gcd, prod
 
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import (
+    Bound,
+    Constant,
+    Expression,
+    IndexingMap,
+    Interval,
+    compose,
+    dim,
+    op_maps,
+    simplify,
+    symbol,
+)
 from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.fusion.choose import Choice
 from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
-from shardy_py.kernels.fusion.transposes import packed, tiled_heroes
-from shardy_py.kernels.launch.grid import Launch, shared_tile_bytes
+from shardy_py.kernels.fusion.transposes import Transpose, packed, tiled_heroes
+from shardy_py.kernels.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds, shared_tile_bytes
 from shardy_py.kernels.launch.packed import PackedTiles
-from shardy_py.kernels.launch.tiled import TiledTranspose, tiled_transpose
+from shardy_py.values import frozen
 
 
 def transpose_launch(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
@@ -52,3 +67,132 @@ def transpose_maps(fusion: Fusion, choice: Choice, launch: Launch) -> tuple[Inde
         return read[0], tiles.output_map(output)
     side = read[:1] if len(found) < len(fusion.roots) else []
     return *read, *side, tiles.squares, tiles.columns(output)
+
+
+TILE = 32
+ROWS = 4
+"""The rows of a tile that the threads of a block take in one step."""
+_WORD = 4
+
+
+@frozen
+class TiledTranspose:
+    """The tiles of a transpose.
+
+    Mirrors ``TransposeFusion`` of XLA: a block reads a tile row by row, writes it transposed to shared memory, and
+    reads it again row by row.
+
+    Args:
+        transpose: The transpose.
+        vector: The elements in a row, and the rows, that a thread takes in one step.
+    """
+
+    transpose: Transpose
+    vector: int = 1
+
+    @property
+    def _inner(self) -> int:
+        """The neighbouring elements of a thread."""
+        return self.vector if self.transpose.moves_minor else self.transpose.shape[-1]
+
+    @property
+    def _places(self) -> tuple[int, int]:
+        """The two dimensions of the input that a tile swaps."""
+        place = -1 if self.transpose.moves_minor else -2
+        return len(self.transpose.shape) + place, self.transpose.permutation[place]
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """The part of the input that a block takes."""
+        sizes = [1] * len(self.transpose.shape)
+        if not self.transpose.moves_minor:
+            sizes[-1] = self._inner
+        for place in self._places:
+            sizes[place] = TILE * self.vector
+        return tuple(sizes)
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The shape of the tile in shared memory: longer rows keep the elements of a column in different banks."""
+        sizes = list(self.block)
+        sizes[self._places[0]] += 1
+        return tuple(sizes)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The blocks along each dimension of the input."""
+        return tuple(-(-size // part) for size, part in zip(self.transpose.shape, self.block, strict=True))
+
+    @property
+    def launch(self) -> Launch:
+        """The grid."""
+        return Launch((prod(self.counts), 1, 1), (THREADS, 1, 1), self.vector)
+
+    def _offsets(self, block: Sequence[int]) -> list[Expression]:
+        """Return the offset in a part of a tensor, which threads go through row by row."""
+        step = TILE * self.vector * ROWS * (1 if self.transpose.moves_minor else self._inner)
+        place = symbol(0) * step + dim(TH_X) * self._inner + symbol(1)
+        parts = zip(op_maps.delinearized(place, block), block, strict=True)
+        return [Constant(0) if size == 1 else offset for offset, size in parts]
+
+    def _map(self, results: Sequence[Expression]) -> IndexingMap:
+        ranges = (TILE * self.vector // ROWS, self._inner)
+        bounds = tuple(Bound(Interval(0, size - 1)) for size in ranges)
+        return IndexingMap(tuple(results), grid_bounds(self.launch), bounds)
+
+    def input_map(self, shape: Sequence[int]) -> IndexingMap:
+        """Return the map to the index that is read.
+
+        Args:
+            shape: The shape of the tensor, which has the elements of the input in the same order.
+        """
+        return self._global(self.transpose.shape, self.block, op_maps.delinearized(dim(BL_X), self.counts), shape)
+
+    def output_map(self, shape: Sequence[int]) -> IndexingMap:
+        """Return the map to the index that is written, of a tensor with the elements of the output."""
+        numbers = op_maps.delinearized(dim(BL_X), self.counts)
+        block = [self.block[number] for number in self.transpose.permutation]
+        moved = [numbers[number] for number in self.transpose.permutation]
+        return self._global(self.transpose.output, block, moved, shape)
+
+    def _global(
+        self, whole: Sequence[int], block: Sequence[int], numbers: Sequence[Expression], shape: Sequence[int]
+    ) -> IndexingMap:
+        parts = zip(numbers, block, self._offsets(block), strict=True)
+        index = [number * size + offset for number, size, offset in parts]
+        inside = ((result, Interval(0, size - 1)) for result, size in zip(index, whole, strict=True))
+        map_ = self._map(index).with_constraints(inside)
+        return simplify(compose(map_, op_maps.reshape(whole, shape)))
+
+    @property
+    def store(self) -> IndexingMap:
+        """The map to the place in the tile where what was read is written."""
+        offsets = self._offsets(self.block)
+        first, other = self._places
+        offsets[first], offsets[other] = offsets[other], offsets[first]
+        return self._map(offsets)
+
+    @property
+    def load(self) -> IndexingMap:
+        """The map to the place in the tile that is read for the output."""
+        return self._map(self._offsets(self.block))
+
+
+def tiled_transpose(transpose: Transpose, device: DeviceSpec, *, sizes: Sequence[int]) -> TiledTranspose:
+    """Return the tiles of a transpose: vectors where there are threads, shared memory and neighbours enough for them.
+
+    Args:
+        transpose: The transpose.
+        device: The device.
+        sizes: The bytes of an element of every transpose of the fusion.
+    """
+    plain = TiledTranspose(transpose)
+    vector = _WORD // max(sizes) if transpose.moves_minor else 1
+    while vector > 1:
+        square = vector * vector
+        enough = prod(plain.counts) * THREADS >= square * device.threads
+        fits = (TILE + 1) * TILE * sum(sizes) * square <= device.shared_bytes
+        if enough and fits and gcd(*transpose.swapped) % vector == 0:
+            return TiledTranspose(transpose, vector)
+        vector //= 2
+    return plain

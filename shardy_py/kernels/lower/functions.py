@@ -10,9 +10,8 @@ from xdsl.dialects import builtin
 from xdsl.ir import Operation
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.kernels.lower.exponential import exponential, exponential_of_two
 from shardy_py.kernels.lower.floats import binary, bind_rounded, computed, computed_type, flags, intrinsic
-from shardy_py.kernels.lower.logarithm import logarithm, logarithm_of_two
+from shardy_py.kernels.lower.series import exponential, exponential_of_two, logarithm, logarithm_of_two
 from shardy_py.kernels.lower.writer import FunctionWriter, Handler
 
 # What every processor has, or LLVM expands.

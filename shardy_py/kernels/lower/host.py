@@ -15,17 +15,17 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.kernels.entry.arguments import ENTRY, SLICE
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.host_grid import GRID, grid_text
+from shardy_py.kernels.lower.host_loops import may_wrap
 from shardy_py.kernels.lower.host_phases import Storage, write_phases
+from shardy_py.kernels.lower.literals import HOST
 from shardy_py.kernels.lower.llvm import METADATA, function_text, global_text
 from shardy_py.kernels.lower.machine import binding, host_machine, optimize, parse
 from shardy_py.kernels.lower.straight_tiles import straighten_tiles
-from shardy_py.kernels.lower.target import HOST
-from shardy_py.kernels.lower.wrapping import may_wrap
 from shardy_py.kernels.lower.writer import ModuleWriter
 from shardy_py.kernels.passes.base import functions
-from shardy_py.kernels.passes.convert_index_type import index_width
+from shardy_py.kernels.passes.integer_types import index_width
 from shardy_py.kernels.run.memory import aligned
-from shardy_py.kernels.run.packed import buffer_form, packed_array, unpacked_array
+from shardy_py.kernels.run.values import buffer_form, packed_array, unpacked_array
 
 _NUMBERS = count()
 
@@ -152,7 +152,7 @@ def _tile(op: llvm.GlobalOp, writer: ModuleWriter) -> Storage:
 
 def _facts(entry: func.FuncOp, name: str) -> list[int]:
     """Return the number that an attribute says of every argument."""
-    from shardy_py.kernels.passes.propagate_slice_indices import argument_attributes
+    from shardy_py.kernels.passes.buffer_facts import argument_attributes
 
     found = []
     for number in range(len(entry.body.blocks[0].args)):

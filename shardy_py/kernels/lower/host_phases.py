@@ -12,10 +12,10 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower.host_loops import LANE, STRIP, strip_width, write_in_strip
 from shardy_py.kernels.lower.live_threads import live_threads, strips_of
 from shardy_py.kernels.lower.llvm import function_arguments, write_op
 from shardy_py.kernels.lower.phases import DONE, WAITS, Phase, Phases, block_of, is_at_hand, split_phases, targets
-from shardy_py.kernels.lower.strips import LANE, STRIP, strip_width, write_in_strip
 from shardy_py.kernels.lower.writer import FunctionWriter, ModuleWriter
 from shardy_py.kernels.passes.base import constant_value
 from shardy_py.values import frozen

@@ -13,15 +13,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.kernels.entry.arguments import ENTRY, INPUT_ALIGN
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.lower import atomics, control, floats, functions, integers, memory, threads
-from shardy_py.kernels.lower.literals import constant_text
-from shardy_py.kernels.lower.target import Target
+from shardy_py.kernels.lower import control, floats, functions, integers, memory
+from shardy_py.kernels.lower.literals import Target, constant_text
 from shardy_py.kernels.lower.writer import FunctionWriter, Handler, ModuleWriter
-from shardy_py.kernels.passes.convert_index_type import index_width
-from shardy_py.kernels.passes.merge_pointers import NO_ALIAS
-from shardy_py.kernels.passes.propagate_slice_indices import argument_attributes
+from shardy_py.kernels.passes.buffer_facts import NO_ALIAS, argument_attributes
+from shardy_py.kernels.passes.integer_types import index_width
 
-_FAMILIES = (integers, floats, functions, memory, control, atomics, threads)
+_FAMILIES = (integers, floats, functions, memory, control)
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {name: handler for family in _FAMILIES for name, handler in family.HANDLERS.items()}
 )

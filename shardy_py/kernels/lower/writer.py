@@ -8,8 +8,7 @@ from typing import Any, final
 from xdsl.dialects import builtin
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from shardy_py.kernels.lower.literals import scalar_text, type_text
-from shardy_py.kernels.lower.target import Target
+from shardy_py.kernels.lower.literals import Target, scalar_text, type_text
 
 Handler = Callable[["FunctionWriter", Any], None]
 """The writer of an op."""

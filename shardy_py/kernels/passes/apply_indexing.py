@@ -10,7 +10,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from shardy_py.indexing import Bound, Constant, Expression, IndexingMap, Variable, VariableKind, simplify
 from shardy_py.indexing.expressions import rewritten, variables_of
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
-from shardy_py.kernels.dialect.syntax import INDEX
+from shardy_py.kernels.dialect.types import INDEX
 from shardy_py.kernels.passes.base import constant_value, insert_before, replace
 
 

@@ -10,11 +10,11 @@ from xdsl.dialects import arith, builtin, llvm, scf
 from xdsl.dialects import complex as complex_dialect
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from shardy_py.kernels.dialect.llvm_more import CompareExchangeOp, LLVMAtomicRMWOp, atomic_load, atomic_store
+from shardy_py.kernels.dialect.arith_and_llvm import CompareExchangeOp, LLVMAtomicRMWOp, atomic_load, atomic_store
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp as UpdateOp
 from shardy_py.kernels.fusion.fusion import bits_of
 from shardy_py.kernels.passes.base import add_before, inline_block, insert_before
-from shardy_py.kernels.passes.licm import is_inside
+from shardy_py.kernels.passes.redundancy import is_inside
 
 _KINDS: Mapping[str, str] = MappingProxyType(
     {

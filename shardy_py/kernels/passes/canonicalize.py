@@ -7,7 +7,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify, without_variables
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp, LoopOp
-from shardy_py.kernels.dialect.syntax import INDEX
+from shardy_py.kernels.dialect.types import INDEX
 from shardy_py.kernels.passes.apply_indexing import fold_apply
 from shardy_py.kernels.passes.base import (
     KernelContext,
@@ -19,8 +19,7 @@ from shardy_py.kernels.passes.base import (
     replace,
     walk_ops,
 )
-from shardy_py.kernels.passes.index_ranges import IndexRanges
-from shardy_py.kernels.passes.simplify_arith import fold_branches
+from shardy_py.kernels.passes.index_ranges import IndexRanges, fold_branches
 from shardy_py.values import frozen
 
 

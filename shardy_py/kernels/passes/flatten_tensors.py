@@ -9,10 +9,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from shardy_py.indexing import Bound, Interval
 from shardy_py.indexing.expressions import Binary, Constant, Expression
+from shardy_py.kernels.dialect.constants import read_vector
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
 from shardy_py.kernels.dialect.types import memory_strides
-from shardy_py.kernels.dialect.vectors import read_vector
 from shardy_py.kernels.passes.apply_indexing import AffineValue, fold_apply, place_map, single_map
 from shardy_py.kernels.passes.base import (
     KernelContext,

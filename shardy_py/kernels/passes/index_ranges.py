@@ -1,16 +1,26 @@
-"""The intervals of index values in a kernel."""
+"""The intervals of index values in a kernel, and the comparisons, minima and maxima that they decide."""
 
 from __future__ import annotations
 
 from xdsl.dialects import arith, builtin, func, scf
-from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from shardy_py.indexing import Interval
 from shardy_py.indexing.ranges import Ranges
 from shardy_py.kernels.dialect.gpu import BlockIdOp, ThreadIdOp
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp, LoopOp
 from shardy_py.kernels.elemental.functions import RANGE
-from shardy_py.kernels.passes.base import constant_value
+from shardy_py.kernels.passes.base import (
+    KernelContext,
+    constant_value,
+    erase_dead_ops,
+    inline_block,
+    inner_first,
+    insert_before,
+    replace,
+    walk_ops,
+)
+from shardy_py.values import frozen
 
 
 class IndexRanges:
@@ -96,3 +106,103 @@ def interval_of(attribute: object) -> Interval | None:
     assert isinstance(low, builtin.IntegerAttr)
     assert isinstance(high, builtin.IntegerAttr)
     return Interval(low.value.data, high.value.data)
+
+
+@frozen
+class SimplifyArith:
+    """Fold what the ranges of indices decide, and branches on it."""
+
+    name: str = "simplify-arith"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        ranges = IndexRanges()
+        for op in walk_ops(module.body):
+            folded = _folded(op, ranges)
+            if folded is not None:
+                replace(op, [folded])
+        fold_branches(module)
+        erase_dead_ops(module.body)
+
+
+def _folded(op: Operation, ranges: IndexRanges) -> SSAValue | None:
+    """Return the value that an op with one result always has, or None."""
+    if isinstance(op, arith.CmpiOp):
+        left, right = ranges.of(op.lhs), ranges.of(op.rhs)
+        if left is None or right is None:
+            return None
+        decided = _decided(op.predicate.value.data, left, right)
+        return None if decided is None else _condition(op, decided)
+    if isinstance(op, arith.AndIOp | arith.OrIOp):
+        return _folded_logic(op)
+    if isinstance(op, arith.MinSIOp | arith.MaxSIOp | arith.MinUIOp | arith.MaxUIOp):
+        return _folded_extremum(op, ranges)
+    if isinstance(op, arith.SelectOp):
+        condition = constant_value(op.cond)
+        return None if condition is None else (op.lhs if condition else op.rhs)
+    return None
+
+
+def _condition(op: Operation, value: bool) -> SSAValue:
+    return insert_before(op, arith.ConstantOp(builtin.IntegerAttr(-1 if value else 0, builtin.i1)))
+
+
+def _decided(predicate: int, left: Interval, right: Interval) -> bool | None:
+    """Return what a comparison of two intervals always gives, or None."""
+    name = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")[predicate]
+    if predicate > 5 and (left.lower < 0 or right.lower < 0):
+        return None
+    if name in ("gt", "ge"):
+        left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
+    match name:
+        case "lt":
+            return True if left.upper < right.lower else (False if left.lower >= right.upper else None)
+        case "le":
+            return True if left.upper <= right.lower else (False if left.lower > right.upper else None)
+    equal = True if left.is_point and left == right else (False if left.meet(right).is_empty else None)
+    return equal if equal is None or name == "eq" else not equal
+
+
+def _folded_logic(op: arith.AndIOp | arith.OrIOp) -> SSAValue | None:
+    if op.result.type != builtin.i1:
+        return None
+    absorbing = 0 if isinstance(op, arith.AndIOp) else 1
+    for own, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        value = constant_value(own)
+        if value is not None:
+            return own if (value & 1) == absorbing else other
+    return None
+
+
+def _folded_extremum(
+    op: arith.MinSIOp | arith.MaxSIOp | arith.MinUIOp | arith.MaxUIOp, ranges: IndexRanges
+) -> SSAValue | None:
+    left, right = ranges.of(op.lhs), ranges.of(op.rhs)
+    if left is None or right is None:
+        return None
+    if isinstance(op, arith.MinUIOp | arith.MaxUIOp) and (left.lower < 0 or right.lower < 0):
+        return None
+    is_max = isinstance(op, arith.MaxSIOp | arith.MaxUIOp)
+    if left.upper <= right.lower:
+        return op.rhs if is_max else op.lhs
+    if right.upper <= left.lower:
+        return op.lhs if is_max else op.rhs
+    return None
+
+
+def fold_branches(module: builtin.ModuleOp) -> None:
+    """Put branches that are always taken in the place of their ifs, the inner ones first."""
+    for op in inner_first(module, scf.IfOp):
+        _fold_branch(op)
+
+
+def _fold_branch(op: scf.IfOp) -> None:
+    condition = constant_value(op.cond)
+    if condition is None:
+        return
+    region = op.true_region if condition else op.false_region
+    if not region.blocks:
+        if not op.results:
+            replace(op, [])
+        return
+    replace(op, inline_block(region.block, op, []))

@@ -1,13 +1,14 @@
-"""Inlining of the functions of a kernel."""
+"""Calls of the functions of a kernel: inlined, or made ordinary calls; functions that nothing calls are erased."""
 
 from __future__ import annotations
 
 from xdsl.dialects import builtin, func
 
+from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.dialect.ops import PureCallOp
 from shardy_py.kernels.elemental.functions import NO_COMPUTE
-from shardy_py.kernels.passes.base import KernelContext, functions, inline_block, replace
-from shardy_py.kernels.passes.erase_dead_functions import EraseDeadFunctions, callees
+from shardy_py.kernels.entry.arguments import ENTRY
+from shardy_py.kernels.passes.base import KernelContext, add_before, functions, inline_block, replace, walk_ops
 from shardy_py.values import frozen
 
 Call = PureCallOp | func.CallOp
@@ -83,3 +84,52 @@ def _callees_first(by_name: dict[str, func.FuncOp]) -> list[str]:
     for name in by_name:
         visit(name)
     return list(found)
+
+
+@frozen
+class EraseDeadFunctions:
+    """Erase functions that the entry function does not reach."""
+
+    name: str = "erase-dead-functions"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        by_name = {function.sym_name.data: function for function in functions(module)}
+        reached: set[str] = set()
+        pending = [name for name, function in by_name.items() if ENTRY in function.attributes]
+        while pending:
+            name = pending.pop()
+            if name in reached or name not in by_name:
+                continue
+            reached.add(name)
+            pending += callees(by_name[name])
+        for name, function in by_name.items():
+            if name not in reached:
+                function.detach()
+                function.erase()
+
+
+def callees(function: func.FuncOp) -> list[str]:
+    """Return the names of the functions that a function calls, one per call."""
+    found = []
+    for op in function.walk():
+        if isinstance(op, PureCallOp | func.CallOp):
+            found.append(op.callee.string_value())
+        elif isinstance(op, ShuffleReduceOp):
+            found.append(op.combiner.string_value())
+    return found
+
+
+@frozen
+class ConvertPureCalls:
+    """Turn each pure call into ``func.call``: nothing after this pass unites or moves calls."""
+
+    name: str = "convert-pure-calls"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in walk_ops(module.body):
+            if isinstance(op, PureCallOp):
+                call = func.CallOp(op.callee, list(op.arguments), list(op.outputs.types))
+                add_before(op, call)
+                replace(op, list(call.results))

@@ -1,6 +1,6 @@
-"""Access to elements of less than a byte: those of buffers are packed, the first in the lowest bits of a byte.
+"""Pointers to elements, and access to those of less than a byte, which buffers pack from the lowest bits of a byte on.
 
-In memory of a block, and in constants, each has a byte of its own, so that threads write them apart from each other. In
+In memory of a block, and in constants, each element has a byte of its own, so that threads write them independently. In
 buffers a byte belongs to several elements, and these to several threads: one is written by comparing and exchanging the
 byte; vectors of whole bytes are written as they are.
 """
@@ -12,12 +12,11 @@ from typing import Any
 from xdsl.dialects import arith, builtin, llvm, vector
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from shardy_py.kernels.dialect.llvm_more import atomic_load
+from shardy_py.kernels.dialect.arith_and_llvm import atomic_load
+from shardy_py.kernels.dialect.constants import zeros
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp as UpdateOp
-from shardy_py.kernels.dialect.vectors import zeros
 from shardy_py.kernels.passes.atomics import exchange_until_done
 from shardy_py.kernels.passes.base import add_before, inline_block, insert_before
-from shardy_py.kernels.passes.pointers import element_pointer
 from shardy_py.values import frozen
 
 BYTE = 8
@@ -165,3 +164,19 @@ def bytes_of_constant(value: builtin.DenseIntOrFPElementsAttr) -> builtin.DenseI
     type_: Any = builtin.TensorType(builtin.i8, value.get_shape())
     numbers: Any = list(value.get_values())
     return builtin.DenseIntOrFPElementsAttr.from_list(type_, numbers)
+
+
+POINTER = llvm.LLVMPointerType()
+SHARED_SPACE = 3
+SHARED_POINTER = llvm.LLVMPointerType(builtin.IntAttr(SHARED_SPACE))
+
+
+def element_pointer(pointer: SSAValue, index: SSAValue, element: Attribute) -> llvm.GEPOp:
+    """Return an op that finds the pointer to an element of a tensor."""
+    type_ = SHARED_POINTER if is_shared(pointer.type) else POINTER
+    return llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], element, [index], type_, inbounds=True)
+
+
+def is_shared(type_: Attribute) -> bool:
+    """Return whether pointers of a type are to memory that the threads of a block share."""
+    return type_ == SHARED_POINTER

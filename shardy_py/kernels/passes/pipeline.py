@@ -1,33 +1,35 @@
-"""The passes of the loop emitter in their order, with the reason why each stands where it stands."""
+"""The passes over a kernel in their order and with their reasons, those of plugins, and verification after each."""
 
 from __future__ import annotations
 
+from xdsl.dialects import builtin
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from shardy_py.errors import Diagnostic
+from shardy_py.guards.error_texts import describe_error
+from shardy_py.kernels.passes.base import KernelPass
+from shardy_py.kernels.passes.buffer_facts import MergePointers, PropagateSliceIndices
 from shardy_py.kernels.passes.canonicalize import Canonicalize
 from shardy_py.kernels.passes.complex_to_standard import ComplexToStandard
-from shardy_py.kernels.passes.convert_float import ConvertFloat
-from shardy_py.kernels.passes.convert_index_type import ConvertIndexType
-from shardy_py.kernels.passes.cse import CommonSubexpressions
-from shardy_py.kernels.passes.erase_dead_functions import EraseDeadFunctions
-from shardy_py.kernels.passes.expand_float import ExpandFloat
 from shardy_py.kernels.passes.flatten_tensors import FlattenTensors
-from shardy_py.kernels.passes.inline import Inline
-from shardy_py.kernels.passes.licm import LoopInvariantCode
-from shardy_py.kernels.passes.loops_to_scf import LoopsToScf
-from shardy_py.kernels.passes.lower_shared import LowerShared
+from shardy_py.kernels.passes.float_conversions import ConvertFloat, ExpandFloat
+from shardy_py.kernels.passes.index_ranges import SimplifyArith
+from shardy_py.kernels.passes.inline import ConvertPureCalls, EraseDeadFunctions, Inline
+from shardy_py.kernels.passes.integer_types import ConvertIndexType, Signless
+from shardy_py.kernels.passes.loops import PeelLoops, UnrollLoops, UnswitchLoops
 from shardy_py.kernels.passes.lower_tensors import LowerTensors
-from shardy_py.kernels.passes.lower_to_scf import LowerToScf
-from shardy_py.kernels.passes.merge_pointers import MergePointers
-from shardy_py.kernels.passes.peel_loops import PeelLoops
-from shardy_py.kernels.passes.propagate_slice_indices import PropagateSliceIndices
-from shardy_py.kernels.passes.pure_calls import ConvertPureCalls
+from shardy_py.kernels.passes.lower_to_scf import LoopsToScf, LowerToScf
+from shardy_py.kernels.passes.redundancy import CommonSubexpressions, LoopInvariantCode
 from shardy_py.kernels.passes.scf_to_cf import ScfToCf
-from shardy_py.kernels.passes.signless import Signless
+from shardy_py.kernels.passes.shared_memory import LowerShared
 from shardy_py.kernels.passes.simplify_affine import LowerAffine, SimplifyAffine
-from shardy_py.kernels.passes.simplify_arith import SimplifyArith
-from shardy_py.kernels.passes.unroll_loops import UnrollLoops
-from shardy_py.kernels.passes.unswitch_loops import UnswitchLoops
-from shardy_py.kernels.passes.vectorize_loads_stores import VectorizeLoadsStores
-from shardy_py.transforms.stages import Stage
+from shardy_py.kernels.passes.vectorize import VectorizeLoadsStores
+from shardy_py.plugins import Registry
+from shardy_py.transforms.plugin_passes import SubjectKind, insert_passes
+from shardy_py.transforms.run import Stage
+from shardy_py.values import frozen
 
 LOOP_PIPELINE: tuple[Stage, ...] = (
     Stage(SimplifyArith(), "bounds checks of single elements are decided by the ranges of their indices"),
@@ -69,3 +71,76 @@ LOOP_PIPELINE: tuple[Stage, ...] = (
     Stage(ExpandFloat(), "functions that no processor has become rational ones"),
     Stage(ScfToCf(), "LLVM knows blocks and branches only"),
 )
+
+
+@frozen(eq=False)
+class KernelModuleCheck:
+    """The check of a kernel's module after a pass of a plugin.
+
+    Args:
+        module: The module.
+    """
+
+    module: builtin.ModuleOp
+
+    def is_untouched(self, own_names: frozenset[str]) -> bool:
+        """Return False: a kernel is for one fusion, so that no pass of a plugin fails beside the point."""
+        return False
+
+    def find_problem(self) -> Diagnostic | None:
+        """Return why the module does not verify, or None."""
+        try:
+            self.module.verify()
+        except VerifyException as error:
+            return Diagnostic("broken-module", str(error).splitlines()[0])
+        except Exception as error:
+            return Diagnostic("broken-module", f"verifying it fails with {describe_error(error)}")
+        return None
+
+
+KERNEL_MODULES = SubjectKind("kernel", KernelModuleCheck, has_one_pipeline=True)
+
+
+def with_plugin_passes(passes: tuple[KernelPass, ...], registry: Registry) -> tuple[KernelPass, ...]:
+    """Return passes over kernels with those of plugins: before the first of the name that they give, or after the last.
+
+    Several beside the same one come in the order of their names.
+
+    Raises:
+        PluginError: a pass names none of the passes, or cannot be made.
+    """
+    return insert_passes(passes, registry.kernel_passes, registry, KERNEL_MODULES)
+
+
+def verify_module(module: builtin.ModuleOp) -> None:
+    """Verify every op of a module.
+
+    xDSL's own verification counts the blocks of a region once per block, which for the branches of a concatenate of
+    thousands of operands takes longer than all passes.
+
+    Raises:
+        VerifyException: an op is not valid.
+    """
+    for op in module.walk():
+        if _ends_block_of_several(op):
+            _verify_branch(op)
+        else:
+            op.verify(verify_nested_ops=False)
+
+
+def _ends_block_of_several(op: Operation) -> bool:
+    block = op.parent
+    region = None if block is None else block.parent
+    return (
+        block is not None and region is not None and block.last_op is op and region.first_block is not region.last_block
+    )
+
+
+def _verify_branch(op: Operation) -> None:
+    """Verify the last op of a block in a region of several blocks."""
+    assert op.parent is not None
+    if not op.has_trait(IsTerminator):
+        raise VerifyException(f"'{op.name}' ends a block, but is not a terminator")
+    if any(target.parent is not op.parent.parent for target in op.successors):
+        raise VerifyException(f"'{op.name}' leads to a block of another region")
+    op.verify_()

@@ -19,8 +19,8 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.interfaces.ops import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
 from shardy_py.kernels.fusion.fusion import Fusion, Layouts
+from shardy_py.kernels.fusion.in_place import form_problem
 from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
-from shardy_py.kernels.fusion.scatters import form_problem
 from shardy_py.plugins import Registry
 from shardy_py.support.identity import identity
 from shardy_py.values import define

@@ -11,7 +11,7 @@ from xdsl.dialects import builtin
 from xdsl.ir import Operation, Region, SSAValue
 
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
-from shardy_py.kernels.passes.vectorize_atomics import added_value
+from shardy_py.kernels.passes.vectorize import added_value
 from shardy_py.kernels.run.frame import Chunk, Frame, Handler
 from shardy_py.kernels.run.memory import Buffer, Pointer, Value
 from shardy_py.kernels.run.tensors import Places, places

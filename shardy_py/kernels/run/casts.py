@@ -12,11 +12,11 @@ from xdsl.ir import Operation
 from shardy_py.kernels.run.frame import Frame, Handler
 from shardy_py.kernels.run.integers import signed, unsigned
 from shardy_py.kernels.run.memory import Value
-from shardy_py.kernels.run.packed import integer_bits
 from shardy_py.kernels.run.values import (
     Array,
     array_dtype,
     from_words,
+    integer_bits,
     is_bfloat16,
     round_to_bfloat16,
     rounded,

@@ -12,7 +12,7 @@ import numpy as np
 
 from shardy_py.errors import Diagnostic, OptionError, VerificationError, require_library
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.run.packed import buffer_form, packed_array, unpacked_array
+from shardy_py.kernels.run.values import buffer_form, packed_array, unpacked_array
 from shardy_py.values import frozen
 
 _NO_GPU = "run it in the interpreter or on the host, which need none"

@@ -16,9 +16,8 @@ from shardy_py.kernels.dialect.gpu import DIMENSIONS, BlockIdOp, ThreadIdOp
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
 from shardy_py.kernels.run.frame import Frame, Handler
 from shardy_py.kernels.run.memory import Buffer, Memory, Value
-from shardy_py.kernels.run.packed import integer_bits
 from shardy_py.kernels.run.threads import block_size
-from shardy_py.kernels.run.values import Array, array_dtype, rounded, to_words
+from shardy_py.kernels.run.values import Array, array_dtype, integer_bits, rounded, to_words
 
 
 def thread_id(frame: Frame, op: ThreadIdOp) -> list[Value]:

@@ -13,8 +13,7 @@ from xdsl.ir import Operation
 from shardy_py.kernels.elemental.scalars import INTEGER_PREDICATES
 from shardy_py.kernels.run.frame import Frame, Handler
 from shardy_py.kernels.run.memory import Value
-from shardy_py.kernels.run.packed import integer_bits, low_bits, narrow_bits
-from shardy_py.kernels.run.values import Array, chosen, rank_of
+from shardy_py.kernels.run.values import Array, chosen, integer_bits, low_bits, narrow_bits, rank_of
 
 Binary = Callable[[Any, Any], Any]
 

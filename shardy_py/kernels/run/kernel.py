@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,25 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.kernels.dialect.types import layout_of_type
 from shardy_py.kernels.entry.arguments import ENTRY, SLICE
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.run import (
+    atomics,
+    blocks,
+    casts,
+    complex_numbers,
+    control,
+    floats,
+    indices,
+    integers,
+    pointers,
+    tensors,
+    vectors,
+)
 from shardy_py.kernels.run.atomics import run_atomics
-from shardy_py.kernels.run.branches import run_branches
-from shardy_py.kernels.run.frame import Access, Chunk, Frame, LoadedKernel
-from shardy_py.kernels.run.handlers import HANDLERS
+from shardy_py.kernels.run.control import run_branches
+from shardy_py.kernels.run.frame import Access, Chunk, Frame, Handler, LoadedKernel
 from shardy_py.kernels.run.memory import Buffer, Memory
-from shardy_py.kernels.run.packed import buffer_form, low_bits, narrow_bits, packed_array, unpacked_array
 from shardy_py.kernels.run.threads import Threads, block_size
-from shardy_py.kernels.run.values import word_dtype
+from shardy_py.kernels.run.values import buffer_form, low_bits, narrow_bits, packed_array, unpacked_array, word_dtype
 
 # Threads that run at once, at most: as many as caches hold arrays of, and so few that all values fit 256 MiB.
 MOST_THREADS = 1 << 16
@@ -268,3 +280,13 @@ def _check_written(buffers: dict[int, Buffer], inputs: Sequence[int], entry: fun
 
 def _array(buffer: Buffer, shape: Sequence[int], dtype: Any) -> Any:
     return buffer.memory.words.view(dtype).reshape(tuple(shape))
+
+
+FAMILIES = (
+    *(atomics, blocks, casts, complex_numbers, control, floats),
+    *(indices, integers, pointers, tensors, vectors),
+)
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {name: handler for family in FAMILIES for name, handler in family.HANDLERS.items()}
+)

@@ -26,8 +26,7 @@ from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.reductions import with_collectives_only
-from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule import OpShardingRule, with_collectives_only
 from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
 from shardy_py.values import define
 

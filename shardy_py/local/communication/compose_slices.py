@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.rewriting import reshard

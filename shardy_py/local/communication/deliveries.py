@@ -15,7 +15,7 @@ from shardy_py.local.communication.choices import SHARDED, WHOLE, Choice, Choice
 from shardy_py.local.communication.moves import all_reduce_bytes, collective_bytes, reshard_bytes
 from shardy_py.local.communication.routes import Route
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.reduction_ops import parse_reduction_op
+from shardy_py.sharding.combiner import parse_reduction_op
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.collectives.plan import plan_collectives
 from shardy_py.values import define, frozen

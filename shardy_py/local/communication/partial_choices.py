@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from attrs import field
 
+from shardy_py.ir.graph.enum_attributes import combiner_of_collective
 from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.collective_combiner import combiner_of_collective
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.balance import Balance

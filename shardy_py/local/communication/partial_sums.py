@@ -9,10 +9,10 @@ from attrs import evolve, field
 
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
-from shardy_py.ir.graph.op_index import ops_among
+from shardy_py.ir.graph.enum_attributes import combiner_of_collective
 from shardy_py.ir.graph.op_names import ALL_REDUCE, REDUCE_SCATTER, REPLICATED_TO_UNREDUCED
 from shardy_py.ir.graph.program import Op, Program, Value
-from shardy_py.ir.interfaces.collective_combiner import combiner_of_collective
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
 from shardy_py.local.communication.axis_group import AxisGroup
@@ -27,9 +27,8 @@ from shardy_py.local.communication.routes import Route, Routes
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.local.communication.solve import Improvement, improvements
 from shardy_py.local.local_ops import find_local_ops
-from shardy_py.sharding.collectives import AxisRefList
-from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.reduction_ops import reduction_op_text
+from shardy_py.sharding.combiner import Combiner, reduction_op_text
+from shardy_py.sharding.op_attributes import AxisRefList
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass

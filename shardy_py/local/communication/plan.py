@@ -13,8 +13,8 @@ from typing import ClassVar
 from attrs import evolve, field
 
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance

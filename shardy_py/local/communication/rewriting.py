@@ -14,8 +14,8 @@ from shardy_py.local.communication.deliveries import Delivery, ModeOf, modes_now
 from shardy_py.local.communication.report import CommunicationChange
 from shardy_py.local.communication.routes import Route
 from shardy_py.local.communication.solve import Improvement
-from shardy_py.sharding.collectives import AxisRefList
-from shardy_py.sharding.reduction_ops import reduction_op_text
+from shardy_py.sharding.combiner import reduction_op_text
+from shardy_py.sharding.op_attributes import AxisRefList
 from shardy_py.sharding.tensor import TensorSharding
 
 

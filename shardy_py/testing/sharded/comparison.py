@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import ALL_REDUCE, REDUCE_SCATTER
-from shardy_py.ir.graph.op_values import all_values, entry_arguments, region_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import all_values, entry_arguments, region_arguments
 from shardy_py.ir.interfaces.local import LocalValue
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.testing.numeric.bench import Arrays, difference, tolerance_of

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.api.propagate import propagate
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments
@@ -31,7 +31,7 @@ from shardy_py.testing.sharded.comparison import ShardComparison, find_tolerance
 from shardy_py.testing.sharded.devices import VirtualDevices
 from shardy_py.testing.sharded.interpreter import Functions, Interpreter, check_program
 from shardy_py.testing.sharded.virtual_ops import SPACE, VirtualOps
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.transforms.finish.input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )
 from shardy_py.transforms.run import run

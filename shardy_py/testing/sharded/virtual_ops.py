@@ -12,7 +12,7 @@ from shardy_py.errors import UnsupportedError
 from shardy_py.ir.graph.program import Block, Op, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, tensor
 from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.shard_moves import Windows, plan_rounds
 from shardy_py.sharding.shard_positions import replica_groups

@@ -8,7 +8,7 @@ from warnings import warn
 
 from attrs import field
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import static_shape

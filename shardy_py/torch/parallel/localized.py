@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, as_warnings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program

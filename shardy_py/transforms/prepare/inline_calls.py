@@ -7,16 +7,15 @@ from typing import ClassVar
 
 from attrs import field
 
-from shardy_py.ir.graph.callgraph import callee_of, callers_first
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import all_in_region, all_ops, ops_named
+from shardy_py.ir.graph.attributes import symbols_in
+from shardy_py.ir.graph.graphs import callee_of, callers_first
 from shardy_py.ir.graph.op_names import CALL, CONSTRAINT, NAMED_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.shardings import complete_unless_maximal
-from shardy_py.ir.graph.symbol_references import symbols_in
 from shardy_py.ir.graph.symbols import EXECUTION_THREAD
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.graph.use_order import enter_uses_anew
+from shardy_py.ir.graph.walk import all_in_region, all_ops, enter_uses_anew, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -78,14 +77,14 @@ def _inline_all(program: Program, at_border: Border | None) -> None:
     functions = program.functions
     order = callers_first(program)
     inlined = {name for name in map(callee_of, _inlinable(program, functions)) if name is not None}
-    kept = functions.keys() - inlined | _needed(program, functions)
+    remaining = functions.keys() - inlined | _needed(program, functions)
     inliner = _Inliner(program, functions, at_border)
     # A caller comes before what it calls, so that bodies are copied as they were.
     for name in order:
-        if name in kept:
+        if name in remaining:
             inliner.inline_in(functions[name])
     for name, function in functions.items():
-        if name not in kept:
+        if name not in remaining:
             function.erase()
 
 

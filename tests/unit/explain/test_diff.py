@@ -15,7 +15,7 @@ from shardy_py.cost.sweeps.random_schedules import op_kinds, random_schedules
 from shardy_py.errors import OptionError
 from shardy_py.explain.answer.find import find_slot
 from shardy_py.explain.diff import ScheduleDiff, diff_schedules
-from shardy_py.explain.report.diff import diff_json, format_diff
+from shardy_py.explain.reports import diff_json, format_diff
 from shardy_py.oracle.generate import generate
 from shardy_py.sharding.axes import AxisRef
 from tests.unit.cost.programs import LAYER

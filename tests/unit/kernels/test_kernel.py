@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
-pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
-
+import ml_dtypes
 import numpy as np
+import pytest
 
 from shardy_py.errors import OptionError
 from shardy_py.kernels import emit
-from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
+from shardy_py.kernels.reasons import explain
+from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, NEGATE, SUM, TRANSPOSE, UPDATE, fusion_of
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 
 def test_stages_have_names_and_numbers() -> None:
@@ -56,3 +57,64 @@ def test_maps_of_loops() -> None:
     """The map of a loop kernel is there without any module."""
     (map_,) = emit(fusion_of(NEGATE.format(shape="300"))).maps
     assert "bl_x * 128 + th_x in [0, 299]" in str(map_)
+
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (NEGATE.format(shape="300"), ("emitter loop", "unroll 1: 300 elements are fewer than the 270336 threads")),
+        (NEGATE.format(shape="270336"), ("emitter loop", "unroll 4: the greatest divisor")),
+        (
+            TRANSPOSE.format(shape="20x160x170", result="170x160x20", dims="2, 1, 0", dtype="f32"),
+            ("emitter transpose", "170 and 20 swap", "32 x 1 x 33 in shared", "an element fills a word"),
+        ),
+        (
+            TRANSPOSE.format(shape="64x64", result="64x64", dims="1, 0", dtype="bf16"),
+            ("packed: 2 elements of 16 bits", "64 x 64 has 64 rows of 64 in use"),
+        ),
+        (SUM.format(shape="1024x4096", dim=1, result="1024"), ("emitter reduction", "256 threads share a row")),
+        (
+            UPDATE.format(read="", update="%u"),
+            ("emitter in_place_dynamic_update_slice", "those of the update, tensor<5x6xf32>"),
+        ),
+    ],
+)
+def test_reasons(text: str, expected: tuple[str, ...]) -> None:
+    """The reasons name the rule that applied, with the numbers of this kernel and its device."""
+    kernel = emit(fusion_of(text))
+    found = "\n".join(explain(kernel))
+    for part in expected:
+        assert part in found
+    assert found.endswith(f"grid: {kernel.launch.blocks[0]} blocks of {kernel.launch.threads[0]} threads")
+
+
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+
+DTYPES = {"i8": np.int8, "i16": "i2", "i32": "i4", "bf16": ml_dtypes.bfloat16, "f32": "f4", "f64": "f8"}
+BITCAST = """
+func.func @main(%x: {given}) -> {made} {{
+  %0 = stablehlo.bitcast_convert %x : ({given}) -> {made}
+  return %0 : {made}
+}}"""
+
+
+@pytest.mark.parametrize(("word", "part"), [("f32", "i8"), ("i32", "bf16"), ("f64", "i16")])
+@pytest.mark.parametrize("splits", [True, False])
+def test_words_and_their_parts(word: str, part: str, splits: bool) -> None:
+    """A word is its parts, the lowest first, in both directions, at all stages, and in one access where it is made."""
+    count = np.dtype(DTYPES[word]).itemsize // np.dtype(DTYPES[part]).itemsize
+    bits = np.random.default_rng(3).integers(0, 256, (6, 5, np.dtype(DTYPES[word]).itemsize), dtype=np.uint8)
+    words, parts = bits.view(DTYPES[word]).reshape(6, 5), bits.view(DTYPES[part])
+    types = [f"tensor<6x5x{word}>", f"tensor<6x5x{count}x{part}>"]
+    given, made = types if splits else types[::-1]
+    kernel = emit(fusion_of(BITCAST.format(given=given, made=made)))
+    array, want = (words, parts) if splits else (parts, words)
+    for stage, on in (("initial", "interpreter"), (None, "interpreter"), (None, "host")):
+        (found,) = kernel.run(array, stage=stage, on=on)
+        assert found.shape == want.shape
+        assert found.tobytes() == want.tobytes()
+    assert kernel.ptx.count("ld.global") == 1

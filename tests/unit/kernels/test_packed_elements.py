@@ -16,7 +16,7 @@ import numpy as np
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.kernels import Kernel, emit
-from shardy_py.kernels.run.packed import packed_array, unpacked_array
+from shardy_py.kernels.run.values import packed_array, unpacked_array
 from tests.unit.kernels.fusions import TRANSPOSE, fusion_of
 
 DTYPES: dict[str, Any] = {

@@ -10,14 +10,12 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.kernel import INITIAL, emit
 from shardy_py.kernels.passes.canonicalize import Canonicalize
-from shardy_py.kernels.passes.cse import CommonSubexpressions
+from shardy_py.kernels.passes.index_ranges import SimplifyArith
 from shardy_py.kernels.passes.inline import Inline
-from shardy_py.kernels.passes.licm import LoopInvariantCode
+from shardy_py.kernels.passes.loops import UnrollLoops, UnswitchLoops
 from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
-from shardy_py.kernels.passes.simplify_arith import SimplifyArith
-from shardy_py.kernels.passes.unroll_loops import UnrollLoops
-from shardy_py.kernels.passes.unswitch_loops import UnswitchLoops
-from shardy_py.kernels.passes.vectorize_loads_stores import VectorizeLoadsStores
+from shardy_py.kernels.passes.redundancy import CommonSubexpressions, LoopInvariantCode
+from shardy_py.kernels.passes.vectorize import VectorizeLoadsStores
 from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
 from tests.unit.kernels.module_texts import after, function
 

@@ -16,7 +16,7 @@ from xdsl.dialects import builtin
 import shardy_py as sdy
 from shardy_py.errors import OptionError, PluginError
 from shardy_py.kernels import Fusion, Launch, emit
-from shardy_py.kernels.entry.loop import loop_entry
+from shardy_py.kernels.entry.entries import loop_entry
 from shardy_py.kernels.reasons import explain
 from shardy_py.testing import make_op
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import shardy_py as sdy
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.local import make_local_program

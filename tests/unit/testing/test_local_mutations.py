@@ -13,7 +13,7 @@ pytest.importorskip("jaxlib", reason="programs are MLIR text")
 from attrs import evolve  # noqa: E402
 
 import shardy_py as sdy  # noqa: E402
-from shardy_py.api.local_options import LocalOptions  # noqa: E402
+from shardy_py.api.options import LocalOptions  # noqa: E402
 from shardy_py.ir.graph.program import Op, Program  # noqa: E402
 from shardy_py.ir.graph.program_copy import copy_program  # noqa: E402
 from shardy_py.ir.interfaces.passes import PassContext  # noqa: E402

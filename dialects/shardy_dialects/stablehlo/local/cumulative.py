@@ -9,12 +9,11 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from shardy_dialects.stablehlo.computations import region_combiner
-from shardy_dialects.stablehlo.local.cuts import cut_of
-from shardy_dialects.stablehlo.local.ops import COMBINING
-from shardy_dialects.stablehlo.local.window_attributes import DimensionWindows, window_changes
-from shardy_dialects.stablehlo.local.windows import Cut
+from shardy_dialects.stablehlo.elementwise.ops import COMBINING
+from shardy_dialects.stablehlo.local.footprints import DimensionWindows, window_changes
+from shardy_dialects.stablehlo.local.windows import Cut, cut_of
 from shardy_dialects.stablehlo.local.writer import Writer, resized
+from shardy_dialects.stablehlo.regions import region_combiner
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import tensor
 from shardy_py.ir.interfaces.local import Shard

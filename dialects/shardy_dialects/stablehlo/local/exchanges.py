@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
-from shardy_dialects.stablehlo.attributes import parse_dimension_numbers
-from shardy_dialects.stablehlo.definitions import attribute
+from shardy_dialects.stablehlo.attributes import dimension_numbers_of, integer_of
 from shardy_dialects.stablehlo.local.candidates import sent_candidates
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.shard_moves import Round, Run, own_runs, plan_rounds, sent_elements
@@ -53,7 +52,7 @@ def _slice(op: Op, dim: int, parts: int) -> float | None:
 
 def _concatenate(op: Op, dim: int, parts: int) -> float | None:
     """Count the elements that move to the parts to which they belong where tensors are joined."""
-    if dim != int(attribute(op, "dimension", 0)):
+    if dim != integer_of(op, "dimension"):
         return None
     held: list[list[Run]] = [[] for _ in range(parts)]
     shift = place = 0
@@ -69,7 +68,7 @@ def _concatenate(op: Op, dim: int, parts: int) -> float | None:
 
 def _scatter(op: Op, dim: int, parts: int) -> float | None:
     """Return 0 where each device can write what falls into its part: windows along the dimension are indexed."""
-    numbers = parse_dimension_numbers(str(op.attributes["scatter_dimension_numbers"]))
+    numbers = dimension_numbers_of(op, "scatter_dimension_numbers")
     return 0.0 if dim in numbers.dims("scatter_dims_to_operand_dims") else None
 
 
@@ -94,7 +93,7 @@ def _summed(op: Op, dim: int, parts: int) -> float | None:
 
 def _looked_up(op: Op, dim: int, parts: int) -> float | None:
     """Return what it takes to add up what the devices have of the elements that a gather takes."""
-    numbers = parse_dimension_numbers(str(attribute(op, "dimension_numbers", "")))
+    numbers = dimension_numbers_of(op, "dimension_numbers")
     return 2 * (parts - 1) / parts if dim in numbers.dims("start_index_map") else None
 
 
@@ -102,7 +101,7 @@ def _chosen(op: Op, dim: int, parts: int) -> float | None:
     """Return what it takes to choose among the largest elements of all parts."""
     *rows, size = op.operands[0].shape
     count = op.results[0].shape[-1]
-    if dim != len(rows) or 2 * count > -(-size // parts) or attribute(op, "largest", True) is False:
+    if dim != len(rows) or 2 * count > -(-size // parts) or op.attributes.get("largest", True) is False:
         return None
     return sent_candidates(prod(rows), parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from shardy_dialects.stablehlo.computations import region_combiner
+from shardy_dialects.stablehlo.regions import region_combiner
 from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.combiner import Combiner

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from shardy_dialects.stablehlo.local.literals import constant_literal, literal
-from shardy_dialects.stablehlo.local.mesh_groups import mesh_groups, read_mesh_groups
-from shardy_dialects.stablehlo.local.padded import PADDED
-from shardy_dialects.stablehlo.local.slices_of_slices import clamped_slice
-from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
-from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
+from shardy_dialects.stablehlo.collectives.mesh_axes import mesh_groups, read_mesh_groups
+from shardy_dialects.stablehlo.elementwise.ops import COMBINING
+from shardy_dialects.stablehlo.local.literals import array, constant_literal, dense, literal, read_dense
+from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
+from shardy_dialects.stablehlo.slicing import SLICE, pad_slice
+from shardy_py.ir.graph.attributes import UNIT, Attribute, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape, tensor
 from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
@@ -22,18 +21,9 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.local_collective import LocalCollective
+    from shardy_py.ir.interfaces.local_ops import LocalCollective
     from shardy_py.sharding.shard_moves import Windows
 
-COMBINING = {
-    Combiner.ADD: "stablehlo.add",
-    Combiner.MUL: "stablehlo.multiply",
-    Combiner.MIN: "stablehlo.minimum",
-    Combiner.MAX: "stablehlo.maximum",
-    Combiner.AND: "stablehlo.and",
-    Combiner.OR: "stablehlo.or",
-}
-"""The op of each combiner."""
 
 _GROUPS = {
     **dict.fromkeys(("all_gather", "all_reduce", "all_to_all", "reduce_scatter"), "replica_groups"),
@@ -159,7 +149,7 @@ class StablehloLocalOps(LocalOps):
         return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
 
     def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
-        """Return what each device needs of a dimension, sent by permutes."""
+        """Return the elements of a dimension that each device needs, sent by permutes."""
         from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 
         fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size)
@@ -167,10 +157,9 @@ class StablehloLocalOps(LocalOps):
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
-    ) -> Mapping[str, Any] | None:
+    ) -> Mapping[str, Attribute] | None:
         """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none."""
-        change = PADDED.get(op.name)
-        return None if change is None else change(op, operands, static_shape(results[0]) or ())
+        return pad_slice(op, operands, static_shape(results[0]) or ()) if op.name == SLICE else None
 
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""
@@ -191,7 +180,7 @@ class StablehloLocalOps(LocalOps):
     def on_device(
         self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
     ) -> Sequence[Value]:
-        """Return what ops give that run on one device only; the others have zeros, and tokens of their own."""
+        """Return the results of ops that run on one device only; other devices get zeros, and new tokens."""
         scalar = tensor(dtype="i64")
         number = self._number(emit)
         index = emit.op("stablehlo.convert", [number], [scalar]).result
@@ -222,12 +211,12 @@ class StablehloLocalOps(LocalOps):
         """Return the ops whose groups are axes of a mesh of the program, where they are some."""
         return evolve(self, by_axes=True)
 
-    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Any]:
+    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Attribute]:
         return {"replica_groups": self._group_attribute(emit, groups), "use_global_device_ids": UNIT}
 
-    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> Any:
-        found = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
-        return dense(groups) if found is None else found
+    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> RawAttribute:
+        mesh_axes = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
+        return dense(groups) if mesh_axes is None else mesh_axes
 
     def _number(self, emit: LocalEmitter) -> Value:
         """Return the number of the device."""
@@ -240,18 +229,20 @@ class StablehloLocalOps(LocalOps):
         kind: str,
         value: Value,
         shape: Sequence[int],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, Attribute],
         regions: Sequence[Region] = (),
     ) -> Value:
         type_ = _like(value, shape)
         if 0 in type_.shape:
             return self._nothing(emit, type_)
-        own = dict(attributes)
+        collective_attributes = dict(attributes)
         if self.are_replicas:
-            own.pop("use_global_device_ids", None)
+            collective_attributes.pop("use_global_device_ids", None)
         else:
-            own["channel_handle"] = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
-        return emit.op(f"stablehlo.{kind}", [value], [type_], own, regions).result
+            collective_attributes["channel_handle"] = RawAttribute(
+                f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>"
+            )
+        return emit.op(f"stablehlo.{kind}", [value], [type_], collective_attributes, regions).result
 
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op is, or None."""
@@ -259,7 +250,7 @@ class StablehloLocalOps(LocalOps):
         if kind not in _GROUPS:
             return None
         groups = read_mesh_groups(op) or read_dense(str(op.attributes[_GROUPS[kind]]))
-        from shardy_py.ir.interfaces.local_collective import LocalCollective
+        from shardy_py.ir.interfaces.local_ops import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
 
@@ -350,5 +341,5 @@ def _spread(emit: LocalEmitter, scalar: Value, type_: Type) -> Value:
 def _like(value: Value, shape: Sequence[int]) -> TensorType:
     """Return a type with the element type of a value."""
     if not isinstance(value.type, TensorType):
-        raise TypeError(f"{value.type} is no tensor")
+        raise TypeError(f"{value.type} is not a tensor")
     return TensorType(tuple(shape), value.type.element_type)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.stablehlo.local.mesh_groups import read_mesh_groups
-from shardy_dialects.stablehlo.local.texts import dense, read_dense
+from shardy_dialects.stablehlo.collectives.mesh_axes import read_mesh_groups
+from shardy_dialects.stablehlo.local.literals import dense, read_dense
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.graph.types import tensor

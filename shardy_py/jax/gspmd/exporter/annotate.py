@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, entry_arguments
 from shardy_py.ir.interfaces.ops import OpOperand, OpSemantics
 from shardy_py.jax.gspmd.exporter.texts import Texts
 from shardy_py.sharding.hlo import HloSharding

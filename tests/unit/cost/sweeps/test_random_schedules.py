@@ -17,8 +17,8 @@ from shardy_py.ir.interfaces.ops import Broadcast, Contraction, Elementwise
 from shardy_py.plugins import PluginInfo, Registry
 from shardy_py.propagation import DEFAULT, compile_program
 from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
+from shardy_py.schedule.from_options import order_ops
 from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Schedule, Selector
-from shardy_py.schedule.op_priorities import order_ops
 from shardy_py.schedule.toml import parse_schedule
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from shardy_py.kernels import emit
-from shardy_py.kernels.dialect.float_bits import float_bits, special_floats_as_bytes
+from shardy_py.kernels.dialect.constants import float_bits, special_floats_as_bytes
 from tests.unit.kernels.fusions import fusion_of
 
 NUMBERS = (0.0, -0.0, 1.0, 0.1, -3.3, 65504.0, 1e-40, 1e30, 1e300, math.inf, -math.inf)

@@ -15,8 +15,8 @@ from shardy_py.kernels.dialect.gpu import ShuffleMode, ShuffleModeAttr, ShuffleO
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.host import compile_host
+from shardy_py.kernels.lower.literals import nvptx
 from shardy_py.kernels.lower.llvm import llvm_text
-from shardy_py.kernels.lower.target import nvptx
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.unit.kernels.fusions import SUM, fusion_of
 

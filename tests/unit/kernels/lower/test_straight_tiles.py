@@ -19,9 +19,9 @@ from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_mod
 from shardy_py.kernels.entry.arguments import ENTRY
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.host import compile_host
+from shardy_py.kernels.lower.host_loops import may_wrap
 from shardy_py.kernels.lower.regroup import counted_loops
 from shardy_py.kernels.lower.straight_tiles import straighten_tiles
-from shardy_py.kernels.lower.wrapping import may_wrap
 from shardy_py.kernels.passes.base import functions
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.unit.kernels import shared_kernels as kernels

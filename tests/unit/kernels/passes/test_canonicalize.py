@@ -11,8 +11,7 @@ import numpy as np
 
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.passes.canonicalize import Canonicalize
-from shardy_py.kernels.passes.unroll_loops import UnrollLoops
-from shardy_py.kernels.passes.unswitch_loops import UnswitchLoops
+from shardy_py.kernels.passes.loops import UnrollLoops, UnswitchLoops
 from tests.unit.kernels.module_texts import after, run
 
 NESTED = """func.func @main(%x: tensor<1xf32>, %o: tensor<1xf32>) -> tensor<1xf32> attributes {xla.entry} {

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.passes.inline import ConvertPureCalls
+from shardy_py.kernels.passes.lower_tensors import LowerTensors
+from shardy_py.kernels.passes.lower_to_scf import LowerToScf
+from shardy_py.kernels.passes.scf_to_cf import ScfToCf
+from tests.unit.kernels.module_texts import after, run
+from tests.unit.kernels.passes.test_lower_tensors import NESTED
 
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
-
-import numpy as np
-
-from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.passes.lower_to_scf import LowerToScf
-from tests.unit.kernels.module_texts import after, run
 
 PREDICATED = """func.func @main(%x: tensor<64xf32>, %o: tensor<64xf32>) -> tensor<64xf32> attributes {xla.entry} {
   %t = gpu.thread_id x {xla.range = [0 : index, 63 : index]}
@@ -59,3 +62,36 @@ def test_lanes_are_combined_by_shuffles() -> None:
     lowered = after(LANES, LowerToScf())
     assert lowered.count("gpu.shuffle") == lowered.count("call @sum") == 5
     assert run(lowered, x, like=np.zeros(1, np.float32), launch=launch) == [x.sum()]
+
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
+
+
+def test_branches_do_what_loops_did() -> None:
+    """No loop and no condition is left, and the kernel writes what it wrote."""
+    lowered = after(NESTED, LowerTensors(), ScfToCf())
+    assert "scf." not in lowered
+    assert "cf.cond_br" in lowered
+    x = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(run(lowered, x), run(NESTED, x))
+
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+CALL = """func.func @main(%x: tensor<64xf32>, %i: index) -> f32 attributes {xla.entry} {
+  %v = xla_gpu.pure_call @element(%x, %i) : (tensor<64xf32>, index) -> f32
+  func.return %v : f32
+}
+func.func private @element(%x: tensor<64xf32>, %i: index) -> f32 {
+  %r = tensor.extract %x[%i] : tensor<64xf32>
+  func.return %r : f32
+}"""
+
+
+def test_pure_calls_become_calls() -> None:
+    """A pure call is a call of the same function with the same operands."""
+    found = after(CALL, ConvertPureCalls())
+    assert "pure_call" not in found
+    assert "call @element(%x, %i) : (tensor<64xf32>, index) -> f32" in found

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from xdsl.dialects import builtin
+from xdsl.ir import Block
+
+from shardy_py.indexing import Bound, IndexingMap, Interval
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.passes import apply_indexing
+from shardy_py.kernels.passes.apply_indexing import AffineValue, single_map
+from shardy_py.kernels.passes.simplify_affine import LowerAffine, SimplifyAffine
+from tests.unit.kernels.module_texts import after, run
 
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
-
-import numpy as np
-
-from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.passes.simplify_affine import LowerAffine, SimplifyAffine
-from tests.unit.kernels.module_texts import after, run
 
 TEXT = """func.func @main(%o: tensor<64xi64>) -> tensor<64xi64> attributes {xla.entry} {
   %t = gpu.thread_id x {xla.range = [0 : index, 63 : index]}
@@ -51,3 +55,25 @@ def test_numbers_that_are_not_negative(expression: str) -> None:
 def test_divisions_of_negative_numbers_are_left(expression: str) -> None:
     """A map that divides what may be negative, or rounds up, is left to the later pass."""
     assert "apply_indexing" in after(TEXT.replace("EXPRESSION", expression), SimplifyAffine())
+
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+
+def test_unused_variables_take_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simplifying one of many indices costs no more for the others; what was given of equal values is met."""
+    sizes: list[int] = []
+    simplify = apply_indexing.simplify
+
+    def counted(map_: IndexingMap) -> IndexingMap:
+        sizes.append(len(map_.dims))
+        return simplify(map_)
+
+    monkeypatch.setattr(apply_indexing, "simplify", counted)
+    values = Block(arg_types=[builtin.IndexType()] * 50).args
+    affine = AffineValue()
+    variables = [affine.variable(value, Bound(Interval(0, 9))) for value in values]
+    assert affine.variable(values[7], Bound(Interval(3, 20))) == variables[7]
+    map_, operands = single_map(variables[7] + 1, affine)
+    assert (str(map_), operands) == ("(d0) -> (d0 + 1), domain: d0 in [3, 9]", [values[7]])
+    assert max(sizes) == 1

@@ -9,7 +9,7 @@ pytest.importorskip("jax", reason="programs run through XLA")
 import numpy as np
 
 import shardy_py as sdy
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.frontends.mlir import verify_module
 from shardy_py.jax.local import make_local_program
 from shardy_py.plugins import Registry

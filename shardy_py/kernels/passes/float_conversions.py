@@ -1,0 +1,239 @@
+"""Conversions of small floats by integers, functions of 16-bit floats in ``f32``, and ``f32`` by rational functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xdsl.dialects import arith, builtin
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import FloatNanEncoding, FloatNonfiniteBehavior, FloatSemantics
+from xdsl.dialects.utils.fast_math import FastMathFlag
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from shardy_py.kernels.dialect.types import small_float
+from shardy_py.kernels.elemental.scalars import make_constant, make_op
+from shardy_py.kernels.passes.base import KernelContext, insert_before, replace, walk_ops
+from shardy_py.kernels.passes.scalar_terms import ScalarTerm
+from shardy_py.values import frozen
+
+_SHORT = (builtin.BFloat16Type, builtin.Float16Type)
+# What only touches the sign needs no wider type.
+_OF_BITS = ("math.absf", "math.copysign")
+APPROXIMATE = arith.FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
+
+
+@frozen
+class ConvertFloat:
+    """Compute functions of floats of 16 bits in ``f32``; powers and logarithms of base two approximate there.
+
+    Floats of 8 bits are converted by integers.
+    """
+
+    name: str = "convert-float"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in walk_ops(module.body):
+            if isinstance(op, arith.ExtFOp | arith.TruncFOp) and convert_small_float(op):
+                continue
+            is_function = op.name.startswith("math.") and op.name not in _OF_BITS
+            if (is_function or op.name == "arith.remf") and isinstance(op.results[0].type, _SHORT):
+                _widen(op)
+
+
+def _widen(op: Operation) -> None:
+    values = [ScalarTerm(insert_before(op, arith.ExtFOp(value, builtin.f32)), op) for value in op.operands]
+    first = values[0]
+    if isinstance(op, math_dialect.ExpOp):
+        found = _approximate(op, "math.exp2", (first * math.log2(math.e)).value)
+    elif isinstance(op, math_dialect.LogOp):
+        found = (ScalarTerm(_approximate(op, "math.log2", first.value), op) * math.log(2)).value
+    else:
+        wide = make_op(op.name, [value.value for value in values], builtin.f32, {})
+        found = insert_before(op, wide)
+    type_: Any = op.results[0].type
+    replace(op, [insert_before(op, arith.TruncFOp(found, type_))])
+
+
+def _approximate(op: Operation, name: str, value: SSAValue) -> SSAValue:
+    made = make_op(name, [value], builtin.f32, {})
+    made.properties["fastmath"] = APPROXIMATE
+    return insert_before(op, made)
+
+
+_WIDE = {"f32": (8, 23), "f64": (11, 52)}
+"""Bits of exponent and mantissa of the types that are rounded by integers."""
+
+
+def convert_small_float(op: arith.ExtFOp | arith.TruncFOp) -> bool:
+    """Replace a conversion from or to a float of 8 bits by ops on integers; return whether it was one."""
+    source, target = small_float(op.input.type), small_float(op.result.type)
+    maker = _Maker(op)
+    if target is not None:
+        found = maker.rounded(op.input, target.SEMANTICS, op.result.type)
+    elif source is not None:
+        found = maker.converted(maker.widened(op.input, source.SEMANTICS), op.result.type)
+    else:
+        return False
+    replace(op, [found])
+    return True
+
+
+@frozen
+class _Maker:
+    """Ops before one that they replace.
+
+    Args:
+        before: The op that is replaced.
+    """
+
+    before: Operation
+
+    def op(self, name: str, *operands: SSAValue, dtype: Attribute | None = None, predicate: str = "") -> SSAValue:
+        type_ = operands[-1].type if dtype is None else dtype
+        attributes = {"predicate": predicate} if predicate else {}
+        return insert_before(self.before, make_op(name, list(operands), type_, attributes))
+
+    def number(self, value: float, like: SSAValue) -> SSAValue:
+        return insert_before(self.before, make_constant(value, str(like.type)))
+
+    def integer(self, name: str, value: SSAValue, number: int) -> SSAValue:
+        """Return an op of an integer and a constant."""
+        return self.op(name, value, self.number(number, value))
+
+    def compare(self, predicate: str, value: SSAValue, number: int) -> SSAValue:
+        return self.op("arith.cmpi", value, self.number(number, value), dtype=builtin.i1, predicate=predicate)
+
+    def select(self, condition: SSAValue, then: SSAValue | int, otherwise: SSAValue) -> SSAValue:
+        chosen = self.number(then, otherwise) if isinstance(then, int) else then
+        return self.op("arith.select", condition, chosen, otherwise)
+
+    def converted(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        """Return an ``f32`` in another type."""
+        if value.type == type_:
+            return value
+        return self.op("arith.extf" if isinstance(type_, builtin.Float64Type) else "arith.truncf", value, dtype=type_)
+
+    def widened(self, value: SSAValue, format_: FloatSemantics) -> SSAValue:
+        """Return a float of 8 bits as ``f32``; its exponent is shifted by a product, which also takes subnormals."""
+        mantissa = 23 - format_.mantissa_bits
+        bits = self.op("arith.extui", self.op("arith.bitcast", value, dtype=builtin.i8), dtype=builtin.i32)
+        amount = self.integer("arith.andi", bits, 0x7F)
+        sign = self.integer("arith.shli", self.integer("arith.andi", bits, 0x80), 24)
+        shifted = self.integer("arith.shli", amount, mantissa)
+        scale = 2.0 ** (127 - format_.exponent_bias)
+        small = self.op("arith.bitcast", shifted, dtype=builtin.f32)
+        number = self.op("arith.bitcast", self.op("arith.mulf", small, self.number(scale, small)), dtype=builtin.i32)
+        if format_.nonfinite is FloatNonfiniteBehavior.IEEE:
+            special = self.integer("arith.ori", shifted, 0x7F800000)
+            is_special = self.compare("uge", amount, format_.max_exponent << format_.mantissa_bits)
+            number = self.select(is_special, special, number)
+        else:
+            has_sign = format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO
+            is_nan = self.compare("eq", bits if has_sign else amount, 0x80 if has_sign else 0x7F)
+            number = self.select(is_nan, 0x7FC00000, number)
+        return self.op("arith.bitcast", self.op("arith.ori", number, sign), dtype=builtin.f32)
+
+    def rounded(self, value: SSAValue, format_: FloatSemantics, type_: Attribute) -> SSAValue:
+        """Return a float rounded to 8 bits: to the nearest, halves to even; what is too large is infinite or a NaN."""
+        if str(value.type) not in _WIDE:
+            value = self.op("arith.extf", value, dtype=builtin.f32)
+        exponent, mantissa = _WIDE[str(value.type)]
+        width = 1 + exponent + mantissa
+        bits = self.op("arith.bitcast", value, dtype=builtin.IntegerType(width))
+        amount = self.integer("arith.andi", bits, (1 << (width - 1)) - 1)
+        code = self._code(amount, value, format_, exponent, mantissa)
+        code = self._special(amount, code, format_, ((1 << exponent) - 1) << mantissa)
+        sign = self.integer("arith.andi", self.integer("arith.shrui", bits, width - 8), 0x80)
+        found = self.op("arith.ori", code, sign)
+        if format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
+            found = self.select(self.compare("eq", code, 0), code, found)
+        return self.op("arith.bitcast", self.op("arith.trunci", found, dtype=builtin.i8), dtype=type_)
+
+    def _code(
+        self, amount: SSAValue, value: SSAValue, format_: FloatSemantics, exponent: int, mantissa: int
+    ) -> SSAValue:
+        """Return the bits of a finite number without its sign."""
+        bias, dropped = (1 << (exponent - 1)) - 1, mantissa - format_.mantissa_bits
+        last = self.integer("arith.andi", self.integer("arith.shrui", amount, dropped), 1)
+        near = self.op("arith.addi", self.integer("arith.addi", amount, (1 << (dropped - 1)) - 1), last)
+        rebased = (bias - format_.exponent_bias) << format_.mantissa_bits
+        normal = self.integer("arith.subi", self.integer("arith.shrui", near, dropped), rebased)
+        # The sum with a number whose last place is the smallest subnormal has the code in its last bits.
+        scale = 2.0 ** (mantissa + 1 - format_.exponent_bias - format_.mantissa_bits)
+        magnitude = self.op("arith.bitcast", amount, dtype=value.type)
+        total = self.op("arith.addf", magnitude, self.number(scale, value))
+        offset = self.op("arith.bitcast", self.number(scale, value), dtype=amount.type)
+        subnormal = self.op("arith.subi", self.op("arith.bitcast", total, dtype=amount.type), offset)
+        least = (bias - format_.exponent_bias + 1) << mantissa
+        return self.select(self.compare("ult", amount, least), subnormal, normal)
+
+    def _special(self, amount: SSAValue, code: SSAValue, format_: FloatSemantics, infinity: int) -> SSAValue:
+        """Return the bits of a number, of an infinity or of a NaN."""
+        top = format_.max_exponent << format_.mantissa_bits
+        if format_.nonfinite is FloatNonfiniteBehavior.IEEE:
+            code = self.select(self.compare("ugt", code, top - 1), top, code)
+            return self.select(self.compare("ugt", amount, infinity), top | 1 << (format_.mantissa_bits - 1), code)
+        if format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
+            return self.select(self.compare("ugt", code, 0x7F), 0x80, code)
+        return self.select(self.compare("ugt", code, 0x7E), 0x7F, code)
+
+
+# The rational functions of XLA's EmitFastTanh and of its error function, which are Eigen's: coefficients of even
+# powers, the highest one first.
+_TANH_LIMIT = 7.90531110763549805
+_TANH_OVER = (
+    *(-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08),
+    *(1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03),
+)
+_TANH_UNDER = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+_TANH_IS_LINEAR, _TANH_IS_ONE = 0.0004, 20.0
+_ERF_LIMIT = 3.832506856900711
+_ERF_OVER = (
+    *(0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145),
+    1.128379143519084,
+)
+_ERF_UNDER = (
+    *(-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667),
+    *(0.11098505178285362, 0.49746925110067538, 1.0),
+)
+
+
+@frozen
+class ExpandFloat:
+    """Compute ``tanh`` and ``erf`` of ``f32`` by sums, products and a division."""
+
+    name: str = "expand-float"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in walk_ops(module.body):
+            if not op.results or op.results[0].type != builtin.f32:
+                continue
+            if isinstance(op, math_dialect.TanhOp):
+                replace(op, [tanh(ScalarTerm(op.operand, op)).value])
+            elif isinstance(op, math_dialect.ErfOp):
+                replace(op, [erf(ScalarTerm(op.operand, op)).value])
+
+
+def _clamped(x: ScalarTerm, limit: float) -> ScalarTerm:
+    return x.most(-limit).least(limit)
+
+
+def tanh(x: ScalarTerm) -> ScalarTerm:
+    """Return the hyperbolic tangent; of small numbers themselves, of large ones 1."""
+    near = _clamped(x, _TANH_LIMIT)
+    square = near * near
+    found = near * square.polynomial(_TANH_OVER) / square.polynomial(_TANH_UNDER)
+    amount = x.math("absf")
+    found = x.where(amount.compare("olt", _TANH_IS_LINEAR), found)
+    one = ScalarTerm(x.of(-1.0), x.before).where(x.compare("olt", 0.0), 1.0)
+    return one.where(amount.compare("ogt", _TANH_IS_ONE), found)
+
+
+def erf(x: ScalarTerm) -> ScalarTerm:
+    """Return the error function."""
+    near = _clamped(x, _ERF_LIMIT)
+    square = near * near
+    return near * square.polynomial(_ERF_OVER) / square.polynomial(_ERF_UNDER)

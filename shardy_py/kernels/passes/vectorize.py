@@ -1,0 +1,226 @@
+"""Loads, stores and atomic additions of several neighbours at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from xdsl.dialects import arith, builtin, scf, tensor, vector
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from shardy_py.indexing import Constant, Expression, IndexingMap, Variable, VariableKind, simplify
+from shardy_py.indexing.canonical import canonicalize, linear
+from shardy_py.indexing.expressions import Binary, rewritten, variables_of
+from shardy_py.kernels.device import DeviceSpec
+from shardy_py.kernels.dialect.constants import VectorOf, read_vector, write_vector, zero, zeros
+from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
+from shardy_py.kernels.dialect.ops import ApplyIndexingOp, YieldOp
+from shardy_py.kernels.dialect.types import INDEX
+from shardy_py.kernels.fusion.fusion import bits_of
+from shardy_py.kernels.passes.apply_indexing import place_map
+from shardy_py.kernels.passes.base import KernelContext, constant_value, insert_before, replace, walk_ops
+from shardy_py.kernels.passes.redundancy import is_inside
+from shardy_py.values import frozen
+
+MAX_BITS = 256
+MAX_WIDTHS = (2, 4, 8, 16, 32)
+
+
+@frozen
+class VectorizeLoadsStores:
+    """Read before a loop, and write after it, what its steps read and write one by one in neighbouring places."""
+
+    name: str = "vectorize-loads-stores"
+
+    def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
+        """Change the module in place."""
+        for op in list(walk_ops(module.body)):
+            if isinstance(op, tensor.ExtractOp) and op.parent is not None:
+                _vectorize_load(op)
+        for op in list(walk_ops(module.body)):
+            if isinstance(op, tensor.InsertOp) and op.parent is not None:
+                _vectorize_store(op, MAX_WIDTHS)
+            elif isinstance(op, AtomicRMWOp) and is_vector_addition(op, context.device):
+                _vectorize_store(op, WIDTHS)
+
+
+def _loop_around(op: Operation) -> scf.ForOp | None:
+    """Return the loop that an op is directly in, if it runs a power of two times from zero."""
+    loop = op.parent_op()
+    if not isinstance(loop, scf.ForOp) or constant_value(loop.lb) != 0 or constant_value(loop.step) != 1:
+        return None
+    size = constant_value(loop.ub)
+    return loop if size is not None and 2 <= size <= 32 and size & (size - 1) == 0 else None
+
+
+def vector_type(type_: builtin.TensorType[Attribute], size: int) -> VectorOf | None:
+    """Return the type of a vector of a tensor's elements, or None where that does not fit."""
+    element = type_.element_type
+    if isinstance(element, builtin.ComplexType | builtin.IndexType):
+        return None
+    bits = bits_of(str(element)) * size
+    if bits > MAX_BITS or bits % 8 or type_.get_shape()[-1] % size:
+        return None
+    return builtin.VectorType(element, [size])
+
+
+def _first_place(index: SSAValue, loop: scf.ForOp, size: int) -> SSAValue | None:
+    """Return the place of a loop's first step if its steps lie side by side from a multiple of their number on."""
+    step = loop.body.block.args[0]
+    if index is step:
+        return insert_before(loop, arith.ConstantOp(builtin.IntegerAttr(0, INDEX)))
+    op = index.owner
+    if not isinstance(op, ApplyIndexingOp) or len(op.map.results) != 1:
+        return None
+    map_ = op.map
+    variables = list(map_.variables)
+    own = [variable for variable, value in zip(variables, op.arguments, strict=True) if value is step]
+    others = [value for value in op.arguments if value is not step]
+    if len(own) != 1 or any(is_inside(value.owner, loop) for value in others):
+        return None
+    (variable,) = own
+    sum_ = linear(canonicalize(map_.results[0]))
+    if sum_.terms.get(variable) != 1 or any(variable in variables_of(term) for term in sum_.terms if term != variable):
+        return None
+    rest = [(term, factor) for term, factor in sum_.terms.items() if term != variable]
+    if sum_.offset % size or any(gcd(factor * divisor(term), size) % size for term, factor in rest):
+        return None
+    values: dict[Variable, Expression] = {variable: Constant(0)}
+    expression = canonicalize(rewritten(map_.results[0], values))
+    kept = [(item, value) for item, value in zip(variables, op.arguments, strict=True) if item != variable]
+    dims = tuple(map_.variables[item] for item, _ in kept)
+    numbers: dict[Variable, Expression] = {
+        item: Variable(VariableKind.DIM, place) for place, (item, _) in enumerate(kept)
+    }
+    short = simplify(IndexingMap((rewritten(expression, numbers),), dims))
+    return place_map(loop, short, [value for _, value in kept])
+
+
+def divisor(expression: Expression) -> int:
+    """Return a number that divides all values of an expression: over sums their divisor, over products the product."""
+    if isinstance(expression, Constant):
+        return abs(expression.value)
+    if not isinstance(expression, Binary):
+        return 1
+    left, right = divisor(expression.left), divisor(expression.right)
+    if expression.op in ("+", "mod", "min", "max"):
+        return gcd(left, right)
+    return left * right if expression.op == "*" else 1
+
+
+def _is_written_in(target: SSAValue, loop: scf.ForOp) -> bool:
+    """Return whether a tensor changes while a loop runs."""
+    return (isinstance(target, BlockArgument) and target.owner is loop.body.block) or is_inside(target.owner, loop)
+
+
+def _vectorize_load(op: tensor.ExtractOp) -> None:
+    loop = _loop_around(op)
+    if loop is None or len(op.indices) != 1 or _is_written_in(op.tensor, loop):
+        return
+    size = constant_value(loop.ub)
+    assert size is not None
+    assert isinstance(op.tensor.type, builtin.TensorType)
+    type_ = vector_type(op.tensor.type, size)
+    if type_ is None:
+        return
+    place = _first_place(op.indices[0], loop, size)
+    if place is None:
+        return
+    padding = insert_before(loop, arith.ConstantOp(zero(type_.element_type)))
+    whole = insert_before(loop, read_vector(op.tensor, [place], type_, padding))
+    element = insert_before(op, vector.ExtractOp(whole, [loop.body.block.args[0]], type_.element_type))
+    op.result.replace_all_uses_with(element)
+    op.detach()
+    op.erase()
+
+
+def _vectorize_store(op: tensor.InsertOp | AtomicRMWOp, widths: Sequence[int]) -> None:
+    loop = _loop_around(op)
+    if loop is None or len(op.indices) != 1 or not is_carried(op, loop.body.block):
+        return
+    target = op.dest
+    assert isinstance(target, BlockArgument)
+    size = constant_value(loop.ub)
+    if size not in widths:
+        return
+    assert size is not None
+    assert isinstance(target.type, builtin.TensorType)
+    type_ = vector_type(target.type, size)
+    if type_ is None:
+        return
+    place = _first_place(op.indices[0], loop, size)
+    if place is None:
+        return
+    _carry_vector(loop, op, target.index - 1, type_, place)
+
+
+def _carry_vector(
+    loop: scf.ForOp, op: tensor.InsertOp | AtomicRMWOp, number: int, type_: VectorOf, place: SSAValue
+) -> None:
+    """Let a loop carry a vector in the place of a tensor, and write that after the loop."""
+    init = insert_before(loop, arith.ConstantOp(zeros(type_), type_))
+    tensor_init = loop.iter_args[number]
+    body = loop.body.block
+    inits = [init if place_ == number else value for place_, value in enumerate(loop.iter_args)]
+    block = Block(arg_types=[INDEX, *(value.type for value in inits)])
+    own = block.args[number + 1]
+    scalar = added_value(op) if isinstance(op, AtomicRMWOp) else op.scalar
+    inserted = vector.InsertOp(scalar, own, [body.args[0]])
+    insert_before(op, inserted)
+    op.results[0].replace_all_uses_with(inserted.results[0])
+    op.detach()
+    op.erase()
+    for argument, value in zip(body.args, block.args, strict=True):
+        argument.replace_all_uses_with(value)
+    for inner in list(body.ops):
+        inner.detach()
+        block.add_op(inner)
+    made = scf.ForOp(loop.lb, loop.ub, loop.step, inits, Region(block))
+    parent = loop.parent
+    assert parent is not None
+    parent.insert_op_before(made, loop)
+    if isinstance(op, AtomicRMWOp):
+        written: Operation = vector_update(made.results[number], tensor_init, place)
+    else:
+        written = write_vector(made.results[number], tensor_init, [place])
+    parent.insert_op_before(written, loop)
+    results = [written.results[0] if place_ == number else found for place_, found in enumerate(made.results)]
+    replace(loop, results)
+
+
+MIN_CAPABILITY = 90
+WIDTHS = (2, 4)
+
+
+def is_vector_addition(op: AtomicRMWOp, device: DeviceSpec) -> bool:
+    """Return whether a device has an instruction for several such updates: additions of ``f32``."""
+    body = op.body.block
+    made = body.first_op
+    if device.capability < MIN_CAPABILITY or not isinstance(made, arith.AddfOp) or made.next_op is not body.last_op:
+        return False
+    return isinstance(made.result.type, builtin.Float32Type) and body.args[0] in made.operands
+
+
+def added_value(op: AtomicRMWOp) -> SSAValue:
+    """Return what the only addition of a body adds."""
+    made, current = op.body.block.first_op, op.body.block.args[0]
+    assert isinstance(made, arith.AddfOp)
+    return made.rhs if made.lhs is current else made.lhs
+
+
+def is_carried(op: tensor.InsertOp | AtomicRMWOp, body: Block) -> bool:
+    """Return whether a loop only carries the tensor of an access from step to step."""
+    target, terminator = op.dest, body.last_op
+    if not isinstance(target, BlockArgument) or target.owner is not body or terminator is None:
+        return False
+    (result,) = op.results
+    is_alone = target.uses.get_length() == 1 and result.uses.get_length() == 1
+    return is_alone and terminator.operands[target.index - 1] is result
+
+
+def vector_update(values: SSAValue, target: SSAValue, place: SSAValue) -> AtomicRMWOp:
+    """Return an op that adds a vector to neighbours."""
+    body = Block(arg_types=[values.type])
+    made = arith.AddfOp(body.args[0], values)
+    body.add_ops([made, YieldOp(made.result)])
+    return AtomicRMWOp(target, [place], Region(body))

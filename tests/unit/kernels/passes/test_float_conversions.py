@@ -1,0 +1,157 @@
+"""Functions of floats of 16 bits."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from shardy_py.kernels import read_fusion
+from shardy_py.kernels.kernel import emit
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.passes.float_conversions import ConvertFloat, ExpandFloat
+from tests.unit.kernels.module_texts import after, run
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
+
+TEXT = """func.func @main(%x: tensor<32xTYPE>, %o: tensor<32xTYPE>) -> tensor<32xTYPE> attributes {xla.entry} {
+  %t = gpu.thread_id x {xla.range = [0 : index, 31 : index]}
+  %v = tensor.extract %x[%t] : tensor<32xTYPE>
+  %w = math.NAME %v : TYPE
+  %r = tensor.insert %w into %o[%t] : tensor<32xTYPE>
+  func.return %r : tensor<32xTYPE>
+}"""
+LAUNCH = Launch((1, 1, 1), (32, 1, 1))
+
+
+@pytest.mark.parametrize(("dtype", "name"), [(ml_dtypes.bfloat16, "bf16"), (np.float16, "f16")])
+@pytest.mark.parametrize("function", ["exp", "log", "sin", "rsqrt"])
+def test_functions_are_computed_in_f32(dtype: object, name: str, function: str) -> None:
+    """The function is one of f32 between a widening and a rounding, and is off by one unit at most."""
+    text = TEXT.replace("TYPE", name).replace("NAME", function)
+    found = after(text, ConvertFloat())
+    assert f": {name}" not in "".join(line for line in found.splitlines() if "math." in line)
+    x = np.linspace(0.1, 4, 32).astype(dtype)
+    near, got = run(text, x, launch=LAUNCH), run(found, x, launch=LAUNCH)
+    assert np.abs(near.view(np.int16).astype(int) - got.view(np.int16)).max() <= 1
+
+
+def test_powers_of_two_approximate() -> None:
+    """Exponentials and logarithms are those of base two, which devices approximate."""
+    assert "math.exp2 %" in after(TEXT.replace("TYPE", "bf16").replace("NAME", "exp"), ConvertFloat())
+    assert "fastmath<afn>" in after(TEXT.replace("TYPE", "bf16").replace("NAME", "log"), ConvertFloat())
+
+
+def test_other_functions_stay() -> None:
+    """What touches the sign only, and functions of wider floats, stay."""
+    for name, function in (("bf16", "absf"), ("f32", "exp")):
+        text = after(TEXT.replace("TYPE", name).replace("NAME", function))
+        assert after(text, ConvertFloat()) == text
+
+
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
+
+EXPANDED_TEXT = """func.func @main(%x: tensor<4096xf32>, %o: tensor<4096xf32>) -> tensor<4096xf32>
+    attributes {xla.entry} {
+  %t = gpu.thread_id x {xla.range = [0 : index, 1023 : index]}
+  %b = gpu.block_id x {xla.range = [0 : index, 3 : index]}
+  %i = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(t, b) -> (b * 1024 + t), "
+      "domain: t in [0, 1023], b in [0, 3]">(%t, %b)
+  %v = tensor.extract %x[%i] : tensor<4096xf32>
+  %w = math.NAME %v : f32
+  %r = tensor.insert %w into %o[%i] : tensor<4096xf32>
+  func.return %r : tensor<4096xf32>
+}"""
+EXPANDED_LAUNCH = Launch((4, 1, 1), (1024, 1, 1))
+
+
+@pytest.mark.parametrize(("name", "function", "ulps"), [("tanh", math.tanh, 5), ("erf", math.erf, 5)])
+def test_rational_functions_are_near(name: str, function: object, ulps: float) -> None:
+    """The rational function is some units of the last place away from the function, over all of its range."""
+    text = after(EXPANDED_TEXT.replace("NAME", name), ExpandFloat())
+    assert f"math.{name}" not in text
+    x = np.concatenate([np.linspace(-30, 30, 2048), np.geomspace(1e-6, 5, 2048)]).astype(np.float32)
+    expected = np.array([function(value) for value in x.tolist()])  # type: ignore[operator]
+    apart = np.abs(run(text, x, launch=EXPANDED_LAUNCH).astype(np.float64) - expected) / np.spacing(
+        np.abs(expected).astype(np.float32)
+    )
+    assert apart.max() <= ulps
+
+
+def test_special_numbers() -> None:
+    """Infinities give 1, zeros keep their sign, a NaN stays one."""
+    special = np.array([math.inf, -math.inf, 0.0, -0.0, math.nan], np.float32)
+    x = np.resize(special, 4096)
+    found = run(after(EXPANDED_TEXT.replace("NAME", "tanh"), ExpandFloat()), x, launch=EXPANDED_LAUNCH)[:5]
+    np.testing.assert_array_equal(found, [1, -1, 0, 0, math.nan])
+    assert list(np.signbit(found[2:4])) == [False, True]
+
+
+pytest.importorskip("llvmlite", reason="kernels on the host need the extra 'codegen'")
+
+KINDS = {
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+}
+CONVERT = """
+func.func @main(%arg0: tensor<{size}x{source}>) -> tensor<{size}x{target}> {{
+  %0 = stablehlo.convert %arg0 : (tensor<{size}x{source}>) -> tensor<{size}x{target}>
+  return %0 : tensor<{size}x{target}>
+}}
+"""
+ADD = """
+func.func @main(%arg0: tensor<256xf8E4M3FN>, %arg1: tensor<256xf8E4M3FN>) -> tensor<256xf8E4M3FN> {
+  %0 = stablehlo.constant dense<1.6> : tensor<256xf8E4M3FN>
+  %1 = stablehlo.multiply %arg1, %0 : tensor<256xf8E4M3FN>
+  %2 = stablehlo.add %arg0, %1 : tensor<256xf8E4M3FN>
+  return %2 : tensor<256xf8E4M3FN>
+}
+"""
+MACHINES = ("interpreter", "host")
+
+
+def bits(array: np.ndarray) -> np.ndarray:
+    """The bits of floats, those of all NaNs alike."""
+    with np.errstate(invalid="ignore"):
+        wide = array.astype(np.float64)
+    return np.where(np.isnan(wide), 0, wide.view(np.uint64))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_code_is_read(name: str) -> None:
+    """All 256 codes, subnormals, infinities and NaNs among them, are the numbers that the format says."""
+    codes = np.arange(256, dtype=np.uint8).view(KINDS[name])
+    kernel = emit(read_fusion(CONVERT.format(size=256, source=name, target="f32")))
+    for machine in MACHINES:
+        (found,) = kernel.run(codes, on=machine)
+        assert (bits(found) == bits(codes)).all(), machine
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_numbers_are_rounded_to_the_nearest(name: str) -> None:
+    """Numbers between two codes become the nearer one, halves the even one, those beyond the last one no number."""
+    known = np.arange(256, dtype=np.uint8).view(KINDS[name]).astype(np.float32)
+    finite = np.sort(known[np.isfinite(known)])
+    halves = (finite[1:] + finite[:-1]) / np.float32(2)
+    near = [np.nextafter(halves, np.float32(side)) for side in (-np.inf, np.inf)]
+    beyond = np.float32([np.inf, -np.inf, np.nan, 1e6, -1e6, 465, 464, 1e-30, -1e-30, -0.0])
+    numbers = np.concatenate([finite, halves, *near, beyond]).astype(np.float32)
+    kernel = emit(read_fusion(CONVERT.format(size=numbers.size, source="f32", target=name)))
+    for machine in MACHINES:
+        (found,) = kernel.run(numbers, on=machine)
+        assert (bits(found) == bits(numbers.astype(KINDS[name]))).all(), machine
+
+
+def test_arithmetic_rounds_every_result() -> None:
+    """Products and sums are those of the type: computed as f32, then rounded, as are constants."""
+    rng = np.random.default_rng(0)
+    one, other = (rng.integers(0, 256, 256, np.uint8).view(ml_dtypes.float8_e4m3fn) for _ in range(2))
+    (found,) = emit(read_fusion(ADD)).run(one, other)
+    assert (bits(found) == bits(one + other * ml_dtypes.float8_e4m3fn(1.6))).all()
