@@ -1,4 +1,4 @@
-"""What devices do in the time in which they send a byte."""
+"""Work that devices do in the time in which they send a byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways in which the ops of a program may run: sharded along some axes, or whole along them on every device."""
+"""Modes of the ops of a program: sharded along some axes, or whole along them on every device."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Modes = tuple[TensorSharding | None, TensorSharding | None]
 
 
 @define(eq=False)
-class Choice:
+class ModeChoice:
     """An op, or the edge of a data-flow op, with its modes.
 
     Attributes:
@@ -69,7 +69,7 @@ class Choice:
 
 
 @define(eq=False)
-class Choices:
+class ModeChoices:
     """The choices of a function.
 
     Attributes:
@@ -91,8 +91,8 @@ class Choices:
     exchanges: OwnExchanges
     machine: Balance
     partial_values: Collection[int] = ()
-    by_use: dict[tuple[int, int], Choice] = field(factory=dict, init=False)
-    by_value: dict[int, Choice] = field(factory=dict, init=False)
+    by_use: dict[tuple[int, int], ModeChoice] = field(factory=dict, init=False)
+    by_value: dict[int, ModeChoice] = field(factory=dict, init=False)
     values: list[Value] = field(factory=list, init=False)
     _count: int = field(default=0, init=False)
 
@@ -123,18 +123,18 @@ class Choices:
                     self._add_values(inner.arguments, self._new())
                     self._add_block(inner, is_open=False)
 
-    def _new(self) -> Choice:
+    def _new(self) -> ModeChoice:
         self._count += 1
-        return Choice(self._count)
+        return ModeChoice(self._count)
 
-    def _add_values(self, values: Iterable[Value], choice: Choice) -> None:
+    def _add_values(self, values: Iterable[Value], choice: ModeChoice) -> None:
         for value in values:
             sharding = self.routes.sharding(value)
             choice.given[value.id] = (sharding, sharding)
             self.by_value[value.id] = choice
             self.values.append(value)
 
-    def _add_uses(self, op: Op, numbers: Iterable[int], choice: Choice) -> None:
+    def _add_uses(self, op: Op, numbers: Iterable[int], choice: ModeChoice) -> None:
         for number in numbers:
             sharding = self.routes.sharding(op.operands[number])
             choice.wanted[op.id, number] = (sharding, sharding)
@@ -167,7 +167,7 @@ class Choices:
         has_no_effects = self.semantics.has_trait(op, Pure) or self.semantics.has_trait(op, RecursiveMemoryEffects)
         return has_no_effects and self.semantics.get_sharding_rule(op) is not None
 
-    def _set_modes(self, op: Op, choice: Choice) -> None:
+    def _set_modes(self, op: Op, choice: ModeChoice) -> None:
         """Give an op its modes.
 
         Raises:
@@ -195,7 +195,7 @@ class Choices:
         if rule is not None and op.operands:
             self._count_sent(op, rule, choice)
 
-    def _count_sent(self, op: Op, rule: OpShardingRule, choice: Choice) -> None:
+    def _count_sent(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> None:
         """Count what the local form of an op sends itself."""
         runs = self.counts.of_block(op.parent)
         for mode in choice.modes:
@@ -213,7 +213,7 @@ class Choices:
                 # It reads the part that the device has then, too.
                 choice.work = 0.0
 
-    def _shard_along_gathered(self, op: Op, choice: Choice, rule: OpShardingRule) -> bool:
+    def _shard_along_gathered(self, op: Op, choice: ModeChoice, rule: OpShardingRule) -> bool:
         """Let a whole op run along the factor along which an operand was gathered; return whether it can."""
         group = self.group
         reductions = self.semantics.get_reductions(op)
@@ -277,7 +277,7 @@ class Choices:
         own[dims[0]] = DimensionSharding((*own[dims[0]].axes, *axes))
         return evolve(base, dim_shardings=tuple(own))
 
-    def _work(self, op: Op, rule: OpShardingRule, choice: Choice) -> float:
+    def _work(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> float:
         """Return what an op costs more where it is whole: its operations, and the bytes that it reads and writes."""
         mesh, group = self.group.mesh, self.group
         sharded: set[AxisRef] = set()

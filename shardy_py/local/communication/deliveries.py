@@ -1,4 +1,4 @@
-"""What it costs to bring a value from the op that makes it to all its users, in each mode of these."""
+"""Costs of bringing a value from the op that makes it to all its users, in each mode of these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
-from shardy_py.local.communication.choices import SHARDED, WHOLE, Choice, Choices
+from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice, ModeChoices
 from shardy_py.local.communication.moves import all_reduce_bytes, collective_bytes, reshard_bytes
 from shardy_py.local.communication.routes import Route
 from shardy_py.sharding.axes import AxisRef
@@ -23,13 +23,13 @@ from shardy_py.values import define, frozen
 if TYPE_CHECKING:
     from shardy_py.local.communication.partial_choices import PartialChoices
 
-ModeOf = Callable[[Choice], int]
+ModeOf = Callable[[ModeChoice], int]
 _IMPOSSIBLE = 1e30
 
 
 @frozen(eq=False)
 class Shipment:
-    """How a value gets to its users.
+    """The way of a value to its users.
 
     Args:
         cost: The bytes that a device sends for one run of it.
@@ -62,25 +62,25 @@ class Delivery:
     """
 
     value: Value
-    producer: Choice
+    producer: ModeChoice
     routes: Sequence[Route]
-    users: Sequence[Choice]
+    users: Sequence[ModeChoice]
     group: AxisGroup
     block: Block
     runs: float
     sent: float
     _known: dict[tuple[object, ...], Shipment] = field(factory=dict, init=False)
-    _flexible: list[Choice] | None = field(default=None, init=False)
+    _flexible: list[ModeChoice] | None = field(default=None, init=False)
 
     @property
-    def flexible_users(self) -> list[Choice]:
+    def flexible_users(self) -> list[ModeChoice]:
         """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
         if self._flexible is None:
             self._flexible = self._find_flexible_users()
         return self._flexible
 
-    def _find_flexible_users(self) -> list[Choice]:
-        found: dict[int, Choice] = {}
+    def _find_flexible_users(self) -> list[ModeChoice]:
+        found: dict[int, ModeChoice] = {}
         for route, user in zip(self.routes, self.users, strict=True):
             first, second = user.wanted[route.user.id, route.number]
             if user is not self.producer and len(user.modes) > 1 and self._closed(first) != self._closed(second):
@@ -89,7 +89,7 @@ class Delivery:
 
     @property
     def reduction(self) -> ReductionOp:
-        """How partial results combine."""
+        """The combination of partial results."""
         for route in self.routes:
             for step in route.steps:
                 if "reduction_op" in step.attributes:
@@ -184,7 +184,7 @@ class Delivery:
         return self.group.closed(sharding, len(self.value.shape))
 
 
-def deliveries(choices: Choices) -> Iterator[Delivery]:
+def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
     """Yield the deliveries of the values whose collectives can be made anew; what the others touch is pinned."""
     for value in choices.values:
         producer, routes = choices.by_value[value.id], choices.routes.of(value)
@@ -204,7 +204,7 @@ def deliveries(choices: Choices) -> Iterator[Delivery]:
 
 
 def can_be_made_anew(
-    value: Value, producer: Choice, routes: Sequence[Route], users: Sequence[Choice], group: AxisGroup
+    value: Value, producer: ModeChoice, routes: Sequence[Route], users: Sequence[ModeChoice], group: AxisGroup
 ) -> bool:
     """Return whether the collectives of a value can be replaced by others along some axes.
 
@@ -249,9 +249,9 @@ def _reductions(route: Route) -> list[str]:
     return [str(step.attributes.get("reduction_op", "")) for step in route.steps if step.name == ALL_REDUCE]
 
 
-def sent_now(routes: Sequence[Route], choices: Choices | PartialChoices) -> float:
+def sent_now(routes: Sequence[Route], choices: ModeChoices | PartialChoices) -> float:
     """Return the bytes that a device sends on some routes, whose collectives are counted once."""
-    group = choices.group if isinstance(choices, Choices) else choices.kind.group
+    group = choices.group if isinstance(choices, ModeChoices) else choices.kind.group
     steps: dict[int, Op] = {step.id: step for route in routes for step in route.steps}
     collected = 0.0
     for route in routes:
@@ -269,7 +269,7 @@ def sent_now(routes: Sequence[Route], choices: Choices | PartialChoices) -> floa
     )
 
 
-def modes_now(choice: Choice) -> int:
+def modes_now(choice: ModeChoice) -> int:
     """Return the mode in which a choice runs now."""
     return choice.current
 

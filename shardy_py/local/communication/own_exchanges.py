@@ -1,4 +1,4 @@
-"""What the local form of an op sends itself: a slice its pieces, a look-up its rows, an unfit op all its operands."""
+"""Bytes that local forms send themselves: a slice its pieces, a look-up its rows, an unfit op all its operands."""
 
 from __future__ import annotations
 

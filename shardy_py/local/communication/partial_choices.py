@@ -13,7 +13,7 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.balance import Balance
-from shardy_py.local.communication.choices import Choice
+from shardy_py.local.communication.choices import ModeChoice
 from shardy_py.local.communication.moves import shard_bytes
 from shardy_py.local.communication.routes import STEPS, SUMS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
@@ -61,8 +61,8 @@ class PartialChoices:
     counts: RunCounts
     distribution: Distribution
     machine: Balance
-    by_use: dict[tuple[int, int], Choice] = field(factory=dict, init=False)
-    by_value: dict[int, Choice] = field(factory=dict, init=False)
+    by_use: dict[tuple[int, int], ModeChoice] = field(factory=dict, init=False)
+    by_value: dict[int, ModeChoice] = field(factory=dict, init=False)
     partial_uses: set[tuple[int, int]] = field(factory=set, init=False)
     values: list[Value] = field(factory=list, init=False)
     _able: set[int] = field(factory=set, init=False)
@@ -175,9 +175,9 @@ class PartialChoices:
                     self._pin_uses(nested, range(len(nested.operands)))
                     self._pin_values(nested.results)
 
-    def _new(self) -> Choice:
+    def _new(self) -> ModeChoice:
         self._count += 1
-        return Choice(self._count)
+        return ModeChoice(self._count)
 
     def _pin_values(self, values: Sequence[Value]) -> None:
         choice = self._new()

@@ -1,4 +1,4 @@
-"""What it costs to bring a value to its users where it, and some of these, may be partial."""
+"""Costs of bringing a value to its users where it, and some of these, may be partial."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import field
 from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.ir.graph.program import Block, Value
 from shardy_py.local.communication.axis_group import AxisGroup
-from shardy_py.local.communication.choices import Choice
+from shardy_py.local.communication.choices import ModeChoice
 from shardy_py.local.communication.deliveries import ModeOf, can_be_made_anew, is_static, sent_now
 from shardy_py.local.communication.moves import all_reduce_bytes, reshard_bytes
 from shardy_py.local.communication.partial_choices import PARTIAL, PartialChoices
@@ -21,7 +21,7 @@ from shardy_py.values import define
 
 _IMPOSSIBLE = 1e30
 _MASKED = 0.01
-"""What it costs to keep a value on one device only, in bytes: so little that it decides between equals."""
+"""The cost of keeping a value on one device only, in bytes: so little that it decides between equals."""
 
 
 @define(eq=False)
@@ -38,9 +38,9 @@ class PartialDelivery:
     """
 
     value: Value
-    producer: Choice
+    producer: ModeChoice
     routes: Sequence[Route]
-    users: Sequence[Choice]
+    users: Sequence[ModeChoice]
     choices: PartialChoices
     sent: float
     _known: dict[object, float] = field(factory=dict, init=False)
@@ -51,9 +51,9 @@ class PartialDelivery:
         return self.choices.kind.group
 
     @property
-    def flexible_users(self) -> list[Choice]:
+    def flexible_users(self) -> list[ModeChoice]:
         """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
-        found: dict[int, Choice] = {}
+        found: dict[int, ModeChoice] = {}
         for route, user in zip(self.routes, self.users, strict=True):
             key = route.user.id, route.number
             is_told_apart = key in self.choices.partial_uses or len({*map(self._closed, user.wanted[key])}) > 1

@@ -18,7 +18,7 @@ from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance
-from shardy_py.local.communication.choices import Choices, functions_with_bodies, meshes_by_name
+from shardy_py.local.communication.choices import ModeChoices, functions_with_bodies, meshes_by_name
 from shardy_py.local.communication.deliveries import deliveries
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.own_exchanges import OwnExchanges
@@ -34,7 +34,7 @@ from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollecti
 from shardy_py.values import frozen
 
 _ROUNDS = 2
-"""What changes along some axes may make changes along others worthwhile."""
+"""A change along some axes may make changes along others worthwhile."""
 
 
 @frozen
@@ -67,7 +67,7 @@ class PlanCommunicationPass:
         partial = context.partial_values.keys()
         changed = False
         for function in functions_with_bodies(program):
-            choices = Choices(program, semantics, group, routes, counts, exchanges, self.machine, partial)
+            choices = ModeChoices(program, semantics, group, routes, counts, exchanges, self.machine, partial)
             choices.add_function(function)
             for item in improvements(list(deliveries(choices))):
                 record_change(context, describe(item))

@@ -9,7 +9,7 @@ from attrs import evolve
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.graph.program import Block, Op, Program, Value
-from shardy_py.local.communication.choices import WHOLE, Choice
+from shardy_py.local.communication.choices import WHOLE, ModeChoice
 from shardy_py.local.communication.deliveries import Delivery, ModeOf, modes_now
 from shardy_py.local.communication.report import CommunicationChange
 from shardy_py.local.communication.routes import Route
@@ -54,7 +54,7 @@ def describe(item: Improvement) -> CommunicationChange:
     return CommunicationChange(what, item.before, item.after, where)
 
 
-def set_shardings(program: Program, choice: Choice, mode: int) -> None:
+def set_shardings(program: Program, choice: ModeChoice, mode: int) -> None:
     """Give the results of an op, or the values of an edge, their shardings in a mode."""
     for number, modes in choice.given.items():
         sharding = modes[mode]

@@ -1,4 +1,4 @@
-"""How often the blocks of a program run, and where an op may stand so that it runs least often."""
+"""Runs of the blocks of a program, and the block in which an op runs least often."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Block, Op
 from shardy_py.ir.interfaces.costs import CostOpInterface
 from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.support.identity import identity
 from shardy_py.values import define
 
 _UNKNOWN_TRIPS = 8.0
@@ -39,10 +40,10 @@ class RunCounts:
         op = None if block is None else block.parent_op
         if block is None or op is None or op.name == FUNCTION:
             return 1.0
-        if id(block) not in self._counts:
+        if identity(block) not in self._counts:
             outer = self.of_block(op.parent)
-            self._counts[id(block)] = outer * self._runs(op, block) if self.is_loop(op) else outer
-        return self._counts[id(block)]
+            self._counts[identity(block)] = outer * self._runs(op, block) if self.is_loop(op) else outer
+        return self._counts[identity(block)]
 
     def is_loop(self, op: Op) -> bool:
         """Return whether what the end of a region of an op yields flows into an argument of a region."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import field
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.local.communication.choices import SHARDED, WHOLE, Choice
+from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.deliveries import ModeOf, all_in, modes_now
 from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
 from shardy_py.local.communication.routes import Route
@@ -24,7 +24,7 @@ class Movement(Protocol):
         ...
 
     @property
-    def producer(self) -> Choice:
+    def producer(self) -> ModeChoice:
         """The op, or the edge, that makes it."""
         ...
 
@@ -34,7 +34,7 @@ class Movement(Protocol):
         ...
 
     @property
-    def users(self) -> Sequence[Choice]:
+    def users(self) -> Sequence[ModeChoice]:
         """The choices of these users, in the same order."""
         ...
 
@@ -44,7 +44,7 @@ class Movement(Protocol):
         ...
 
     @property
-    def flexible_users(self) -> list[Choice]:
+    def flexible_users(self) -> list[ModeChoice]:
         """The users that want the value otherwise in another mode, each once."""
         ...
 
@@ -75,7 +75,7 @@ class Improvement:
     before: float
     after: float
 
-    def mode_of(self, choice: Choice) -> int:
+    def mode_of(self, choice: ModeChoice) -> int:
         """Return the mode of a choice."""
         return self.modes.get(choice.number, choice.current)
 
@@ -116,13 +116,13 @@ def _improve(part: Sequence[Movement]) -> Improvement | None:
     return best
 
 
-def _work_of(item: Improvement, choices: dict[int, Choice]) -> float:
+def _work_of(item: Improvement, choices: dict[int, ModeChoice]) -> float:
     return sum(choices[number].work * (1 if mode == WHOLE else -1) for number, mode in item.modes.items())
 
 
-def _flexible(part: Sequence[Movement]) -> dict[int, Choice]:
+def _flexible(part: Sequence[Movement]) -> dict[int, ModeChoice]:
     """Return the choices with several modes, by number."""
-    found: dict[int, Choice] = {}
+    found: dict[int, ModeChoice] = {}
     for item in part:
         for choice in (item.producer, *item.flexible_users):
             if len(choice.modes) > 1:
@@ -130,7 +130,7 @@ def _flexible(part: Sequence[Movement]) -> dict[int, Choice]:
     return found
 
 
-def _cut(part: Sequence[Movement], choices: dict[int, Choice]) -> dict[int, int]:
+def _cut(part: Sequence[Movement], choices: dict[int, ModeChoice]) -> dict[int, int]:
     """Return the mode of each choice in the cheapest cut; the side of the source is sharded, that of the sink whole."""
     network = FlowNetwork()
     nodes = {}
@@ -152,7 +152,7 @@ class _Costs:
     """
 
     item: Movement
-    _users: list[Choice] = field(init=False)
+    _users: list[ModeChoice] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._users = self.item.flexible_users
@@ -179,7 +179,7 @@ class _Costs:
         network.add_cost(users, 0.0, whole - sliced)
         network.add_edge(producer, users, gathered + sliced - whole - kept)
 
-    def _collected(self, user: Choice) -> float:
+    def _collected(self, user: ModeChoice) -> float:
         """Return what it costs that a user gives whole results, and takes the value sharded."""
         own = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
         known = [cost for cost in own if cost is not None]
@@ -188,7 +188,7 @@ class _Costs:
     def _cost(self, producer: int, users: int) -> float:
         flexible = {user.number for user in self._users}
 
-        def mode_of(choice: Choice) -> int:
+        def mode_of(choice: ModeChoice) -> int:
             if choice is self.item.producer:
                 return producer if producer in choice.modes else choice.current
             return all_in(users)(choice) if choice.number in flexible else modes_now(choice)

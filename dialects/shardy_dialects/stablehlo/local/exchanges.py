@@ -1,4 +1,4 @@
-"""What local forms of StableHLO's ops send themselves, told before they are made."""
+"""Elements that local forms of StableHLO's ops send themselves, counted before these are made."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ pytest.importorskip("jaxlib", reason="programs are MLIR text")
 import shardy_py as sdy
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance
-from shardy_py.local.communication.choices import Choices
+from shardy_py.local.communication.choices import ModeChoices
 from shardy_py.local.communication.deliveries import deliveries
 from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.routes import Routes
@@ -152,7 +152,7 @@ def all_deliveries(text: str) -> Any:
     exchanges = OwnExchanges(registry, find_local_ops(program, registry), group.mesh, dict(program.meshes))
     machine = Balance(operations_per_byte=1e12, memory_per_byte=1e12)
     routes, counts = Routes(program, registry), RunCounts(registry)
-    choices = Choices(program, registry, group, routes, counts, exchanges, machine)
+    choices = ModeChoices(program, registry, group, routes, counts, exchanges, machine)
     choices.add_function(result.main)
     return list(deliveries(choices))
 
