@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
 from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE
 from shardy_py.ir.graph.program import Block, Op, Value
-from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice, ModeChoices
 from shardy_py.local.communication.moves import all_reduce_bytes, collective_bytes, reshard_bytes
 from shardy_py.local.communication.routes import Route
+from shardy_py.local.early_gathers import cheaper_producer
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.combiner import parse_reduction_op
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
@@ -234,6 +236,15 @@ def can_be_made_anew(
     return True
 
 
+def _early_share(step: Op, choices: ModeChoices | PartialChoices) -> float:
+    """Return the part of its bytes that a gather sends where its conversion gathers the operands of the producer."""
+    producer = cheaper_producer(step, choices.semantics) if step.name == ALL_GATHER else None
+    if producer is None:
+        return 1.0
+    sizes = [prod(static_shape(value.type) or ()) for value in producer.operands]
+    return sum(sizes) / max(1, prod(step.results[0].shape))
+
+
 def _is_on(step: Op, group: AxisGroup) -> bool:
     """Return whether a collective is on the mesh of some axes."""
     sharding = step.program.sharding(step.results[0])
@@ -264,6 +275,7 @@ def sent_now(routes: Sequence[Route], choices: ModeChoices | PartialChoices) -> 
             collected += min(own, sent * choices.counts.of_block(step.parent))
     return collected + sum(
         collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
+        * _early_share(step, choices)
         * choices.counts.of_block(step.parent)
         for step in steps.values()
     )

@@ -39,7 +39,7 @@ SINE = program(
 
 def collectives(text: str) -> list[str]:
     """Return the collectives of the local program of a module."""
-    return [f"{item.kind} {item.type}" for item in sdy.propagate(text, explicit_collectives=True).local().collectives]
+    return [f"{item.kind} {item.type}" for item in sdy.propagate(text, explicit_collectives=True).local(optimize=False).collectives]
 
 
 def gathered(text: str, *, early_gathers: bool) -> list[str]:
