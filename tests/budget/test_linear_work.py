@@ -12,8 +12,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR modules")
 
-from shardy_py.propagation.outcome_memory import SHARED
-
+from shardy_py.propagation.step_outcomes import SHARED
 from tests.budget.commands import COMMANDS
 from tests.budget.growing_programs import GROWTHS, NUMBERS
 
