@@ -121,15 +121,30 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
 
     array = _as_array(value, type_, number)
     _check_type(array, type_, number)
-    if isinstance(array, jax.Array) and array.is_deleted():
-        message = f"argument {number} is an array that was deleted, or donated to a call before"
-        raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
+    if isinstance(array, jax.Array):
+        _check_alive(array, number)
     if isinstance(array, jax.Array) and array.sharding.is_equivalent_to(sharding, array.ndim):
         return array
     if is_donated:
         # On host devices JAX would share the memory of the given array.
         array = numpy.array(array)
     return jax.device_put(array, sharding)
+
+
+def check_array(array: Any, type_: ArrayType, number: int) -> Any:
+    """Return an array of JAX that lies as a program wants it.
+
+    Args:
+        array: The array.
+        type_: What the program wants.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: it has another shape or dtype, or is gone.
+    """
+    _check_type(array, type_, number)
+    _check_alive(array, number)
+    return array
 
 
 def as_traced(value: Any, type_: ArrayType, number: int) -> Any:
@@ -150,9 +165,15 @@ def as_traced(value: Any, type_: ArrayType, number: int) -> Any:
     return array
 
 
+def _check_alive(array: Any, number: int) -> None:
+    if array.is_deleted():
+        message = f"argument {number} is an array that was deleted, or donated to a call before"
+        raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
+
+
 def _check_type(array: Any, type_: ArrayType, number: int) -> None:
-    found = ArrayType(tuple(array.shape), array.dtype)
-    if found != type_:
+    if tuple(array.shape) != type_.shape or array.dtype != type_.dtype:
+        found = ArrayType(tuple(array.shape), array.dtype)
         message = f"argument {number} is {type_}, given is {found}"
         raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
 

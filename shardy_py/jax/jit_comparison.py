@@ -123,7 +123,8 @@ def compare_with_jit(result: JaxMethods, source: Any = None, devices: Sequence[A
         if ours is None or theirs is None or ours.axes != theirs.axes
     )
     results = list(zip(_result_axes(result.program), _result_axes(decided.program), strict=False))
-    compiled = result.to_jax(devices)
+    # The same partitioner for both, so that what differs follows from the shardings.
+    compiled = result.to_jax(devices, partitioner="xla")
     return JitComparison(
         ops=len(jit),
         equal_ops=sum(1 for ours, theirs in pairs if ours and theirs and ours.axes == theirs.axes),

@@ -20,7 +20,7 @@ else:
     _Base = object
 
 Partitioner = Literal["shardy_py", "xla"]
-"""Who decides how data moves between devices."""
+"""The partitioner, which decides how data moves between devices."""
 
 
 class JaxMethods(_Base):

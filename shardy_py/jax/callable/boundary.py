@@ -7,12 +7,12 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.jax.callable.placement import Placement, ProgramPlacement
+from shardy_py.jax.callable.placement import PortPlacement, ProgramPlacement
 from shardy_py.sharding.tensor import ReductionOp
 from shardy_py.values import frozen
 
 CallBody = Callable[[Sequence[Any]], Sequence[Any]]
-"""What each device runs: shards in, shards out."""
+"""A program of one device: shards in, shards out."""
 
 
 @frozen
@@ -64,10 +64,10 @@ class Boundary:
         pairs = zip(placement.results, results, strict=True)
         return [array if self._is_view(item) else _join(item, array) for item, array in pairs]
 
-    def _is_view(self, placement: Placement) -> bool:
+    def _is_view(self, placement: PortPlacement) -> bool:
         return self.has_views and has_view(placement)
 
-    def _lay(self, placement: Placement, array: Any) -> Any:
+    def _lay(self, placement: PortPlacement, array: Any) -> Any:
         """Return an array of equal parts; where types say shardings, with that of its part of the ``shard_map``."""
         import jax
 
@@ -79,14 +79,14 @@ class Boundary:
         spec = self._in_spec(placement)
         return jax.sharding.reshard(array, spec if self.mesh is None else jax.sharding.NamedSharding(self.mesh, spec))
 
-    def _in_spec(self, placement: Placement) -> Any:
+    def _in_spec(self, placement: PortPlacement) -> Any:
         import jax
 
         if self._is_view(placement):
             return jax.sharding.PartitionSpec(self._names)
         return jax.sharding.PartitionSpec(*(placement.spec or ()))
 
-    def _out_spec(self, placement: Placement) -> Any:
+    def _out_spec(self, placement: PortPlacement) -> Any:
         import jax
 
         if _is_stacked(placement):
@@ -98,7 +98,7 @@ class Boundary:
         """The axes of the program in JAX's mesh."""
         return tuple(name for name, _ in self.placement.axes if name in self.axes)
 
-    def _enter(self, placement: Placement, shard: Any, index: _Coordinate) -> Any:
+    def _enter(self, placement: PortPlacement, shard: Any, index: _Coordinate) -> Any:
         """Return what the device's program gets: its part, and of an unreduced value what it adds to the sum."""
         import jax
 
@@ -113,11 +113,11 @@ class Boundary:
             shard = jax.numpy.where(is_first, shard, jax.numpy.zeros_like(shard))
         return shard
 
-    def _leave(self, placement: Placement, shard: Any) -> Any:
+    def _leave(self, placement: PortPlacement, shard: Any) -> Any:
         return shard[None] if _is_stacked(placement) else shard
 
 
-def has_view(placement: Placement) -> bool:
+def has_view(placement: PortPlacement) -> bool:
     """Return whether an array has shards of which no axes of the mesh give each device its own.
 
     Such an array is seen as one of its shards along a new first dimension, for which nothing moves.
@@ -140,7 +140,7 @@ class _Coordinate:
         return jax.lax.dynamic_index_in_dim(jax.numpy.asarray(table), index, 0, keepdims=False)
 
 
-def _pad(placement: Placement, array: Any) -> Any:
+def _pad(placement: PortPlacement, array: Any) -> Any:
     import jax
 
     sizes = zip(placement.padded_shape, array.shape, strict=True)
@@ -148,12 +148,12 @@ def _pad(placement: Placement, array: Any) -> Any:
     return jax.numpy.pad(array, high) if any(after for _, after in high) else array
 
 
-def _is_stacked(placement: Placement) -> bool:
+def _is_stacked(placement: PortPlacement) -> bool:
     """Return whether the shards of a result come out one after the other, to be joined outside."""
     return placement.spec is None or bool(placement.addends)
 
 
-def _join(placement: Placement, array: Any) -> Any:
+def _join(placement: PortPlacement, array: Any) -> Any:
     """Return the global array of what came out."""
     import jax
 

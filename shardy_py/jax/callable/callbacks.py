@@ -8,7 +8,7 @@ from typing import Any
 from shardy_py.ir.graph.program import Op
 
 is_python_target = re.compile(r"xla_(ffi_)?(partitioned_)?python_\w*callback").fullmatch
-"""Whether a target of a custom call stands for a Python function, by a number or an address in the process."""
+"""Match of a custom call's target that stands for a Python function, by a number or an address in the process."""
 _CALL = "stablehlo.custom_call"
 _CONFIGS = ("mhlo.backend_config", "backend_config")
 

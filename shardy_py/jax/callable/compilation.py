@@ -9,7 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.callable.body import LocalBody
 from shardy_py.jax.callable.boundary import Boundary, has_view
-from shardy_py.jax.callable.placement import Placement
+from shardy_py.jax.callable.placement import PortPlacement
 from shardy_py.jax.callable.primitive import call_body
 from shardy_py.jax.executable import PATIENCE, first_line
 from shardy_py.values import frozen
@@ -26,11 +26,15 @@ class CompiledBody:
         compiled: What is compiled of it.
         has_packed_elements: Whether arrays have elements of less than a byte: JAX's ``Compiled`` does not take those
             that were put on a device.
+        in_shardings: The shardings of the global arguments.
+        out_shardings: Those of the results.
     """
 
     jitted: Any
     compiled: Any
     has_packed_elements: bool
+    in_shardings: tuple[Any, ...] = ()
+    out_shardings: tuple[Any, ...] = ()
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the results."""
@@ -91,7 +95,7 @@ def compile_on(
             raise UnsupportedError(Diagnostic("refused-by-xla", message)) from error
 
 
-def _shape(placement: Placement, count: int) -> tuple[int, ...]:
+def _shape(placement: PortPlacement, count: int) -> tuple[int, ...]:
     """Return the shape of an argument, or of the view of it."""
     port = placement.port
     return (count, *port.shard_shape) if has_view(placement) else port.type.shape

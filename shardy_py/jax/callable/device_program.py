@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import evolve, field
 
-from shardy_py.jax.arguments import ArrayType, as_traced, place
+from shardy_py.jax.arguments import ArrayType, as_traced, check_array, place
 from shardy_py.jax.callable.body import LocalBody, make_body
 from shardy_py.jax.callable.boundary import Boundary, has_view
 from shardy_py.jax.callable.compilation import compile_on
@@ -22,7 +22,7 @@ from shardy_py.jax.callable.meshes import (
     mesh_over,
     sharding_over,
 )
-from shardy_py.jax.callable.placement import Placement, ProgramPlacement
+from shardy_py.jax.callable.placement import PortPlacement, ProgramPlacement
 from shardy_py.jax.callable.primitive import call_body
 from shardy_py.jax.callable.trees import call_with_trees, check_argument_count
 from shardy_py.jax.callable.views import as_view, from_view, view_sharding
@@ -97,29 +97,44 @@ class DeviceProgram:
             return self._trace(arguments)
         mesh = find_mesh(self.mesh, arguments)
         compiled = self._compile(mesh)
-        shardings = self._shardings(mesh, self.placement.arguments, self.in_memories)
+        pairs = zip(arguments, compiled.in_shardings, strict=True)
+        if all(isinstance(value, jax.Array) and value.sharding == sharding for value, sharding in pairs):
+            placed = [
+                check_array(*item, number) for number, item in enumerate(zip(arguments, self.in_types, strict=True))
+            ]
+        else:
+            placed = self._place(arguments, compiled.in_shardings)
+        if not self._has_views:
+            return list(compiled(*placed))
+        views = [_viewed(item, array, mesh) for item, array in zip(self.placement.arguments, placed, strict=True)]
+        return [
+            from_view(array, item.port.type.shape, sharding) if has_view(item) else array
+            for item, array, sharding in zip(
+                self.placement.results, compiled(*views), compiled.out_shardings, strict=True
+            )
+        ]
+
+    @cached_property
+    def _has_views(self) -> bool:
+        return any(map(has_view, (*self.placement.arguments, *self.placement.results)))
+
+    def _place(self, arguments: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
+        """Return arguments as arrays that lie as a compiled program wants them."""
+        import jax
+
         # Without it JAX turns 64-bit arrays into 32-bit ones on the way.
         with jax.enable_x64(True):
-            placed = [
+            return [
                 place(number, value, type_, sharding, is_donated=number in self.donated)
                 for number, (value, type_, sharding) in enumerate(zip(arguments, self.in_types, shardings, strict=True))
             ]
-            views = [_viewed(item, array, mesh) for item, array in zip(self.placement.arguments, placed, strict=True)]
-            results = compiled(*views)
-            if not any(map(has_view, self.placement.results)):
-                return list(results)
-            shardings = self._shardings(mesh, self.placement.results, self.out_memories)
-            return [
-                from_view(array, item.port.type.shape, sharding) if has_view(item) else array
-                for item, array, sharding in zip(self.placement.results, results, shardings, strict=True)
-            ]
 
-    @property
+    @cached_property
     def in_types(self) -> tuple[ArrayType, ...]:
         """The global shape and the dtype of every argument."""
         return tuple(port.type for port in self.local.arguments)
 
-    @property
+    @cached_property
     def out_types(self) -> tuple[ArrayType, ...]:
         """The global shape and the dtype of every result."""
         return tuple(port.type for port in self.local.results)
@@ -148,7 +163,9 @@ class DeviceProgram:
         text: str = self.executable.hlo_modules()[0].to_string()
         return text
 
-    def _shardings(self, mesh: Any, placements: Sequence[Placement], memories: Sequence[str | None]) -> tuple[Any, ...]:
+    def _shardings(
+        self, mesh: Any, placements: Sequence[PortPlacement], memories: Sequence[str | None]
+    ) -> tuple[Any, ...]:
         pairs = zip(placements, memories, strict=True)
         return tuple(sharding_over(mesh, self.placement, item, self.devices, memory) for item, memory in pairs)
 
@@ -163,13 +180,14 @@ class DeviceProgram:
             boundary = Boundary(self.placement, inner, inner.axis_names, is_explicit(inner), has_views=True)
             ins = self._shardings(mesh, self.placement.arguments, self.in_memories)
             outs = self._shardings(mesh, self.placement.results, self.out_memories)
-            self._compiled[mesh] = compile_on(
+            made = compile_on(
                 boundary,
                 self._body(copies_in_order(self.placement)),
                 in_shardings=_as_views(self.placement.arguments, ins, mesh),
                 out_shardings=_as_views(self.placement.results, outs, mesh),
                 donated=self.donated,
             )
+            self._compiled[mesh] = evolve(made, in_shardings=ins, out_shardings=outs)
         return self._compiled[mesh]
 
     def _trace(self, arguments: Sequence[Any]) -> list[Any]:
@@ -209,11 +227,11 @@ class DeviceProgram:
         return self._bodies[copies]
 
 
-def _viewed(placement: Placement, array: Any, mesh: Any) -> Any:
+def _viewed(placement: PortPlacement, array: Any, mesh: Any) -> Any:
     return as_view(array, mesh) if has_view(placement) else array
 
 
-def _as_views(placements: Sequence[Placement], shardings: Sequence[Any], mesh: Any) -> list[Any]:
+def _as_views(placements: Sequence[PortPlacement], shardings: Sequence[Any], mesh: Any) -> list[Any]:
     """Return the shardings of what a compiled program takes or gives."""
     pairs = zip(placements, shardings, strict=True)
     return [view_sharding(mesh) if has_view(item) else sharding for item, sharding in pairs]

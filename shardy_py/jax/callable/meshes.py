@@ -10,7 +10,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.callable.boundary import has_view
-from shardy_py.jax.callable.placement import Placement, ProgramPlacement
+from shardy_py.jax.callable.placement import PortPlacement, ProgramPlacement
 from shardy_py.jax.named_shardings import partition_spec, parts_of_axes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import devices_of
@@ -82,7 +82,7 @@ def is_explicit(mesh: Any) -> bool:
 
 
 def sharding_over(
-    mesh: Any, program: ProgramPlacement, placement: Placement, devices: Sequence[Any], memory: str | None
+    mesh: Any, program: ProgramPlacement, placement: PortPlacement, devices: Sequence[Any], memory: str | None
 ) -> Any:
     """Return the `jax.sharding.NamedSharding` of an argument or result; dimensions of uneven parts are whole.
 
@@ -112,7 +112,7 @@ def sharding_over(
     return jax.sharding.NamedSharding(mesh, spec, memory_kind=memory)
 
 
-def _even(sharding: TensorSharding, placement: Placement) -> TensorSharding:
+def _even(sharding: TensorSharding, placement: PortPlacement) -> TensorSharding:
     pairs = zip(placement.padded_shape, placement.port.type.shape, strict=True)
     dims = tuple(
         dim if padded == size else DimensionSharding()

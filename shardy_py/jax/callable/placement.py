@@ -1,4 +1,4 @@
-"""Placement of the arguments and results of a local program over one mesh of JAX."""
+"""PortPlacement of the arguments and results of a local program over one mesh of JAX."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _ONE_DEVICE = "device"
 
 
 @frozen
-class Placement:
-    """Where the shards of an argument or result lie.
+class PortPlacement:
+    """Placement of the shards of an argument or a result.
 
     Args:
         port: The argument or result.
@@ -59,7 +59,7 @@ class Placement:
 
 @frozen
 class ProgramPlacement:
-    """Placement of a program over a mesh whose axes are cut where shardings have parts of them.
+    """PortPlacement of a program over a mesh whose axes are cut where shardings have parts of them.
 
     Args:
         mesh: The mesh of the program.
@@ -70,8 +70,8 @@ class ProgramPlacement:
 
     mesh: Mesh
     axes: tuple[tuple[str, int], ...]
-    arguments: tuple[Placement, ...]
-    results: tuple[Placement, ...]
+    arguments: tuple[PortPlacement, ...]
+    results: tuple[PortPlacement, ...]
 
     @property
     def is_cut(self) -> bool:
@@ -104,11 +104,11 @@ def place_program(mesh: Mesh, arguments: Sequence[Port], results: Sequence[Port]
 
 def _place(
     mesh: Mesh, parts: Mapping[str, Sequence[Part]], port: Port, dims: Sequence[Sequence[AxisRef]] | None
-) -> Placement:
+) -> PortPlacement:
     spec = None
     if dims is not None:
         spec = tuple(_entry([part.name for axis in axes for part in parts_in(axis, parts[axis.name])]) for axes in dims)
-    return Placement(port, spec, _addends(mesh, port), _starts(mesh, port))
+    return PortPlacement(port, spec, _addends(mesh, port), _starts(mesh, port))
 
 
 def _addends(mesh: Mesh, port: Port) -> tuple[int, ...]:

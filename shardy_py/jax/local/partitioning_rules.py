@@ -12,7 +12,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.guards.error_texts import describe_error
-from shardy_py.ir.graph.op_names import CALL, RESHARD
+from shardy_py.ir.graph.op_names import CALL, FUNCTION, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings, store_shardings
 from shardy_py.ir.graph.symbols import set_callee
@@ -198,7 +198,7 @@ class _Call:
         module = write_back(part)
         (mesh,) = part.meshes
         symbols = ir.SymbolTable(module.operation)
-        functions = [op for op in module.body.operations if op.operation.name == "func.func"]
+        functions = [op for op in module.body.operations if op.operation.name == FUNCTION]
         for function in functions:
             old = ir.StringAttr(function.attributes["sym_name"]).value
             new = name if old == "main" else f"{name}_{old}"

@@ -32,7 +32,7 @@ class Port:
 
     @property
     def reduction_op(self) -> ReductionOp | None:
-        """How the parts of several devices combine to the value; None where it is not unreduced."""
+        """The reduction by which parts of several devices combine to the value; None where it is not unreduced."""
         is_partial = self.sharding is not None and self.sharding.unreduced_axes
         return self.sharding.reduction_op if self.sharding is not None and is_partial else None
 

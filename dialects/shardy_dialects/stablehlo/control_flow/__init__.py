@@ -52,7 +52,7 @@ def scan_rule(op: Op) -> OpShardingRule | None:
     Shards of the scanned dimension of an associative scan exchange their totals; any other scan replicates it. Where
     the body changes shapes, only the scanned dimension has a factor.
 
-    Mirrors mhlo_extensions.cc::ScanShardingRuleOpInterface (of XLA).
+    XLA's dumps print the same rules.
     """
     num_inputs, num_outputs = (
         next(iter(integers_of(op, name)), 0) for name in ("operandSegmentSizes", "resultSegmentSizes")

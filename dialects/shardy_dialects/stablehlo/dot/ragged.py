@@ -17,7 +17,7 @@ def ragged_dot_rule(op: Op) -> OpShardingRule | None:
     ``[b,m,k], [b,k,n], [b,g] -> [g,b,m,n]`` and ``[b,m,k], [b,k,n], [g] -> [b,m,n]``. Where a group begins depends on
     the data, so that a ragged m or k is replicated, and so are the groups.
 
-    Mirrors mhlo_extensions.cc::RaggedDotShardingRuleOpInterface (of XLA).
+    XLA has this rule in ``sdy/…/extensions/mhlo_extensions.cc``; its dumps print the same.
     """
     numbers = dimension_numbers_of(op, "ragged_dot_dimension_numbers")
     lhs_batch, rhs_batch = numbers.dims("lhs_batching_dimensions"), numbers.dims("rhs_batching_dimensions")

@@ -14,6 +14,7 @@ from shardy_dialects.stablehlo.bodies import (
     operands,
     width,
 )
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ElementBuilder, Scalar
 
@@ -30,11 +31,24 @@ def function(name: str, b: ElementBuilder, op: Op, *, complex_: str = "", keeps_
     """
     values = operands(b, op)
     if is_complex(op.operands[0]):
+        if not complex_:
+            message = f"kernels have no {name.partition('.')[2]} of complex numbers"
+            raise UnsupportedError(Diagnostic("complex-function", message, op.location, op.name))
         return b.op(complex_, *values)
     if element_type(op.operands[0]) not in HALVES or keeps_halves:
         return b.op(name, *values)
     wide = [b.op("arith.extf", value, dtype="f32") for value in values]
     return b.op("arith.truncf", b.op(name, *wide), dtype=values[0].dtype)
+
+
+def cube_root(b: ElementBuilder, op: Op) -> Scalar:
+    """Compute the cube root; of a complex number the power with exponent 1/3, as XLA does."""
+    if not is_complex(op.operands[0]):
+        return function("math.cbrt", b, op)
+    x = b.operand(0)
+    part = x.dtype[len("complex<") : -1]
+    third = b.op("complex.create", b.constant(1 / 3, part), b.constant(0, part), dtype=x.dtype)
+    return b.op("complex.pow", x, third)
 
 
 def logistic(b: ElementBuilder, op: Op) -> Scalar:

@@ -89,7 +89,7 @@ OPS = (
     ),
     ElementwiseOp("stablehlo.and", _by_type("", "arith.andi"), combiner=Combiner.AND, on_integers=operator.and_),
     ElementwiseOp("stablehlo.atan2", _function("math.atan2", complex_="complex.atan2"), _TRANSCENDENTAL),
-    ElementwiseOp("stablehlo.cbrt", _function("math.cbrt"), _TRANSCENDENTAL),
+    ElementwiseOp("stablehlo.cbrt", _own("cube_root"), _TRANSCENDENTAL),
     ElementwiseOp("stablehlo.ceil", _function("math.ceil"), in_library=True),
     ElementwiseOp("stablehlo.clamp", _arithmetic("clamp")),
     ElementwiseOp("stablehlo.compare", _arithmetic("compare")),

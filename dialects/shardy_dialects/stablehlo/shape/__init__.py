@@ -5,6 +5,8 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 
 from __future__ import annotations
 
+from math import prod
+
 from shardy_dialects.stablehlo.attributes import dense_of, integers_of
 from shardy_dialects.stablehlo.bodies import move
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets, shape_of
@@ -137,8 +139,9 @@ def get_dimension_size_rule(op: Op) -> OpShardingRule:
 
 
 def bitcast_rule(op: Op) -> OpShardingRule | None:
-    """Relate dimensions as a reshape does, where both layouts are row-major."""
-    is_reshape = all(list(order) == sorted(order, reverse=True) for order in bitcast_layouts(op))
+    """Relate dimensions as a reshape does, where both layouts are row-major, and elements of one size."""
+    is_reshape = prod(tensor_shape(op.operands[0])) == prod(tensor_shape(op.results[0]))
+    is_reshape = is_reshape and all(list(order) == sorted(order, reverse=True) for order in bitcast_layouts(op))
     return reshape_rule(op) if is_reshape else None
 
 
@@ -173,10 +176,12 @@ def bitcast_layouts(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return orders[0], orders[1]
 
 
-def bitcast_maps(op: Op) -> OpIndexing:
-    """Read the element at the same place in memory."""
+def bitcast_maps(op: Op) -> OpIndexing | None:
+    """Read the element at the same place in memory; elements of another size have no map."""
     source, target = bitcast_layouts(op)
     output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    if prod(output) != prod(shape):
+        return None
     return OpIndexing(
         [op_maps.bitcast(output, target, shape, source)], [op_maps.bitcast(shape, source, output, target)]
     )

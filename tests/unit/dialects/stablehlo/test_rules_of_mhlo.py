@@ -110,3 +110,17 @@ def scan(attributes: str, input_: str, carry: str, dimension: int) -> str:
 def test_scans(attributes: str, input_: str, carry: str, dimension: int, rule: str) -> None:
     """Shards of an associative scan exchange totals; any other scan needs the whole dimension."""
     assert rule_of(scan(attributes, input_, carry, dimension), "mhlo.scan") == rule
+
+
+def test_a_bitcast_to_elements_of_another_size_relates_nothing() -> None:
+    """The dimensions of the two have nothing to do with each other, and costs know the op."""
+    types = "(tensor<8x4xf32>) -> tensor<64xf16>"
+    text = (
+        'sdy.mesh @mesh = <["x"=2]>\n'
+        'func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<64xf16> {\n'
+        f'%0 = "mhlo.bitcast"(%a) : {types}\nreturn %0 : tensor<64xf16>\n}}\n'
+    )
+    session = sdy.Session.open(text, extended_rules=True)
+    op = next(op for op in session.program.walk() if op.name == "mhlo.bitcast")
+    assert session.rule_of(op) is None
+    assert session.evaluate(machine="cpu-8").cost.communication_bytes.value is not None
