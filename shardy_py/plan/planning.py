@@ -22,7 +22,7 @@ from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.plan.columns import PlanColumns
 from shardy_py.plan.graph import Placement, PlanGraph
 from shardy_py.plan.prices import Prices
-from shardy_py.plan.result import ShardingPlan, PlannedConstraint
+from shardy_py.plan.result import PlannedConstraint, ShardingPlan
 from shardy_py.plan.write import PlanWriter, Way
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -156,7 +156,7 @@ class _Planner:
             columns.limit_memory(self.given.budget_memory)
         return columns
 
-    def _fits(self, one: Plan) -> bool:
+    def _fits(self, one: ShardingPlan) -> bool:
         return self.given.budget_memory is None or one.peak_bytes <= self.given.budget_memory
 
     def _price(self, writer: PlanWriter, way: Way, bound: float) -> ShardingPlan:
