@@ -31,6 +31,7 @@ from shardy_py.values import define, frozen
 
 _ROUNDS = 6
 """Number of plans that are priced, each with other shardings of the arguments."""
+_ROUNDING = 1e-6
 
 
 @frozen(slots=False)
@@ -124,7 +125,7 @@ class _Planner:
                     smallest = one
                 if self._fits(one) and (best is None or one.seconds < best.seconds):
                     best = one
-            if best is not None and best.gap <= self.given.gap:
+            if best is not None and best.gap is not None and best.gap <= self.given.gap:
                 break
             likely.forbid(choice)
         if best is None:
@@ -132,7 +133,7 @@ class _Planner:
         if best is None:
             raise self._too_large(smallest)
         # An estimate below the model's bound refutes the model, not the estimate.
-        return evolve(best, bound_seconds=min(best.bound_seconds, best.seconds))
+        return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
     def _last_try(self, columns: PlanColumns, bound: float) -> ShardingPlan | None:
         """Return the plan with the smallest memory if it fits."""

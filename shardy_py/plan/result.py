@@ -12,7 +12,10 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.values import frozen
 
-SPACE = "each axis shards one dimension of a tensor or none, in the order of the mesh, without sub-axes"
+SPACE = (
+    "each axis shards one dimension of a tensor or none, in the order of the mesh and without sub-axes; elementwise ops"
+    " have the sharding of an operand"
+)
 """The space in which the bound holds."""
 
 
@@ -39,7 +42,8 @@ class ShardingPlan:
 
     Args:
         seconds: The time by the estimator, of the program with the plan written into it.
-        bound_seconds: No plan of the space takes less in the linear model with strict prices.
+        bound_seconds: No plan of the space takes less in the linear model with strict prices; None if the estimator
+            prices the plan below that, so that the model charges too much for a bound.
         sent_bytes: The bytes that one device sends.
         peak_bytes: The most memory that a device uses.
         machine: The name of the machine.
@@ -51,7 +55,7 @@ class ShardingPlan:
     """
 
     seconds: float
-    bound_seconds: float
+    bound_seconds: float | None
     sent_bytes: float
     peak_bytes: float
     machine: str
@@ -63,9 +67,9 @@ class ShardingPlan:
     _write: Callable[[], str] = field(repr=False)
 
     @property
-    def gap(self) -> float:
-        """The part by which the plan's time exceeds the bound."""
-        return self.seconds / self.bound_seconds - 1 if self.bound_seconds > 0 else float("inf")
+    def gap(self) -> float | None:
+        """The part by which the plan's time exceeds the bound; None without one."""
+        return self.seconds / self.bound_seconds - 1 if self.bound_seconds else None
 
     @property
     def specs(self) -> dict[str, str]:
@@ -80,9 +84,15 @@ class ShardingPlan:
             f"Plan for {mesh} on {self.machine}",
             f"{format_seconds(self.seconds)} by the estimator, {format_bytes(round(self.sent_bytes))} sent,"
             f" {format_bytes(round(self.peak_bytes))} at the peak",
-            f"No plan of this space takes less than {format_seconds(self.bound_seconds)} in the linear model"
-            f" (gap {self.gap:.1%}): {SPACE}",
+            self._bound,
         )
+
+    @property
+    def _bound(self) -> str:
+        if self.bound_seconds is None or self.gap is None:
+            return "No bound: the linear model charges more for this program than the estimator"
+        bound = f"{format_seconds(self.bound_seconds)} in the linear model (gap {self.gap:.1%})"
+        return f"No plan of this space takes less than {bound}: {SPACE}"
 
     def __str__(self) -> str:
         return self.to_jax()

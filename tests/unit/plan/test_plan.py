@@ -48,7 +48,8 @@ def test_no_shardings_of_the_arguments_are_cheaper(found):
         _priced(NETWORK, mesh=MESH, in_shardings=dict(enumerate(one))).seconds.value for one in product(specs, repeat=3)
     ]
     assert found.seconds <= min(seconds) * 1.005
-    assert found.bound_seconds <= found.seconds
+    assert found.bound_seconds is not None, "the estimate does not refute the model"
+    assert found.bound_seconds > 0.5 * min(seconds)
 
 
 def test_the_written_program_costs_what_the_plan_says(found):
