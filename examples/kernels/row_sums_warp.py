@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 from shardy_py.kernels import emit, read_fusion
-from shardy_py.kernels.draw.pictures import draw_svg
-from shardy_py.kernels.draw.pictures import draw_text
 from shardy_py.kernels.draw.accesses import warp_accesses
+from shardy_py.kernels.draw.pictures import draw_svg, draw_text
 
 ROW_SUMS = """
 func.func @main(%x: tensor<1024x4096xf32>) -> tensor<1024xf32> {
