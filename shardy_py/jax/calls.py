@@ -7,6 +7,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.jax.arguments import array_values
 from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.modules import lower_function
 from shardy_py.jax.named_shardings import to_named_sharding
@@ -175,6 +176,31 @@ def _constrain(values: Sequence[Any], program: Program, main: Op, *, of_results:
         else:
             found.append(jax.lax.with_sharding_constraint(value, to_named_sharding(sharding, meshes, chosen)))
     return found
+
+
+def constrain_results(values: Sequence[Any], program: Program, main: Op, devices: Any) -> list[Any]:
+    """Return the results of a propagated program, constrained to the shardings that they have.
+
+    Args:
+        values: Values that JAX traces.
+        program: The propagated program.
+        main: Its main function.
+        devices: The devices; the first ones of ``jax.devices()`` by default.
+    """
+    import jax
+
+    meshes = program.meshes
+    chosen = choose_devices(device_count(meshes.values()), devices, meshes)
+    results = array_values(main.function_results)
+    shardings = [to_named_sharding(program.shardings.get(item.id), meshes, chosen) for item in results]
+    pairs = zip(values, shardings, strict=True)
+    return [value if _is_key(value) else jax.lax.with_sharding_constraint(value, sharding) for value, sharding in pairs]
+
+
+def _is_key(value: Any) -> bool:
+    import jax
+
+    return bool(jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key))
 
 
 def devices_of(mesh: Any) -> list[Any] | None:

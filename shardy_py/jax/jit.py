@@ -19,6 +19,7 @@ from shardy_py.jax.callable.traced_calls import traced_call
 from shardy_py.jax.calls import (
     CallArguments,
     call_constrained,
+    constrain_results,
     devices_of,
     devices_of_arguments,
     devices_of_shardings,
@@ -297,8 +298,11 @@ class JitFunction:
             key = identity(lowered)
             if key not in self._traced_calls:
                 self._traced_calls[key] = traced_call(self._function, call, lowered)
-            leaves = jax.tree.leaves(call.dynamic)
-            return result.signature.unflatten_results(bind_call(self._traced_calls[key], leaves))
+            found = bind_call(self._traced_calls[key], jax.tree.leaves(call.dynamic))
+            if jax.sharding.get_abstract_mesh().empty:
+                # Without arrays or a context that say so, JAX would not know over how many devices it compiles.
+                found = constrain_results(found, result.program, result.main, lowered.devices)
+            return result.signature.unflatten_results(found)
         return call_constrained(self._function, call, result.signature, result.program, result.main, lowered.devices)
 
     def _latest_call(self) -> LoweredCall:

@@ -46,7 +46,7 @@ from shardy_py.local.manual import ManualBorder
 from shardy_py.local.masks import fill_padding
 from shardy_py.local.receivers import Receivers
 from shardy_py.local.type_checks import check_calls, check_region_types, check_returns, check_shard_type
-from shardy_py.local.unreduced import TO_UNREDUCED, make_unreduced
+from shardy_py.local.unreduced import TO_UNREDUCED, keep_on_first, make_unreduced
 from shardy_py.local.visible_values import check_visible_values
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
@@ -75,6 +75,7 @@ class Converter:
         padding: A number for the padding of all values; None leaves there what ops make of it.
         local_values: Where to record what each value became, or None.
         local_collectives: Where to record the collectives that each op became, or None.
+        partial_values: The values that ops use as partial results, with the axes along which they are some.
     """
 
     program: Program
@@ -86,6 +87,7 @@ class Converter:
     padding: float | None = None
     local_values: dict[int, LocalValue] | None = None
     local_collectives: dict[int, list[Op]] | None = None
+    partial_values: Mapping[int, TensorSharding] = field(factory=dict)
     _meshes: Mapping[str, Mesh] = field(init=False)
     _local: dict[int, Value] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
@@ -222,9 +224,7 @@ class Converter:
             self._map(gathering.results, self._results_of(gathering, source))
             return None
         rule = self.semantics.get_sharding_rule(op)
-        if rule is not None:
-            self._complete.update((value.id, tuple(reduced_axes(shard, rule))) for value in op.results)
-        return found
+        return found if rule is None else self._as_used(op, shard, found, tuple(reduced_axes(shard, rule)))
 
     def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
         try:
@@ -267,10 +267,28 @@ class Converter:
 
     def _localize(self, op: Op, shard: Shard) -> Sequence[Value]:
         outcome = self.fallback.localize(op, shard, self._form_of(op))
-        for value in op.results:
-            if outcome.complete:
-                self._complete[value.id] = outcome.complete
+        if outcome.complete:
+            return self._as_used(op, shard, outcome.results, outcome.complete)
         return outcome.results
+
+    def _as_used(
+        self, op: Op, shard: Shard, results: Sequence[Value], complete: tuple[AxisRef, ...]
+    ) -> Sequence[Value]:
+        """Return complete results; those that ops use as partial ones are on one device only.
+
+        Args:
+            op: The op.
+            shard: It on the device.
+            results: Its results.
+            complete: The axes along which they are complete, though the rule of the op says that they are partial.
+        """
+        found = []
+        for value, result in zip(op.results, results, strict=True):
+            sharding = self.partial_values.get(value.id)
+            if sharding is None:
+                self._complete[value.id] = complete
+            found.append(result if sharding is None else keep_on_first(shard, result, sharding, complete))
+        return found
 
     def _form_of(self, op: Op) -> Callable[[Op, Shard], Sequence[Value]] | None:
         return self.semantics.get_local(op) if isinstance(self.semantics, LocalSemantics) else None

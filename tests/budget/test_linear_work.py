@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR modules")
 
+from shardy_py.propagation.step_outcomes import SHARED
 from tests.budget.commands import COMMANDS
 from tests.budget.growing_programs import GROWTHS, NUMBERS
 
@@ -57,9 +58,16 @@ def lines_of(run: Callable[[], None]) -> int:
 
 
 def exponent_of(run: Callable[[int], None], size: int) -> float:
-    """Return the exponent with which work grows, from what is added as a program of some size is doubled twice."""
+    """Return the exponent with which work grows, from what is added as a program of some size is doubled twice.
+
+    A process remembers outcomes of steps up to some number, so that what other tests ran would count: all is forgotten.
+    """
     run(size)
-    first, second, third = (lines_of(lambda factor=factor: run(factor * size)) for factor in (1, 2, 4))
+    counts = []
+    for factor in (1, 2, 4):
+        SHARED._kept.clear()
+        counts.append(lines_of(lambda factor=factor: run(factor * size)))
+    first, second, third = counts
     added = max(second - first, first // 20)
     return math.log2(max(third - second, 1) / added)
 

@@ -6,7 +6,7 @@ attributes; all else are operators of PyTorch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from shardy_py.ir.graph.attributes import Attribute
@@ -134,6 +134,16 @@ class TorchLocalOps(LocalOps):
         from shardy_py.ir.interfaces.local_ops import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
+
+    def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
+        """Return the groups of operands in which an op may take partial results; its result is partial then, too."""
+        from shardy_dialects.aten.linearity import partial_operands
+
+        return partial_operands(op, combiner)
+
+    def is_device_number(self, op: Op) -> bool:
+        """Return whether an op gives an entry of a table for the device, or a number."""
+        return op.name in ("spmd.offset", "spmd.scalar")
 
     def fold_device(self, program: Program, device: int) -> None:
         """Put the number of a device into a local program."""

@@ -136,6 +136,7 @@ class TransferPricer:
             windows = tuple(kind.cost.get_windows(op))
             return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
         sent, seconds = self._priced(own.kind, self._own_group(own), op)
+        sent = round(sent * own.share)
         found = self._transfer(node, own.kind, "", len(own.group), sent, seconds, _HOW[own.kind])
         return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
 

@@ -28,10 +28,12 @@ class OwnCollective:
         kind: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all``, ``collective_permute`` or
             ``collective_broadcast``.
         group: The numbers of the devices of one group; the others look alike.
+        share: The part of all devices that send: of a permutation some may keep what they have, or send nothing.
     """
 
     kind: str
     group: tuple[int, ...]
+    share: float = 1.0
 
 
 Shape = tuple[int, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Protocol
 
@@ -237,6 +237,59 @@ class LocalOps(Protocol):
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op of a local program is, or None."""
         return None
+
+    def exchanged(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return what the local form of an op sends where its first operand and its results are sharded.
+
+        Args:
+            op: An op of the program before it becomes local, with a local form.
+            dim: The dimension of these tensors that is sharded.
+            parts: The number of its parts.
+
+        Returns:
+            The elements along the dimension that a device sends on average; None where the form needs it whole.
+        """
+        return None
+
+    def collected(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return what the local form of an op sends where its first operand is sharded, and its results are whole.
+
+        Args:
+            op: An op of the program before it becomes local, with a local form.
+            dim: The dimension of the operand that is sharded.
+            parts: The number of its parts.
+
+        Returns:
+            How often a device sends the elements of the results; None where the form needs the operand whole.
+        """
+        return None
+
+    def composed(self, op: Op, producer: Op) -> tuple[str, Mapping[str, Attribute]] | None:
+        """Return the op that makes of the operands of a producer what an op makes of its only operand, its result.
+
+        Args:
+            op: An op of the program before it becomes local.
+            producer: Another one.
+
+        Returns:
+            The name of the op and its attributes; None where the dialect has no such op.
+        """
+        return None
+
+    def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
+        """Return the groups of operands in which an op may take partial results; its result is partial then, too.
+
+        An op that adds has one group of all that it adds, one that multiplies has a group for each factor.
+
+        Args:
+            op: An op of the program before it becomes local.
+            combiner: How the partial results combine.
+        """
+        return ()
+
+    def is_device_number(self, op: Op) -> bool:
+        """Return whether an op of a local program gives the number of the device, or what follows from it only."""
+        return False
 
     def list_groups(self, op: Op) -> None:
         """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""

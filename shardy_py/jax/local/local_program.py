@@ -11,6 +11,7 @@ from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, as_warni
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.jax.arguments import array_values, refuse_index
@@ -35,6 +36,7 @@ class LocalProgram:
         results: Its results.
         ops: The ops for communication.
         warnings: The ops that run on gathered operands.
+        communication: What was changed so that less is sent, with the bytes before and after.
     """
 
     module: Any
@@ -44,6 +46,7 @@ class LocalProgram:
     results: tuple[Port, ...]
     ops: LocalOps
     warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
+    communication: tuple[CommunicationChange, ...] = ()
 
     @property
     def device_count(self) -> int:

@@ -67,7 +67,7 @@ def make_local_program(
     mesh = _extend_meshes(program)
     ends = array_values(entry_arguments(main)), array_values(main.function_results)
     types = array_types(ends[0], "argument"), array_types(ends[1], "result")
-    context = PassContext(registry)
+    context = PassContext(registry, communication=[])
     explicit = () if is_explicit else explicit_passes()
     passes = [RunEffectsOncePass(), *explicit, NumberGlobalDevicesPass(), *local_passes(options, padding)]
     run_on_attributes(program, passes, context)
@@ -80,6 +80,7 @@ def make_local_program(
         make_ports(program, array_values(local.function_results), types[1]),
         find_local_ops(program, registry),
         tuple(context.warnings),
+        tuple(context.communication or ()),
     )
 
 

@@ -18,6 +18,8 @@ from shardy_py.kernels.launch.grid import Launch
 
 INPUT_ALIGN, OUTPUT_ALIGN = 16, 256
 SLICE = "xla.slice_index"
+MOST_PARAMETERS = 544
+"""The most pointers that a device takes as parameters: 4,352 bytes before version 8.1 of PTX."""
 ENTRY = "xla.entry"
 
 

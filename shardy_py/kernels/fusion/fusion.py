@@ -12,7 +12,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
-from shardy_py.kernels.fusion.op_facts import OpFacts
+from shardy_py.kernels.fusion.op_facts import FusedOpFacts
 from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.plugins import Registry
 from shardy_py.support.element_types import mlir_element_bits
@@ -188,9 +188,9 @@ class Fusion:
         return frozenset(op.id for op in self._root_ops())
 
     @cached_property
-    def facts(self) -> Mapping[int, OpFacts]:
+    def facts(self) -> Mapping[int, FusedOpFacts]:
         """Facts of every op, also of those in regions, by its id."""
-        return {op.id: OpFacts(op, self.registry) for outer in self.ops for op in outer.walk()}
+        return {op.id: FusedOpFacts(op, self.registry) for outer in self.ops for op in outer.walk()}
 
     @cached_property
     def starts(self) -> dict[int, tuple[int | None, ...] | None]:

@@ -1,4 +1,4 @@
-"""What a fusion knows of each of its ops: indexing maps, scalar body, and what kind of op it is by these."""
+"""Facts of the ops of a fusion: indexing maps, scalar body, and the kind of op that follows from these."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from shardy_py.values import frozen
 
 
 @frozen(eq=False, slots=False)
-class OpFacts:
+class FusedOpFacts:
     """Facts of an op; each is found when it is asked for first.
 
     Args:
         op: The op.
-        registry: What is known about ops.
+        registry: The definitions of ops.
     """
 
     op: Op
@@ -52,29 +52,29 @@ class OpFacts:
 
     @cached_property
     def body(self) -> tuple[Traced, ...]:
-        """What the scalar body makes; nothing where that is not known."""
+        """The values that the scalar body makes; none where that is not known."""
         emission = self.registry.get_emission(self.op)
         return () if emission is None else body_of(self.op, emission, self.maps) or ()
 
     @cached_property
     def is_elementwise(self) -> bool:
-        """Whether each element is computed from the same element of the operands, or from scalars."""
+        """True if each element is computed from the same element of the operands, or from scalars."""
         return self.registry.has_trait(self.op, Elementwise)
 
     @cached_property
     def keeps_elements(self) -> bool:
-        """Whether the op computes nothing: an element of its result is the one that its map says."""
+        """True if the op computes nothing: an element of its result is the one that its map says."""
         return keeps_element(self.op, self.body)
 
     @cached_property
     def is_bitcast(self) -> bool:
-        """Whether the op gives its operand another shape and leaves the memory as it is."""
+        """True if the op gives its operand another shape and leaves the memory as it is."""
         has_trait = self.registry.has_trait
         return (has_trait(self.op, Reshape) or has_trait(self.op, Bitcast)) and self.keeps_elements
 
     @cached_property
     def is_reduction(self) -> bool:
-        """Whether the op combines elements along whole dimensions, by a region and from initial operands.
+        """True if the op combines elements along whole dimensions, by a region and from initial operands.
 
         One that says so without these, or computes more, is computed element by element, by its scalar body.
         """
@@ -87,31 +87,31 @@ class OpFacts:
 
     @cached_property
     def is_concatenation(self) -> bool:
-        """Whether the op joins its operands along a dimension, in their order, and computes nothing."""
+        """True if the op joins its operands along a dimension, in their order, and computes nothing."""
         if not self.registry.has_trait(self.op, Concatenation):
             return False
         return joins_in_order(self.op, self.maps) and picks_elements(self.body)
 
     @cached_property
     def is_contraction(self) -> bool:
-        """Whether the op sums products."""
+        """True if the op sums products."""
         return self.registry.has_trait(self.op, Contraction)
 
     @cached_property
     def is_scatter(self) -> bool:
-        """Whether the op writes updates to indices that are known at run time."""
+        """True if the op writes updates to indices that are known at run time."""
         return bool(self.op.regions) and self.registry.has_trait(self.op, Scatter)
 
     @cached_property
     def is_dynamic_update(self) -> bool:
-        """Whether the op writes a part of its operand that begins at an index known at run time."""
+        """True if the op writes a part of its operand that begins at an index known at run time."""
         operands = self.op.operands
         has_starts = len(operands) == 2 + len(_shape_of(operands[0])) if operands else False
         return has_starts and self.registry.has_trait(self.op, DynamicUpdate) and picks_elements(self.body)
 
     @cached_property
     def moves_only(self) -> bool:
-        """Whether the op makes its elements of nothing, or takes each from one index of its only operand."""
+        """True if the op makes its elements of nothing, or takes each from one index of its only operand."""
         if not self.op.operands:
             return True
         if len(self.op.operands) > 1 or self.is_elementwise or self.is_reduction:

@@ -19,7 +19,7 @@ from shardy_py.kernels.lower.host_loops import may_wrap
 from shardy_py.kernels.lower.host_phases import Storage, write_phases
 from shardy_py.kernels.lower.literals import HOST
 from shardy_py.kernels.lower.llvm import METADATA, function_text, global_text
-from shardy_py.kernels.lower.machine import binding, host_machine, optimize, parse
+from shardy_py.kernels.lower.machine import binding, has_many_branches, host_machine, optimize, parse
 from shardy_py.kernels.lower.straight_tiles import straighten_tiles
 from shardy_py.kernels.lower.writer import ModuleWriter
 from shardy_py.kernels.passes.base import functions
@@ -165,8 +165,8 @@ def _facts(entry: func.FuncOp, name: str) -> list[int]:
 def _linked(text: str, name: str) -> tuple[Any, Any]:
     """Compile a text and link it; return the compiler and the library, which live as long as the kernel."""
     found = binding()
-    machine = host_machine()
     module = parse(text)
+    machine = host_machine(is_quick=has_many_branches(module))
     optimize(module, machine, vectorize=True, may_assume=not may_wrap(text))
     code = machine.emit_object(module)
     compiler = found.create_lljit_compiler()

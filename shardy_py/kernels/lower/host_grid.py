@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower.buffer_table import TABLE, takes_table
 from shardy_py.kernels.lower.host_phases import ID_ARGUMENTS, HostPhases
 from shardy_py.kernels.lower.phases import DONE
 
@@ -32,7 +33,7 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     lines += [f"  %{_name(number)}.rounds = alloca i32" for number in sorted(phases.counting)]
     if phases.parting:
         lines += [f"  %left = alloca [{phases.threads} x i8]", "  %parted = alloca i8"]
-    for number in range(buffers):
+    for number in range(0 if takes_table(buffers) else buffers):
         lines.append(f"  %place{number} = getelementptr ptr, ptr %buffers, i64 {number}")
         lines.append(f"  %buffer{number} = load ptr, ptr %place{number}")
     lines += ["  br label %blocks", "blocks:"]
@@ -116,7 +117,8 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
     own = _name(number)
     x, y, _ = launch.threads
     ids = {item: f"%{own}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
-    arguments = [f"ptr %buffer{place}" for place in range(buffers)] + [f"i32 {ids[item]}" for item in ID_ARGUMENTS]
+    pointers = [TABLE] if takes_table(buffers) else [f"%buffer{place}" for place in range(buffers)]
+    arguments = [f"ptr {pointer}" for pointer in pointers] + [f"i32 {ids[item]}" for item in ID_ARGUMENTS]
     known = ("thread", "strip", "lane", *(["round"] if number in phases.counting else []))
     arguments += [f"i32 %{own}.{item}" for item in known]
     arguments += [f"ptr {item.name}" for item in phases.storage]

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower.buffer_table import BufferTable, takes_table
 from shardy_py.kernels.lower.host_loops import LANE, STRIP, strip_width, write_in_strip
 from shardy_py.kernels.lower.live_threads import live_threads, strips_of
 from shardy_py.kernels.lower.llvm import function_arguments, write_op
@@ -238,7 +239,9 @@ class _PhaseWriter:
             else []
         )
         more += [f"ptr noalias {item.name}" for item in self._storage]
-        arguments = function_arguments(self._function, writer, is_entry=True)
+        has_table = takes_table(len(self._function.body.blocks[0].args))
+        table = BufferTable(self._function, writer) if has_table else None
+        arguments = [table.parameter] if table else function_arguments(self._function, writer, is_entry=True)
         body: dict[Block, list[str]] = {}
         for block in self._phase.blocks:
             for argument in block.args if block is not first else ():
@@ -247,6 +250,8 @@ class _PhaseWriter:
             writer.lines = []
             if block is first:
                 self._begin()
+            if table is not None:
+                table.load(block)
             self._block(block)
             body[block] = writer.lines
         lines = [f"define internal i32 @{name}({', '.join([*arguments, *more])}) alwaysinline nounwind {{"]

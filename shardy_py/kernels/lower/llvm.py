@@ -14,6 +14,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.kernels.entry.arguments import ENTRY, INPUT_ALIGN
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower import control, floats, functions, integers, memory
+from shardy_py.kernels.lower.buffer_table import BufferTable, takes_table
 from shardy_py.kernels.lower.literals import Target, constant_text
 from shardy_py.kernels.lower.writer import FunctionWriter, Handler, ModuleWriter
 from shardy_py.kernels.passes.buffer_facts import NO_ALIAS, argument_attributes
@@ -76,7 +77,9 @@ def function_text(function: func.FuncOp, module: ModuleWriter) -> str:
     writer = FunctionWriter(module)
     blocks = list(function.body.blocks)
     is_entry = ENTRY in function.attributes
-    head = _head(function, writer, is_entry=is_entry)
+    table = BufferTable(function, writer) if is_entry and takes_table(len(blocks[0].args)) else None
+    arguments = function_arguments(function, writer, is_entry=is_entry) if table is None else [table.parameter]
+    head = _head(function, arguments, writer, is_entry=is_entry)
     for block in blocks:
         for argument in block.args if block is not blocks[0] else ():
             writer.bind(argument, writer.fresh())
@@ -85,6 +88,8 @@ def function_text(function: func.FuncOp, module: ModuleWriter) -> str:
     for block in ordered:
         if block is not blocks[0]:
             writer.lines = []
+        if table is not None:
+            table.load(block)
         for op in block.ops:
             write_op(op, writer)
         texts[block] = writer.lines
@@ -98,14 +103,13 @@ def function_text(function: func.FuncOp, module: ModuleWriter) -> str:
     return "\n".join([head, *body, "}"])
 
 
-def _head(function: func.FuncOp, writer: FunctionWriter, *, is_entry: bool) -> str:
-    """Return the line that begins a function; the names of its arguments are bound."""
-    arguments = ", ".join(function_arguments(function, writer, is_entry=is_entry))
-    name = function.sym_name.data
+def _head(function: func.FuncOp, arguments: Sequence[str], writer: FunctionWriter, *, is_entry: bool) -> str:
+    """Return the line that begins a function."""
+    signature = f"@{function.sym_name.data}({', '.join(arguments)})"
     if is_entry:
-        return f"define ptx_kernel void @{name}({arguments}) {_ATTRIBUTES} {{"
+        return f"define ptx_kernel void {signature} {_ATTRIBUTES} {{"
     result = control.result_type(writer, list(function.function_type.outputs))
-    return f"define internal {result} @{name}({arguments}) nounwind {{"
+    return f"define internal {result} {signature} nounwind {{"
 
 
 def function_arguments(function: func.FuncOp, writer: FunctionWriter, *, is_entry: bool) -> list[str]:

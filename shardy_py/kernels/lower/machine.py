@@ -32,7 +32,7 @@ def ptx_text(llvm: str, name: str, device: DeviceSpec, libdevice: Path | None) -
     module = parse(llvm)
     if libdevice is not None and "@__nv_" in llvm:
         link_functions(module, libdevice, keep=name)
-    machine = device_machine(device.capability)
+    machine = device_machine(device.capability, is_quick=has_many_branches(module))
     optimize(module, machine, vectorize=False)
     return with_read_parameters(str(machine.emit_assembly(module)))
 
@@ -67,6 +67,13 @@ _DEVICE_OPTIONS = ("-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0")
 
 _CAPABILITIES = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 """The compute capabilities that LLVM 22 knows, of devices that add doubles atomically."""
+
+_MOST_BRANCHES = 1_000
+"""The most conditional branches of a module on which LLVM runs all its passes.
+
+Some, as the elimination of constraints, look at all conditions on a value wherever the value is used, so that their
+time grows with the square of the branches of a search among thousands of operands.
+"""
 
 _MOST_CHECKS = {"vectorize": 16, "pragma-vectorize": 128, "loop-load-elimination": 8}
 """The numbers of assumptions that LLVM makes by default."""
@@ -103,9 +110,18 @@ def parse(text: str) -> Any:
     return module
 
 
+def has_many_branches(module: Any) -> bool:
+    """Return whether a module has so many branches that LLVM runs its linear passes only."""
+    return str(module).count("  br i1 ") > _MOST_BRANCHES
+
+
 @cache
-def device_machine(capability: int) -> Any:
+def device_machine(capability: int, *, is_quick: bool = False) -> Any:
     """Return the machine of devices of a compute capability.
+
+    Args:
+        capability: The capability.
+        is_quick: Whether instructions are chosen in linear time, not as well as LLVM can.
 
     Raises:
         UnsupportedError: LLVM does not know it; asked all the same, LLVM ends the process.
@@ -120,17 +136,26 @@ def device_machine(capability: int) -> Any:
     target = binding().Target.from_triple("nvptx64-nvidia-cuda")
     # LLVM writes the first version of PTX that a device has; shuffles came with 6.0, vectors of atomics with 8.1.
     features = "+ptx60" if capability < 70 else "+ptx81" if capability == 90 else ""
-    return target.create_target_machine(cpu=f"sm_{capability}", features=features, opt=3)
+    return target.create_target_machine(cpu=f"sm_{capability}", features=features, opt=0 if is_quick else 3)
 
 
 @cache
-def host_machine() -> Any:
-    """Return the machine of this processor."""
+def host_machine(*, is_quick: bool = False) -> Any:
+    """Return the machine of this processor.
+
+    Args:
+        is_quick: Whether instructions are chosen in linear time, not as well as LLVM can.
+    """
     found = binding()
     features = found.get_host_cpu_features().flatten()
     target = found.Target.from_triple(found.get_process_triple())
     return target.create_target_machine(
-        cpu=found.get_host_cpu_name(), features=features, opt=3, reloc="pic", codemodel="jitdefault", jit=True
+        cpu=found.get_host_cpu_name(),
+        features=features,
+        opt=0 if is_quick else 3,
+        reloc="pic",
+        codemodel="jitdefault",
+        jit=True,
     )
 
 
@@ -152,6 +177,9 @@ def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = F
     options.loop_interleaving = vectorize
     options.loop_unrolling = True
     builder = binding().create_pass_builder(machine, options)
+    if has_many_branches(module):
+        _simplify(module, builder)
+        return
     # LLVM has these options for the whole process.
     with _OPTIONS:
         for option in ("interleaved", "masked-interleaved"):
@@ -159,6 +187,19 @@ def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = F
         for option, most in _MOST_CHECKS.items():
             binding().set_option("shardy", f"-{option}-scev-check-threshold={most if may_assume else 0}")
         builder.getModulePassManager().run(module, builder)
+
+
+def _simplify(module: Any, builder: Any) -> None:
+    """Run those passes of LLVM whose time is linear in the branches of a function, in place."""
+    passes = binding().create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_reassociate_pass()
+    passes.add_aggressive_dce_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
 
 
 def link_functions(module: Any, library: Path, *, keep: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects import builtin, func
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from shardy_py.kernels.dialect.ops import PureCallOp
 from shardy_py.kernels.entry.arguments import ENTRY, SLICE
@@ -24,31 +26,31 @@ class PropagateSliceIndices:
         """Change the module in place."""
         by_name = {function.sym_name.data: function for function in functions(module)}
         pending = [function for function in by_name.values() if ENTRY in function.attributes]
-        found: dict[tuple[str, int], _Known] = {}
+        facts: dict[tuple[str, int], _Known] = {}
         while pending:
             caller = pending.pop()
             for op in caller.walk():
                 if isinstance(op, PureCallOp | func.CallOp) and op.callee.string_value() in by_name:
                     callee = by_name[op.callee.string_value()]
-                    if _pass_on(list(op.operands), callee, found):
+                    if _propagate(list(op.operands), callee, facts):
                         pending.append(callee)
 
 
-def _pass_on(operands: list[SSAValue], callee: func.FuncOp, found: dict[tuple[str, int], _Known]) -> bool:
-    """Note what a call says of the callee's arguments; return whether that is news."""
-    is_news = False
+def _propagate(operands: list[SSAValue], callee: func.FuncOp, facts: dict[tuple[str, int], _Known]) -> bool:
+    """Record what a call says of the callee's arguments; return whether anything changes."""
+    changed: dict[int, _Known] = {}
     for number, operand in enumerate(operands):
         if not isinstance(operand.type, builtin.TensorType):
             continue
         known = _buffer_of(operand)
         key = (callee.sym_name.data, number)
-        if key in found:
-            known = {name: value for name, value in found[key].items() if known.get(name) == value}
-        if found.get(key) != known:
-            is_news = True
-            found[key] = known
-            _set(callee, number, known)
-    return is_news
+        if key in facts:
+            known = {name: value for name, value in facts[key].items() if known.get(name) == value}
+        if facts.get(key) != known:
+            changed[number] = facts[key] = known
+    if changed:
+        _set(callee, changed)
+    return bool(changed)
 
 
 def argument_attributes(function: func.FuncOp, number: int) -> _Known:
@@ -59,21 +61,18 @@ def argument_attributes(function: func.FuncOp, number: int) -> _Known:
 
 
 def _buffer_of(value: SSAValue) -> _Known:
-    owner = value.owner
-    function = owner.parent_op() if isinstance(owner, Block) else None
-    if not isinstance(function, func.FuncOp):
+    function = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    if not isinstance(value, BlockArgument) or not isinstance(function, func.FuncOp):
         return {}
-    number = list(function.body.block.args).index(value)  # type: ignore[arg-type]
-    return {name: item for name, item in argument_attributes(function, number).items() if name in BUFFER}
+    return {name: item for name, item in argument_attributes(function, value.index).items() if name in BUFFER}
 
 
-def _set(function: func.FuncOp, number: int, known: _Known) -> None:
-    count = len(function.body.block.args)
-    attributes = [argument_attributes(function, place) for place in range(count)]
-    attributes[number] = {
-        **{name: value for name, value in attributes[number].items() if name not in BUFFER},
-        **known,
-    }
+def _set(function: func.FuncOp, known: Mapping[int, _Known]) -> None:
+    """Replace what is known of the buffers of some arguments."""
+    attributes = [argument_attributes(function, number) for number in range(len(function.body.block.args))]
+    for number, facts in known.items():
+        others = {name: value for name, value in attributes[number].items() if name not in BUFFER}
+        attributes[number] = {**others, **facts}
     function.arg_attrs = builtin.ArrayAttr([builtin.DictionaryAttr(item) for item in attributes])
 
 

@@ -7,7 +7,7 @@ from xdsl.dialects import builtin, func
 from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.dialect.ops import PureCallOp
 from shardy_py.kernels.elemental.functions import NO_COMPUTE
-from shardy_py.kernels.entry.arguments import ENTRY
+from shardy_py.kernels.entry.arguments import ENTRY, MOST_PARAMETERS
 from shardy_py.kernels.passes.base import KernelContext, add_before, functions, inline_block, replace, walk_ops
 from shardy_py.values import frozen
 
@@ -52,6 +52,9 @@ class Inline:
         self, caller: func.FuncOp, callee: func.FuncOp, calls: list[Call], by_name: dict[str, func.FuncOp]
     ) -> bool:
         if NO_COMPUTE in callee.attributes:
+            return True
+        if len(callee.body.block.args) > MOST_PARAMETERS:
+            # No device passes so many arguments; the entry function takes them from a table.
             return True
         # Equal calls that see each other are one by now; others compute in different branches or at other indices.
         if len(calls) > 1:

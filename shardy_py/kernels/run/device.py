@@ -18,6 +18,8 @@ from shardy_py.values import frozen
 _NO_GPU = "run it in the interpreter or on the host, which need none"
 _WARM_UP = 3
 _LAUNCHES = 20
+_TABLE = -1
+"""The number of the memory that holds the pointers to all buffers."""
 
 
 @frozen
@@ -58,6 +60,12 @@ def entry_name(ptx: str) -> str:
     return found[1]
 
 
+def _takes_table(ptx: str) -> bool:
+    """Return whether a kernel has one parameter, which is the address of all pointers where it has several buffers."""
+    signature = re.search(r"\.entry\s+[\w$]+\s*\(([^)]*)\)", ptx)
+    return signature is not None and signature[1].count(".param") == 1
+
+
 def entry_threads(ptx: str) -> tuple[int, int, int] | None:
     """Return the threads of a block that a kernel asks for, or None where it does not say."""
     found = re.search(r"\.reqntid\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?", ptx)
@@ -84,6 +92,7 @@ class DeviceKernel:
         self._name = name
         self._launch = launch
         self._slices = tuple(slices)
+        self._has_table = len(self._slices) > 1 and _takes_table(ptx)
         self._driver = nvidia_driver() if driver is None else driver
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]]) -> list[Any]:
@@ -189,6 +198,10 @@ class DeviceKernel:
             if slice_ not in memory:
                 size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
                 memory[slice_] = self._call("cuMemAlloc", max(1, size))
+        if self._has_table:
+            table = np.array([int(memory[slice_]) for slice_ in self._slices], np.uint64)
+            memory[_TABLE] = self._call("cuMemAlloc", table.nbytes)
+            self._call("cuMemcpyHtoD", memory[_TABLE], table.ctypes.data, table.nbytes)
 
     @contextmanager
     def _row(self, function: Any, memory: dict[int, Any]) -> Iterator[tuple[Any, Any]]:
@@ -207,6 +220,6 @@ class DeviceKernel:
             self._call("cuStreamDestroy", stream)
 
     def _start(self, function: Any, memory: dict[int, Any], stream: Any = 0) -> None:
-        pointers = tuple(memory[slice_] for slice_ in self._slices)
+        pointers = tuple(memory[slice_] for slice_ in ([_TABLE] if self._has_table else self._slices))
         arguments = (tuple(int(pointer) for pointer in pointers), (ctypes.c_void_p,) * len(pointers))
         self._call("cuLaunchKernel", function, *self._launch.blocks, *self._launch.threads, 0, stream, arguments, 0)

@@ -60,6 +60,17 @@ def test_gradients(order: str, is_jitted: bool) -> None:
         assert one.sharding.is_equivalent_to(wanted, 2)
 
 
+def test_arrays_that_are_on_no_mesh() -> None:
+    """Under `jax.jit` the devices are those of the function, also where no argument is on them."""
+    for given in (shardings(make_mesh("shuffled")), (None, None)):
+        mesh = {"x": 4, "y": 2}
+        specs = (P("x"), P(None, "y")) if given[0] is None else given
+        function = sdy.jit(layer, mesh if given[0] is None else None, in_shardings=specs)
+        assert_close(jax.jit(lambda x, w, function=function: function(x, w) * 2)(X, W), 2 * layer(X, W))
+        gradient = jax.jit(jax.grad(lambda x, w, function=function: function(x, w).sum()))
+        assert_close(gradient(X, W), jax.grad(lambda x, w: layer(x, w).sum())(X, W))
+
+
 def test_forward_mode_and_second_derivatives() -> None:
     """Tangents, gradients of gradients and Hessians are those of JAX."""
     mesh = make_mesh()

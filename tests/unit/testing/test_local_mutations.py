@@ -53,7 +53,7 @@ def make_local(text: str, combiner: sdy.Combiner) -> tuple[Program, Any]:
     result = sdy.propagate(text, plugins=[plugin(combiner=combiner)], explicit_collectives=True)
     program = copy_program(result.program)
     context = PassContext(evolve(result.registry, local_ops={SPACE: VirtualOps()}))
-    run(program, local_passes(LocalOptions()), context)
+    run(program, local_passes(LocalOptions(optimize=False)), context)
     return program, result.registry
 
 

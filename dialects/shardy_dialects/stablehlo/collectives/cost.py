@@ -26,7 +26,7 @@ class CollectiveCost(CostOpInterface):
     def get_collective(self, op: Op) -> OwnCollective | None:
         """Return the collective with its first group."""
         if self.kind == "collective_permute":
-            return OwnCollective(self.kind, _permuted(op))
+            return OwnCollective(self.kind, _permuted(op), _sending_share(op))
         return OwnCollective(self.kind, _first_group(op))
 
 
@@ -54,3 +54,14 @@ def _devices(mesh: Mesh, names: Sequence[str]) -> Iterator[int]:
 def _permuted(op: Op) -> tuple[int, ...]:
     pairs = op.attributes.get("source_target_pairs")
     return tuple(sorted(set(pairs.values))) if isinstance(pairs, DenseElements) else (0,)
+
+
+def _sending_share(op: Op) -> float:
+    """Return the part of the devices that send to another one in a permutation."""
+    pairs = op.attributes.get("source_target_pairs")
+    count = max((mesh.total_size for mesh in op.program.meshes.values()), default=0)
+    if not isinstance(pairs, DenseElements) or not count:
+        return 1.0
+    values = list(pairs.values)
+    senders = sum(source != target for source, target in zip(values[::2], values[1::2], strict=True))
+    return min(1.0, senders / count)

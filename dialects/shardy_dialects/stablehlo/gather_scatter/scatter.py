@@ -12,6 +12,7 @@ from shardy_dialects.stablehlo.control_flow import BARRIER
 from shardy_dialects.stablehlo.elementwise.ops import SELECT
 from shardy_dialects.stablehlo.local.indices import IndexVectors, on_device
 from shardy_dialects.stablehlo.local.literals import neutral_literal
+from shardy_dialects.stablehlo.local.split_windows import SplitWindows, window_dims
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
 from shardy_dialects.stablehlo.regions import region_combiner
@@ -33,8 +34,23 @@ def localize_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     is_first = _first_devices(shard, numbers)
     if not all(is_first):
         operands[:count] = [_once(op, shard, writer, number, is_first) for number in range(count)]
+    changes = {}
+    for cut in _window_cuts(op, shard, numbers):
+        split = SplitWindows(writer, numbers, operands[count], operands[count + 1 :]).along(cut)
+        numbers, operands = split.numbers, [*operands[:count], split.indices, *split.updates]
+        changes = {"scatter_dimension_numbers": split.attribute, "unique_indices": False, "indices_are_sorted": False}
     types = [shard.result_type(number) for number in range(count)]
-    return list(shard.emit.op_like(op, operands, types, regions=shard.regions()).results)
+    return list(shard.emit.op_like(op, operands, types, changes, regions=shard.regions()).results)
+
+
+def _window_cuts(op: Op, shard: Shard, numbers: DimensionNumbers) -> list[Cut]:
+    """Return the sharded dimensions of the operands along which windows of several elements move."""
+    count = len(op.results)
+    cuts = (Cut(shard, item, dim) for item in shard.operand_shardings[:1] if item for dim in shard.sharded_dims(item))
+    mapped, of_update = numbers.dims("scatter_dims_to_operand_dims"), window_dims(op, numbers)
+    shape, updates = op.operands[0].shape, op.operands[count + 1].shape
+    sizes = {dim: updates[number] for dim, number in of_update.items()}
+    return [cut for cut in cuts if cut.dim in mapped and 1 < sizes.get(cut.dim, 1) < shape[cut.dim]]
 
 
 def _local_indices(op: Op, shard: Shard, numbers: DimensionNumbers, writer: Writer) -> Value:
@@ -77,21 +93,24 @@ def _indexed_cuts(op: Op, shard: Shard, numbers: DimensionNumbers) -> list[Cut]:
     """Return the sharded dimensions of the operands along which single elements are indexed.
 
     Raises:
-        CannotLocalize: a window of several elements moves along a sharded dimension.
+        CannotLocalize: windows move along a sharded dimension and nothing says where to.
     """
     count = len(op.results)
     batching, inserted = numbers.dims("input_batching_dims"), numbers.dims("inserted_window_dims")
     mapped = numbers.dims("scatter_dims_to_operand_dims")
     shape, update_shape = op.operands[0].shape, op.operands[count + 1].shape
-    window = [dim for dim in range(len(shape)) if dim not in inserted and dim not in batching]
-    of_update = dict(zip(window, numbers.dims("update_window_dims"), strict=True))
+    of_update = window_dims(op, numbers)
     cuts: dict[int, Cut] = {}
     for sharding in shard.operand_shardings[:count]:
         for dim in shard.sharded_dims(sharding):
             if dim in batching or (dim in of_update and update_shape[of_update[dim]] == shape[dim]):
                 continue
-            if dim not in inserted or dim not in mapped or sharding is None:
+            if (dim not in inserted and dim not in of_update) or dim not in mapped or sharding is None:
                 raise no_local_form(f"dimension {dim} of the operand is sharded, and windows move along it")
+            if shard.is_resolved and dim not in inserted:
+                raise no_local_form(f"dimension {dim} of the operand is sharded, and windows move along it")
+            if dim in of_update and update_shape[of_update[dim]] > 1:
+                continue
             cuts.setdefault(dim, Cut(shard, sharding, dim))
     return list(cuts.values())
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
@@ -253,6 +253,34 @@ class StablehloLocalOps(LocalOps):
         from shardy_py.ir.interfaces.local_ops import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
+
+    def exchanged(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return the elements along a dimension that the local form of an op sends where it is sharded."""
+        from shardy_dialects.stablehlo.local.exchanges import exchanged
+
+        return exchanged(op, dim, parts)
+
+    def collected(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return how often the local form of an op sends the elements of whole results."""
+        from shardy_dialects.stablehlo.local.exchanges import collected
+
+        return collected(op, dim, parts)
+
+    def composed(self, op: Op, producer: Op) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the op that makes of the operands of a producer what an op makes of its result."""
+        from shardy_dialects.stablehlo.local.composition import composed
+
+        return composed(op, producer)
+
+    def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
+        """Return the groups of operands in which an op may take partial results; its result is partial then, too."""
+        from shardy_dialects.stablehlo.local.linearity import partial_operands
+
+        return partial_operands(op, combiner)
+
+    def is_device_number(self, op: Op) -> bool:
+        """Return whether an op gives the number of the device."""
+        return op.name in ("stablehlo.partition_id", "stablehlo.replica_id")
 
     def list_groups(self, op: Op) -> None:
         """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""

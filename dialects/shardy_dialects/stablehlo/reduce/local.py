@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from shardy_dialects.stablehlo.elementwise.ops import COMBINING, CONVERT, SELECT, XOR
+from shardy_dialects.stablehlo.local.candidates import choose_among_all
 from shardy_dialects.stablehlo.local.literals import array, neutral_literal
+from shardy_dialects.stablehlo.local.writer import element_type_of
 from shardy_dialects.stablehlo.regions import COMBINERS, is_choice, region_combiner, region_ops
 from shardy_dialects.stablehlo.shape import BROADCAST
 from shardy_dialects.stablehlo.splats import splat_of, splat_text
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.types import tensor
+from shardy_py.ir.graph.types import TensorType, tensor
 from shardy_py.ir.interfaces.local import Combined, Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.shard_positions import replica_groups
@@ -58,13 +60,14 @@ def _reduced_again(op: Op, shard: Shard) -> Combined:
     operands = [shard.masked(number, dims, neutral[number]) for number in range(count)]
     axes = [axis for dim in dims for axis in sharding.of_dimension(dim).axes]
     groups = replica_groups(shard.mesh(sharding), axes)
-    gathered = []
-    for partial in evolve(shard, operands=[*operands, *neutral]).copy():
-        row = shard.ops.reshape(shard.emit, partial, (1, *partial.shape))
-        gathered.append(shard.ops.all_gather(shard.emit, row, 0, groups))
-    types = [shard.result_type(number) for number in range(count)]
-    again = shard.emit.op_like(op, [*gathered, *initial], types, {"dimensions": (0,)}, shard.regions())
-    return Combined(again.results)
+    partial = evolve(shard, operands=[*operands, *neutral]).copy()
+
+    def reduce_rows(candidates: Sequence[Value]) -> Sequence[Value]:
+        types = [TensorType(value.shape[1:], element_type_of(value)) for value in candidates]
+        changes = {"dimensions": (0,)}
+        return shard.emit.op_like(op, [*candidates, *initial], types, changes, shard.regions()).results
+
+    return Combined(choose_among_all(shard, partial, len(partial[0].shape), groups, reduce_rows))
 
 
 def _neutral_initials(op: Op, shard: Shard) -> list[Value]:

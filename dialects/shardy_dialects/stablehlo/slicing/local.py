@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shardy_dialects.stablehlo.local.exchanges import owner_of_slice
+from shardy_dialects.stablehlo.local.spreading import spread_from
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher, cut_dims, cut_of
 from shardy_dialects.stablehlo.local.writer import Writer, resized
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.interfaces.local import Shard, no_local_form
+from shardy_py.ir.interfaces.local import Combined, Shard, no_local_form
 from shardy_py.sharding.shard_moves import Run, own_runs
 from shardy_py.values import frozen
 
@@ -17,6 +19,8 @@ def localize_slice(op: Op, shard: Shard) -> Sequence[Value]:
     limits = list(op.attributes["limit_indices"])
     starts, strides = list(op.attributes["start_indices"]), list(op.attributes["strides"])
     moved: list[tuple[Cut, int, int]] = []
+    if all(shard.parts(shard.result_shardings[0], dim) == 1 for dim in cut_dims(shard)):
+        return _collected(op, shard)
     for dim in cut_dims(shard):
         if (starts[dim], limits[dim], strides[dim]) != (0, op.operands[0].shape[dim], 1):
             moved.append((cut_of(shard, dim), starts[dim], strides[dim]))
@@ -31,6 +35,24 @@ def localize_slice(op: Op, shard: Shard) -> Sequence[Value]:
     for cut, start, stride in moved:
         value = _moved_slice(value, cut, start, stride)
     return [value]
+
+
+def _collected(op: Op, shard: Shard) -> Combined:
+    """Return a slice that one device has, sent to all others.
+
+    Raises:
+        CannotLocalize: several devices have a part of it.
+    """
+    sharding, dims = shard.operand_shardings[0], cut_dims(shard)
+    owner = None if len(dims) != 1 else owner_of_slice(op, dims[0], shard.parts(sharding, dims[0]))
+    if sharding is None or owner is None or shard.is_resolved:
+        raise no_local_form("the result is whole, and several devices have a part of it")
+    cut, part = Cut(shard, sharding, dims[0]), shard.operands[0].shape[dims[0]]
+    starts, limits = list(op.attributes["start_indices"]), list(op.attributes["limit_indices"])
+    starts[cut.dim], limits[cut.dim] = starts[cut.dim] - owner * part, min(limits[cut.dim] - owner * part, part)
+    changes = {"start_indices": tuple(starts), "limit_indices": tuple(limits)}
+    own = shard.emit.op_like(op, shard.operands, [shard.result_type()], changes).result
+    return Combined([spread_from(own, cut, owner)])
 
 
 def localize_concatenate(op: Op, shard: Shard) -> Sequence[Value]:

@@ -8,11 +8,12 @@ from attrs import evolve
 
 from shardy_dialects.stablehlo.attributes import integer_of
 from shardy_dialects.stablehlo.gather_scatter import GATHER
+from shardy_dialects.stablehlo.local.candidates import choose_among_all
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of, resized
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.ir.interfaces.local import Combined, Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 
@@ -47,11 +48,23 @@ def localize_top_k(op: Op, shard: Shard) -> Sequence[Value]:
     if lowest is None:
         raise no_local_form("the element type has no smallest number")
     writer = Writer(shard.emit, shard.ops)
-    largest_of_part = evolve(shard, operands=[shard.masked(0, [dim], lowest)]).copy()
-    values, places = largest_of_part[0], _in_whole(writer, largest_of_part[1], cut, part)
-    values, places = (shard.ops.all_gather(shard.emit, item, dim, cut.groups) for item in (values, places))
-    largest, chosen = evolve(shard, operands=[values]).copy()
-    return Combined([largest, _taken(writer, places, chosen)])
+    best = evolve(shard, operands=[shard.masked(0, [dim], lowest)]).copy()
+    values, places = best[0], _in_whole(writer, best[1], cut, part)
+
+    def choose(candidates: Sequence[Value]) -> Sequence[Value]:
+        joined = [_side_by_side(shard, value) for value in candidates]
+        types = [TensorType((joined[0].shape[0], count), element_type_of(value)) for value in joined]
+        largest, chosen = shard.emit.op_like(op, joined[:1], types).results
+        return [largest, _taken(writer, joined[1], chosen)]
+
+    return Combined(choose_among_all(shard, [values, places], dim, cut.groups, choose))
+
+
+def _side_by_side(shard: Shard, value: Value) -> Value:
+    """Return the candidates of a row of all devices in the order of the devices."""
+    devices, rows, count = value.shape
+    moved = shard.ops.transpose(shard.emit, value, (1, 0, 2))
+    return shard.ops.reshape(shard.emit, moved, (rows, devices * count))
 
 
 def _in_whole(writer: Writer, places: Value, cut: Cut, part: int) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.attributes import case_of, integers_of
 from shardy_dialects.stablehlo.elementwise.ops import COMPARE, CONVERT
+from shardy_dialects.stablehlo.local.cumulative import cumulated, is_cumulative
 from shardy_dialects.stablehlo.local.footprints import (
     DilatedReads,
     DimensionWindows,
@@ -37,6 +38,8 @@ def localize_reduce_window(op: Op, shard: Shard) -> Sequence[Value]:
         return shard.copy()
     if any(windows[dim].leaves_operand for dim in moved):
         _check_initial_values(op)
+    if len(moved) == 1 and is_cumulative(windows[moved[0]], op.operands[0].shape[moved[0]]) and not shard.is_resolved:
+        return cumulated(op, shard, windows, moved[0])
     for dim in moved:
         cut = cut_of(shard, dim)
         footprint = windows[dim].footprint(cut.parts, shard.result_shape()[dim])

@@ -51,8 +51,8 @@ def test_only_results_of_shards_are_gathered() -> None:
         PROGRAM.replace('"y"=3', '"y"=2').replace("[3, 1, 0, 2, 5, 4]", "[3, 1, 0, 2]"), local=True
     ).local()
     kinds = [(item.kind, str(item.type)) for item in local.collectives]
-    assert ("all_gather", "tensor<2x2xf32>") in kinds
-    assert ("all_gather", "tensor<2x2xi32>") in kinds
+    assert ("all_gather", "tensor<2x2x1xf32>") in kinds
+    assert ("all_gather", "tensor<2x2x1xi32>") in kinds
     assert all("x4x" not in type_ for _, type_ in kinds)
     assert not local.warnings
 

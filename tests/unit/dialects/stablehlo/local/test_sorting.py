@@ -66,10 +66,10 @@ def test_the_largest_elements_are_found_among_those_of_shards() -> None:
 
 
 def test_only_the_largest_elements_of_shards_are_gathered() -> None:
-    """Devices send each other three elements per row and their places; the rows stay where they are."""
+    """Each device chooses for some rows among three elements of each part, and sends these and their places."""
     for op in (TOP_K, CALL):
         found, warned = gathered_types(largest(MESH, 64, op=op, sharding='[{}, {"x", "y"}]'))
-        assert (found, warned) == (["tensor<3x24xf32>", "tensor<3x24xi32>"], [])
+        assert (found, warned) == (["tensor<8x3xf32>", "tensor<8x3xi32>"], [])
 
 
 def test_all_elements_are_gathered_where_they_are_few() -> None:
