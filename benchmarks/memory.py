@@ -22,7 +22,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from benchmarks.runs import TINY, copy_module, run_ours, run_reference
-from shardy_py.support.processes.crashes import describe_crash
+from shardy_py.support.processes.child import describe_crash
 
 Side = Literal["ours", "reference"]
 _KIB = 1024

@@ -21,7 +21,7 @@ from jax.sharding import PartitionSpec as P
 
 from shardy_py.cost.report.comparison import print_comparison
 from shardy_py.cost.report.plots import draw_comparison
-from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.comparison import compare_schedules
 
 SCHEDULES = ("default", "flat", "elementwise-first", "contractions-first", "forward-only", "reversed")
 MESH = AbstractMesh((4, 2), ("data", "model"))

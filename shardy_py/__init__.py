@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shardy_py.api.summary import Summary
     from shardy_py.cost.advice.advise import advise
     from shardy_py.cost.session import Session
-    from shardy_py.cost.sweeps.compare import compare_schedules
+    from shardy_py.cost.sweeps.comparison import compare_schedules
     from shardy_py.cost.sweeps.search import search_schedule
     from shardy_py.errors import (
         Diagnostic,
@@ -233,7 +233,7 @@ _HOMES = {
     "shardy_py.explain.diff": "diff_schedules",
     "shardy_py.jax.jit": "jit",
     "shardy_py.cost.session": "Session",
-    "shardy_py.cost.sweeps.compare": "compare_schedules",
+    "shardy_py.cost.sweeps.comparison": "compare_schedules",
     "shardy_py.cost.sweeps.search": "search_schedule",
     "shardy_py.api.coverage": "Coverage MissingRule",
     "shardy_py.api.propagate": "propagate",

@@ -1,4 +1,4 @@
-"""Every error of the package: a stable code, a message, the place and the fix."""
+"""Every error of the package: a stable code, a message, the location and the fix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Diagnostic:
         location: Where, in MLIR's notation (``file:line:column``), or "".
         op: The name of the op concerned, or "".
         hint: What the user can do about it, or "".
-        excerpt: The text concerned, with a mark under the place, or "".
+        excerpt: The text concerned, with a mark under the column, or "".
         severity: The word of its text, ``error`` or ``warning``.
     """
 
@@ -39,11 +39,11 @@ class Diagnostic:
 
     def show(self, severity: str) -> str:
         """Return the text with another word than ``error``."""
-        place = f"{self.location}: " if self.location else ""
+        location = f"{self.location}: " if self.location else ""
         subject = f"'{self.op}' op: " if self.op else ""
         advice = f"\n  hint: {self.hint}" if self.hint else ""
         shown = "".join(f"\n    {line}" for line in self.excerpt.splitlines())
-        return f"{place}{severity}: {subject}{self.message} [{self.code}]{shown}{advice}"
+        return f"{location}{severity}: {subject}{self.message} [{self.code}]{shown}{advice}"
 
 
 def as_warnings(items: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -87,8 +87,17 @@ class OptionError(ShardyError):
     """An unknown option or an invalid value for one."""
 
 
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article.
+
+    >>> with_article("int"), with_article("float")
+    ('an int', 'a float')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+
+
 def did_you_mean(name: str, known: Iterable[str], *, otherwise: str = "", likeness: float = 0.6) -> str:
-    """Return a hint with the names that a misspelt one may stand for.
+    """Return a hint with the known names closest to a misspelt one.
 
     Args:
         name: The name that does not exist.
@@ -120,7 +129,7 @@ class RuleWarning(UserWarning):
 
 
 class WorkerError(ShardyError):
-    """A process that worked for this one and ended before its work was done."""
+    """A child process that ended before its work was done."""
 
 
 def require_library(name: str, *, purpose: str, extra: str, at_least: tuple[int, ...] = ()) -> None:
@@ -144,9 +153,9 @@ def require_library(name: str, *, purpose: str, extra: str, at_least: tuple[int,
     if at_least:
         from importlib.metadata import version
 
-        found = version(name)
-        if tuple(map(int, findall(r"\d+", found)[: len(at_least)])) < at_least:
-            message = f"{purpose} {name} {'.'.join(map(str, at_least))} or later, and {found} is installed"
+        installed = version(name)
+        if tuple(map(int, findall(r"\d+", installed)[: len(at_least)])) < at_least:
+            message = f"{purpose} {name} {'.'.join(map(str, at_least))} or later, and {installed} is installed"
             raise OptionError(Diagnostic(f"old-{name}", message, hint=hint))
 
 

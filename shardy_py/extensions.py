@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shardy_py.cost.result_methods import CostMethods
+    from shardy_py.explain.result_methods import ExplainMethods
+    from shardy_py.jax.result_methods import JaxMethods
+    from shardy_py.torch.result_methods import TorchMethods
+
+    class ResultMethods(CostMethods, ExplainMethods, JaxMethods, TorchMethods):
+        """The methods of `Result` that leaves have, for type checkers; at runtime `RESULT_METHODS` has them."""
+
 
 COMMANDS = {
     "advise": "shardy_py.cost.commands.advise:advise",
@@ -56,6 +66,7 @@ FUNCTIONS = {
     "import_round_trip": "shardy_py.jax.gspmd.importer:import_round_trip",
     "is_jax_program": "shardy_py.jax.like_jit:is_jax_program",
     "is_stage": "shardy_py.jax.modules:is_stage",
+    "is_written_by_jax": "shardy_py.jax.like_jit:is_written_by_jax",
     "lower_function": "shardy_py.jax.modules:lower_function",
     "memory_data": "shardy_py.cost.report.memory:memory_data",
     "module_of_serialized": "shardy_py.jax.modules:module_of_serialized",

@@ -71,9 +71,9 @@ def _compare_fields(cls: Any, *, is_hashable: bool) -> Any:
 
 
 def _getter(names: Iterable[str]) -> Callable[[Any], Any]:
-    """Return the function that gives some fields of a value."""
-    found = tuple(names)
-    return attrgetter(*found) if found else type
+    """Return a getter of some fields of a value."""
+    fields = tuple(names)
+    return attrgetter(*fields) if fields else type
 
 
 def show_fields(value: Any) -> str:
@@ -99,7 +99,7 @@ def show_in_full(value: Any) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return a text of Python without the places of objects in memory, which are others in every run.
+    """Return a text of Python without the addresses of objects, which differ between runs.
 
     >>> without_addresses("<function rule at 0x7f09770af060>")
     '<function rule>'
@@ -121,7 +121,7 @@ _COLLECTIONS: dict[Any, tuple[str, str]] = {
 
 
 class _Shower:
-    """Shows one value; values inside it that are shared by many others would take long, so the work is limited."""
+    """Shows a value; the length of the text is limited, as values inside may be shared many times."""
 
     def __init__(self) -> None:
         self.left = _MOST
@@ -177,7 +177,7 @@ def _join(value: Any, texts: Iterable[str]) -> str:
 
 
 def _shorten(text: str, content: Any) -> str:
-    """Return the text of a field; of a long collection or value, what it is and how large."""
+    """Return the text of a field; a long collection or value is shown by its class and size."""
     if len(text) <= _SHORT:
         return text
     if type(content) in _COLLECTIONS:

@@ -12,7 +12,7 @@ import shardy_py as sdy
 from shardy_py.cost.report.comparison import print_comparison
 from shardy_py.cost.report.plots import draw_comparison
 from shardy_py.cost.sweeps.named_schedules import named_schedules
-from shardy_py.explain.report.diff import format_diff
+from shardy_py.explain.reports import format_diff
 
 SCHEDULES = ("default", "flat", "elementwise-first", "contractions-first", "forward-only", "reversed")
 

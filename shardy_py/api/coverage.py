@@ -8,14 +8,20 @@ from typing import Any, ClassVar
 
 from attrs import evolve
 
-from shardy_py.api.stub_flows import is_unmarked_terminator
-from shardy_py.api.stub_rules import Condition, Made, condition_of, has_tensors_inside, stub_rules
+from shardy_py.api.stub_rules import (
+    Condition,
+    Made,
+    condition_of,
+    has_tensors_inside,
+    is_unmarked_terminator,
+    stub_rules,
+)
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_index import all_ops, ops_among
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, ops_among
 from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, OpFacts, OpSemantics, Trait
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
@@ -98,9 +104,9 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
 
 
 def kind_of(op: Op, semantics: OpSemantics) -> str:
-    """Return the name of an op, with the value of the attribute that tells its kind from others of the name."""
-    told = condition_of(op, semantics.told_apart_by(op.name))
-    return f"{op.name} @{told[0][1]}" if told else op.name
+    """Return the name of an op, with the value of the attribute that distinguishes kinds of the same name."""
+    condition = condition_of(op, semantics.told_apart_by(op.name))
+    return f"{op.name} @{condition[0][1]}" if condition else op.name
 
 
 @frozen(eq=False)
@@ -163,13 +169,13 @@ class Survey:
 
     @cached_property
     def coverage(self) -> Coverage:
-        """The report; what the missing rules cost is not known yet."""
-        made: Made = {}
+        """The report, without the tensors that missing rules leave unsharded."""
+        known_stubs: Made = {}
         missing = [
-            _missing(name, ops, self._locations[name], stub_rules(ops, made=made, condition=self._condition))
+            _missing(name, ops, self._locations[name], stub_rules(ops, stubs=known_stubs, condition=self._condition))
             for name, ops in self._uncovered.items()
         ]
-        stubs = stub_rules(self._stub_ops, made=made, condition=self._condition)
+        stubs = stub_rules(self._stub_ops, stubs=known_stubs, condition=self._condition)
         return Coverage(self._ops, tuple(missing), stubs)
 
 
@@ -180,20 +186,20 @@ def survey_rules(program: Program, semantics: OpSemantics) -> Survey:
 
 
 def _stub_ops(program: Program, uncovered: dict[str, list[Op]], semantics: OpSemantics) -> list[Op]:
-    """Return the ops that a stub has to fit: all of the names concerned, and what ends their regions."""
+    """Return the ops that a stub has to fit: all of the given names, and the terminators of their regions."""
     names = dict.fromkeys(ops[0].name for ops in uncovered.values())
     for ops in uncovered.values():
         for op in ops:
             ends = [block.terminator for region in op.regions for block in region.blocks]
             unmarked = [end.name for end in ends if end is not None and is_unmarked_terminator(end)]
             names.update(dict.fromkeys(name for name in unmarked if not _is_marked(name, semantics)))
-    found: dict[str, list[Op]] = {name: [] for name in names}
+    by_name: dict[str, list[Op]] = {name: [] for name in names}
     for op in ops_among(program, names):
         kind = kind_of(op, semantics)
         # Of ops that are told apart, those of other kinds may have rules.
         if kind == op.name or kind in uncovered:
-            found[op.name].append(op)
-    return [op for ops in found.values() for op in ops]
+            by_name[op.name].append(op)
+    return [op for ops in by_name.values() for op in ops]
 
 
 def _is_marked(name: str, semantics: OpSemantics) -> bool:
@@ -202,7 +208,7 @@ def _is_marked(name: str, semantics: OpSemantics) -> bool:
 
 
 def report_coverage(survey: Survey, program: Program, semantics: OpSemantics) -> Coverage:
-    """Complete a survey by what the missing rules cost.
+    """Add the tensors left unsharded by missing rules to a survey.
 
     Args:
         survey: What `survey_rules` found.
@@ -267,7 +273,7 @@ def _could_propagate(op: Op, semantics: OpSemantics) -> bool:
 
 
 def _is_opaque(op: Op, semantics: OpSemantics) -> bool:
-    """Return whether shardings stop at an op because of its regions: nobody says what flows in and out of them.
+    """Return whether shardings stop at an op because no data flow is known for its regions or its terminator.
 
     Its operands and results need not be tensors: its regions may use those from outside.
     """
@@ -291,13 +297,13 @@ def _needs_rule(op: Op) -> bool:
 
 def _has_several_tensors(op: Op) -> bool:
     """Return whether an op has several tensors with dimensions; with one there is nothing to propagate to."""
-    found = False
+    has_one = False
     for value in (*op.operands, *op.results):
         type_ = value.type
         if isinstance(type_, TensorType) and type_.shape != ():
-            if found:
+            if has_one:
                 return True
-            found = True
+            has_one = True
     return False
 
 

@@ -7,19 +7,18 @@ from itertools import chain
 from typing import Any
 
 from shardy_py.api.main_function import (
+    MainValues,
     argument_name,
     main_arguments,
     main_results,
     result_name,
 )
-from shardy_py.api.main_values import MainValues
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.sharding.field_types import field_problem
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.sharding.verify import verify_tensor_sharding
+from shardy_py.sharding.verify import field_problem, verify_tensor_sharding
 from shardy_py.support.arguments import shown
 from shardy_py.values import frozen
 
@@ -41,13 +40,13 @@ def mesh_of_shardings(in_shardings: InShardings | None, out_shardings: OutShardi
         return None
     from shardy_py.api.specs import mesh_of_spec
 
-    found: Mesh | None = None
+    first: Mesh | None = None
     for spec in specs:
         mesh = mesh_of_spec(spec)
-        if mesh is not None and found is not None and mesh != found:
-            raise OptionError(Diagnostic("mesh-conflict", f"the given shardings use two meshes, {found} and {mesh}"))
-        found = found or mesh
-    return found
+        if mesh is not None and first is not None and mesh != first:
+            raise OptionError(Diagnostic("mesh-conflict", f"the given shardings use two meshes, {first} and {mesh}"))
+        first = first or mesh
+    return first
 
 
 def apply_in_shardings(program: Program, function: Op, in_shardings: InShardings | None, mesh_name: str) -> None:
@@ -132,25 +131,25 @@ def _refuse_other_name(
     raise OptionError(Diagnostic("tied-shardings", message, hint=hint))
 
 
-def _entries(given: InShardings | OutShardings | None, kind: _Kind) -> Iterator[tuple[int | str, Any]]:
-    if given is None:
+def _entries(shardings: InShardings | OutShardings | None, kind: _Kind) -> Iterator[tuple[int | str, Any]]:
+    if shardings is None:
         return
-    if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
+    if isinstance(shardings, str) or not isinstance(shardings, Mapping | Sequence):
         raise OptionError(
             Diagnostic(
                 f"invalid-{kind.option.replace('_', '-')}",
-                f"{kind.option} is a {type(given).__name__}",
+                f"{kind.option} is a {type(shardings).__name__}",
                 hint=f"give a mapping from {kind.noun} to sharding, or a flat list in the order of the {kind.noun}s",
             )
         )
-    if isinstance(given, Mapping):
-        yield from given.items()
+    if isinstance(shardings, Mapping):
+        yield from shardings.items()
         return
-    _refuse_axes(given, kind)
-    yield from enumerate(given)
+    _refuse_axes(shardings, kind)
+    yield from enumerate(shardings)
 
 
-def _refuse_axes(given: Sequence[Any], kind: _Kind) -> None:
+def _refuse_axes(axes: Sequence[Any], kind: _Kind) -> None:
     """Check that a list is one of shardings, and not the sharding of one argument or result.
 
     Raises:
@@ -158,11 +157,11 @@ def _refuse_axes(given: Sequence[Any], kind: _Kind) -> None:
     """
     from shardy_py.api.specs import is_text
 
-    axis = next((spec for spec in given if isinstance(spec, str) and not is_text(spec)), None)
+    axis = next((spec for spec in axes if isinstance(spec, str) and not is_text(spec)), None)
     if axis is None:
         return
-    message = f"{kind.option} is {shown(given)}, in which {axis!r} is not a sharding"
-    hint = f"for {kind.noun} 0 alone, give {{0: {shown(tuple(given))}}}; in a list, one sharding per {kind.noun}"
+    message = f"{kind.option} is {shown(axes)}, in which {axis!r} is not a sharding"
+    hint = f"for {kind.noun} 0 alone, give {{0: {shown(tuple(axes))}}}; in a list, one sharding per {kind.noun}"
     raise OptionError(Diagnostic(f"invalid-{kind.option.replace('_', '-')}", message, hint=hint))
 
 

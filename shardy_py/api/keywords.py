@@ -51,7 +51,7 @@ def method_takes(
         def call(self: _C, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
             return function(self, make(args, kwargs))
 
-        _describe(call, value, function, own=1)
+        _describe(call, value, function, own_count=1)
         return call
 
     return decorate
@@ -62,23 +62,23 @@ def keywords(*values: Any) -> dict[str, Any]:
     return {item.name: getattr(value, item.name) for value in values for item in attrs.fields(type(value))}
 
 
-def narrow(given: Any, class_: type[_V]) -> _V:
+def narrow(arguments: Any, class_: type[_V]) -> _V:
     """Return the part of an attrs value that is a value of one of its base classes."""
     names = [item.name for item in attrs.fields(class_)]  # type: ignore[arg-type]
-    return class_(**{name: getattr(given, name) for name in names})
+    return class_(**{name: getattr(arguments, name) for name in names})
 
 
 @cache
 def help_of(class_: type) -> Mapping[str, str]:
     """Return the help of the fields of an attrs class, by name, one line each, from its docstring and its bases'."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for base in reversed(class_.__mro__):
         _, _, after = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("\nArgs:\n")
         for item in re.split(r"\n(?=    \w+: )", "\n" + re.split(r"\n(?=\S)", after)[0]):
             name, colon, text = item.strip().partition(": ")
             if colon:
-                found[name] = " ".join(text.split())
-    return found
+                texts[name] = " ".join(text.split())
+    return texts
 
 
 def _maker(value: Callable[..., _V], name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], _V]:
@@ -101,21 +101,21 @@ def _maker(value: Callable[..., _V], name: str) -> Callable[[tuple[Any, ...], di
     return make
 
 
-def _hint(class_: type[attrs.AttrsInstance], given: Mapping[str, Any]) -> str:
+def _hint(class_: type[attrs.AttrsInstance], call_keywords: Mapping[str, Any]) -> str:
     """Return where a keyword belongs that is no field of a value, but one of a value that is its field."""
-    own = attrs.fields_dict(class_)
-    for item in own.values():
+    fields = attrs.fields_dict(class_)
+    for item in fields.values():
         inner = type(item.default)
         known = attrs.fields_dict(inner) if attrs.has(inner) else {}
-        name = next((name for name in given if name not in own and name in known), None)
+        name = next((name for name in call_keywords if name not in fields and name in known), None)
         if name is not None:
             return f"; give {item.name}={inner.__name__}({name}=...), from {inner.__module__}"
     return ""
 
 
-def _describe(call: Any, value: Any, function: Any, *, own: int = 0) -> None:
+def _describe(call: Any, value: Any, function: Any, *, own_count: int = 0) -> None:
     """Give a function the signature and the help of the arguments that it takes."""
-    before = list(inspect.signature(function).parameters.values())[:own]
+    before = list(inspect.signature(function).parameters.values())[:own_count]
     after = inspect.signature(value).parameters.values()
     returns = function.__annotations__.get("return", inspect.Signature.empty)
     call.__signature__ = inspect.Signature([*before, *after], return_annotation=returns)

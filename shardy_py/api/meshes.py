@@ -12,7 +12,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
 from shardy_py.sharding.verify import verify_mesh
-from shardy_py.support.integers import INT64_MAX, as_integer
+from shardy_py.support.arguments import INT64_MAX, as_integer
 from shardy_py.support.texts import require_text
 
 DEFAULT_NAME = "mesh"
@@ -41,15 +41,15 @@ def as_mesh(mesh: Any) -> Mesh:
                 hint="give a Mesh, a mapping of axis names to sizes, a mesh of JAX, or a DeviceMesh with names",
             )
         )
-    found: dict[str, int] = {}
+    axis_sizes: dict[str, int] = {}
     for name, size in sizes.items():
         require_text(name, "the name of an axis", code="invalid-mesh", error=OptionError)
         number = as_integer(size)
         if number is None or number > INT64_MAX:
             shown = f"a {type(size).__name__}" if number is None else "a number of more than 63 bits"
             raise OptionError(Diagnostic("invalid-mesh", f"the size of the axis {name!r} is {shown}"))
-        found[name] = number
-    return _verified(Mesh.of(found))
+        axis_sizes[name] = number
+    return _verified(Mesh.of(axis_sizes))
 
 
 def _sizes_of_device_mesh(mesh: Any) -> Mapping[str, int] | None:
@@ -84,7 +84,7 @@ def add_mesh(program: Program, mesh: Mesh) -> str:
                 hint="leave the mesh out, or give the one of the module",
             )
         )
-    taken = {op.attributes.get("sym_name") for op in program.body.ops}
-    name = next(name for name in chain([DEFAULT_NAME], (f"{DEFAULT_NAME}_{n}" for n in count())) if name not in taken)
+    names = {op.attributes.get("sym_name") for op in program.body.ops}
+    name = next(name for name in chain([DEFAULT_NAME], (f"{DEFAULT_NAME}_{n}" for n in count())) if name not in names)
     program.body.insert_after(None, Op(program, MESH, attributes={"sym_name": name, "mesh": mesh}))
     return name

@@ -1,18 +1,23 @@
-"""Values of a propagated program by argument number, by printed name, or by the native value."""
+"""Names of a propagated program: values by number, printed name or native value, and the def-use graph with names."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.main_function import argument_aliases, arguments_of, main_arguments
+from shardy_py.api.summary import sharding_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.op_values import all_values
+from shardy_py.ir.graph.graphs import to_networkx
 from shardy_py.ir.graph.program import Op, Program, Value
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.ir.graph.walk import all_values
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.values import frozen
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @frozen
@@ -57,10 +62,10 @@ class ValueNames:
         if number is not None:
             return main_arguments(self.main).find(number)
         if isinstance(key, str):
-            found = self.by_name.get(key.strip().removeprefix("%"))
+            value = self.by_name.get(key.strip().removeprefix("%"))
         else:
-            found = self.by_native.get(key) if isinstance(key, Hashable) else None
-        if found is None:
+            value = self.by_native.get(key) if isinstance(key, Hashable) else None
+        if value is None:
             raise OptionError(
                 Diagnostic(
                     "unknown-value",
@@ -68,4 +73,14 @@ class ValueNames:
                     hint="give the number of an argument, or a name as the result's text prints it, such as %5",
                 )
             )
-        return found
+        return value
+
+
+def named_graph(program: Program, semantics: OpSemantics) -> nx.MultiDiGraph:
+    """Return the graph; see `Result.to_networkx`."""
+    graph = to_networkx(program)
+    printed = frontend_of(program).printed_names(program)
+    for value in all_values(program):
+        sharding = sharding_of(program, value, semantics)
+        graph.nodes["value", value.id].update(name=printed.get(value.id, ("",))[0], sharding=sharding)
+    return graph

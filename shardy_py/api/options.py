@@ -16,12 +16,13 @@ from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.api.given_shardings import InShardings, OutShardings
-    from shardy_py.api.progress import ProgressCallback
+    from shardy_py.api.propagate import ProgressCallback
     from shardy_py.ir.graph.program import Op, Program
     from shardy_py.plugins import Registry
     from shardy_py.propagation.engine import StageCallback
-    from shardy_py.schedule.given import OpPriorities, ScheduleLike
+    from shardy_py.schedule.from_options import OpPriorities, ScheduleLike
     from shardy_py.transforms.snapshots import AfterPass
+
 
 Like = Literal["jit", "passes"]
 LIKES: tuple[str, ...] = get_args(Like)
@@ -104,7 +105,8 @@ class Options(ProgramOptions):
         strict: Refuse a program with ops that have no rule, or types of dialects that no plugin defines.
         explicit_collectives: Make all communication explicit, as collective ops; otherwise only what a partitioner
             could not find itself.
-        local: Make the program that each device runs, too, for `Result.local`; all communication becomes explicit.
+        local: Make all communication explicit, and the program that each device runs now: its errors come here, and
+            not from `Result.local`.
         verify: Let MLIR verify an ``ir.Module`` as it comes in, and a module that passes of plugins changed or that has
             collectives as it goes out. A compiler that has just verified its module can do without, as with
             ``PassManager.enable_verifier(False)``, and saves a twentieth of a run; text and bytecode are verified as
@@ -156,3 +158,24 @@ class SessionArguments(ProgramOptions, ProgramInput):
     registry: Registry | None = field(default=None, kw_only=True)
     on_given: Callable[[Program, Op], None] | None = field(default=None, kw_only=True)
     keep_names: bool = field(default=False, kw_only=True)
+
+
+@frozen(kw_only=True)
+class LocalOptions:
+    """Options of local programs.
+
+    Args:
+        strict: Refuse ops without a local form; otherwise they run on gathered operands, with a warning.
+        per_dim_all_gather: Gather several dimensions with one all-gather each; otherwise with one for all.
+        combine_multi_dimension_reduce_scatter: Scatter several dimensions with one reduce-scatter; otherwise with an
+            all-reduce and a slice.
+        optimize: Send the fewest bytes: equal things once, early or late, before loops or after them. Otherwise each
+            op communicates as propagation left it.
+        reorder_sums: Add partial results before they are combined, which changes how sums are rounded.
+    """
+
+    strict: bool = False
+    per_dim_all_gather: bool = False
+    combine_multi_dimension_reduce_scatter: bool = False
+    optimize: bool = True
+    reorder_sums: bool = True

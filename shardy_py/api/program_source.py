@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import astuple, evolve, field
 
-from shardy_py.api.check_plugins import check_given
 from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput, ProgramOptions
-from shardy_py.api.registries import load_registry
+from shardy_py.api.registries import check_given, load_registry
 from shardy_py.api.run_input import RunInput, give_shardings, read_input, resolve_like
 from shardy_py.extensions import function
 from shardy_py.frontends.select import bundled_frontend, find_frontend, frontend_of, named_frontend
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.imported_modules import digest_file, find_imported_modules
+from shardy_py.plugins.plugin_dependencies import digest_file, find_imported_modules
 from shardy_py.plugins.plugin_files import PluginFile
 from shardy_py.values import frozen
 
@@ -54,15 +53,17 @@ class SessionOptions(ProgramOptions):
             strict_plugins=self.strict_plugins,
         )
 
-    def open(self, given: ProgramInput, *, keep_names: bool = False) -> Session:
+    def open(self, program_input: ProgramInput, *, keep_names: bool = False) -> Session:
         """Return the session of a program.
 
         Args:
-            given: The program.
+            program_input: The program.
             keep_names: Whether the session keeps the names of values for reports.
         """
         # Only commands that solve again need sessions, which bring the whole cost model.
-        session: Session = function("session").open(**keywords(given), **self.run_options(), keep_names=keep_names)
+        session: Session = function("session").open(
+            **keywords(program_input), **self.run_options(), keep_names=keep_names
+        )
         return session
 
     def run_options(self) -> dict[str, Any]:
@@ -90,25 +91,27 @@ class ProgramSource:
     options: SessionOptions
 
     @classmethod
-    def of(cls, given: ProgramInput, options: SessionOptions = DEFAULT_OPTIONS) -> ProgramSource:
+    def of(cls, program_input: ProgramInput, options: SessionOptions = DEFAULT_OPTIONS) -> ProgramSource:
         """Return the source of a program as a caller gives it.
 
         Raises:
             ShardyError: the module, the mesh or the shardings are not valid.
         """
         registry = options.load_registry()
-        module = given.module
+        module = program_input.module
         if isinstance(module, Program) and module.frontend is not None:
             module = module.frontend.write_back(module)
         frontend = find_frontend(module, registry)
         # The shardings of a program that was built are in its table only; reading it copies it.
         built = module if isinstance(module, Program) else None
-        has_args = given.args is not None or given.kwargs is not None
-        like = "passes" if has_args else resolve_like(given.like, module, frontend)
+        has_args = program_input.args is not None or program_input.kwargs is not None
+        like = "passes" if has_args else resolve_like(program_input.like, module, frontend)
         is_read = built is not None or has_args or like == "jit"
         data = b"" if is_read else frontend.to_bytes(module)
-        if is_read or any(item is not None for item in astuple(given, recurse=False)[1:]):
-            read = _with_shardings(evolve(given, module=module if is_read else frontend.from_bytes(data)), registry)
+        if is_read or any(item is not None for item in astuple(program_input, recurse=False)[1:]):
+            read = _with_shardings(
+                evolve(program_input, module=module if is_read else frontend.from_bytes(data)), registry
+            )
             frontend = bundled_frontend("jit") if read.like == "jit" else frontend_of(read.program)
             data = frontend.to_bytes(frontend.write_back(read.program))
         return cls(zlib.compress(data), frontend.name, options)
@@ -128,8 +131,8 @@ class ProgramSource:
     @property
     def plugins_key(self) -> str:
         """A text that is equal for plugins of the same code: their files, all that they import, and their versions."""
-        given = self.options.plugin_files
-        files = [(item.stem, item.text, item.files, item.imported_modules()) for item in given]
+        plugin_files = self.options.plugin_files
+        files = [(item.stem, item.text, item.files, item.imported_modules()) for item in plugin_files]
         # A plugin object is known by its name, and the module of its class or function.
         objects = [(_name_of(item), _code_of(_module_of(item))) for item in self.options.plugins]
         infos = self.options.load_registry().plugins
@@ -168,9 +171,9 @@ def _code_of(module: ModuleType | None) -> object:
     return {name: digest_file(file) for name, file in sorted(imported.files.items())}, imported.versions
 
 
-def _with_shardings(given: ProgramInput, registry: Registry) -> RunInput:
+def _with_shardings(program_input: ProgramInput, registry: Registry) -> RunInput:
     """Return the input of a run with the mesh and the shardings of the caller written into its program."""
-    read = read_input(given, registry)
-    give_shardings(read, given)
+    read = read_input(program_input, registry)
+    give_shardings(read, program_input)
     store_shardings(read.program, read.registry)
     return read

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from attrs import evolve, field
 
-from shardy_py.api.communications import count_communications
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
-from shardy_py.api.local_options import LocalOptions
 from shardy_py.api.main_function import arguments_of
-from shardy_py.api.options import Like, PropagateArguments
+from shardy_py.api.options import Like, LocalOptions, PropagateArguments
 from shardy_py.api.run_again import untraced
-from shardy_py.api.summary import Summary, sharding_of, summarize
+from shardy_py.api.summary import Summary, count_communications, sharding_of, summarize
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.extensions import load, result_method_homes
 from shardy_py.frontends.select import frontend_of
@@ -27,14 +25,11 @@ from shardy_py.values import define
 if TYPE_CHECKING:
     import networkx as nx
 
-    from shardy_py.api.given_run import GivenRun
     from shardy_py.api.names import ValueNames
-    from shardy_py.cost.result_methods import CostMethods
-    from shardy_py.explain.result_methods import ExplainMethods
+    from shardy_py.api.run_again import GivenRun
+    from shardy_py.extensions import ResultMethods
     from shardy_py.jax.local import LocalProgram
-    from shardy_py.jax.result_methods import JaxMethods
     from shardy_py.jax.signature import JaxSignature
-    from shardy_py.torch.result_methods import TorchMethods
     from shardy_py.trace.trace import Trace
     from shardy_py.transforms.constant_copies import ConstantCopy
 
@@ -89,10 +84,10 @@ class CoreResult:
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return the def-use graph with the shardings as node attributes.
 
-        It is as `shardy_py.ir.graph.networkx.to_networkx` says; a value node also has its printed ``name`` ("" where it
+        It is as `shardy_py.ir.graph.graphs.to_networkx` says; a value node also has its printed ``name`` ("" where it
         has none), and its ``sharding`` may come from the other end of a data-flow edge.
         """
-        from shardy_py.api.named_graph import named_graph
+        from shardy_py.api.names import named_graph
 
         return named_graph(self.program, self.registry)
 
@@ -119,7 +114,7 @@ class CoreResult:
         return sharding_of(self.program, self.value(value), self.registry)
 
     def value(self, value: Any) -> Value:
-        """Return the value of the program that a number, a name or a native value stands for.
+        """Return the value of the program with a number, a printed name or a native value.
 
         Raises:
             OptionError: there is no such value.
@@ -178,7 +173,7 @@ class CoreResult:
 
 if TYPE_CHECKING:
 
-    class _ExtendedResult(CostMethods, ExplainMethods, JaxMethods, TorchMethods):
+    class _ExtendedResult(ResultMethods):
         """The methods of all leaves, for type checkers."""
 
 else:

@@ -8,8 +8,8 @@ from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_program
 from shardy_py.api.summary import is_counted
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.support.arguments import checked
 from shardy_py.values import frozen

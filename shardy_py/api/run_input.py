@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from shardy_py.api.check_traits import check_traits
 from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
@@ -26,25 +26,69 @@ from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, PluginError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import find_frontend
-from shardy_py.guards.error_texts import shown
+from shardy_py.guards.error_texts import shorten_location, shown
 from shardy_py.ir.graph.builder_checks import check_shardings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.frontend import Frontend
-from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, Trait
+from shardy_py.plugins import OpDefinition, Registry, RuleOptions
 from shardy_py.plugins.check_data_flow import check_data_flows
-from shardy_py.plugins.foreign_types import give_shapes
 from shardy_py.plugins.installed import with_framework_dialects
+from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.propagation.engine import StageCallback
-from shardy_py.transforms.prepare.results_on_no_edge import replicate_results_on_no_edge
+from shardy_py.transforms.prepare.add_data_flow_edges import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.jax.signature import JaxSignature
+
+
+def check_traits(program: Program, registry: Registry) -> None:
+    """Check the ops with the traits `ConstantLike` and `IsTerminator`.
+
+    Raises:
+        PluginError: a constant has operands, or other than one result, or ops follow a terminator in its block; one
+            diagnostic for each definition.
+    """
+    problems: dict[tuple[str, str], Diagnostic] = {}
+    for op in ops_among(program, names_with_trait(program, registry, ConstantLike)):
+        if (op.operands or len(op.results) != 1) and ConstantLike in registry.get_traits(op):
+            _add(problems, op, registry, ConstantLike, "constant-with-operands")
+    for op in ops_among(program, names_with_trait(program, registry, IsTerminator)):
+        if op.next is not None and IsTerminator in registry.get_traits(op):
+            _add(problems, op, registry, IsTerminator, "terminator-inside")
+    if problems:
+        raise PluginError(*problems.values())
+
+
+def _add(problems: dict[tuple[str, str], Diagnostic], op: Op, registry: Registry, trait: Trait, code: str) -> None:
+    """Add a problem of an op, unless there is one of the same definition already."""
+    source = next((item for item in registry.definitions if _may_give(item, trait, op.name)), None)
+    key = code, source.name if source else op.name
+    if key in problems:
+        return
+    if trait is ConstantLike:
+        message = f"the op has the trait ConstantLike, but {len(op.operands)} operands and {len(op.results)} results"
+        hint = "a constant has no operand and one result; an op that is folded with its operands is ConstantFoldable"
+    else:
+        message = "the op has the trait IsTerminator, but other ops follow it in its block"
+        hint = "a terminator ends its block; leave out the trait"
+    if source is not None:
+        place = f" at {shorten_location(source.location)}" if source.location else ""
+        hint = f"{hint}; defined by {registry.owners.get(source.name, 'an unknown owner')}{place}"
+    problems[key] = Diagnostic(code, message, op.location, op.name, hint)
+
+
+def _may_give(definition: OpDefinition, trait: Trait, name: str) -> bool:
+    is_said = trait in definition.traits or definition.traits_of is not None
+    return is_said and fnmatchcase(name, definition.name)
+
 
 KEEP_UNEVEN = "keep_uneven_shardings=True (--keep-uneven-shardings) keeps it and pads the last shards"
 """The way to keep a sharding that does not divide a size."""
@@ -77,8 +121,8 @@ def make_semantics(options: ProgramOptions, registry: Registry | None) -> Regist
         "blocked": tuple(options.blocked),
         "strict_plugins": options.strict_plugins,
     }
-    for name, given in excluded.items():
-        if given:
+    for name, value in excluded.items():
+        if value:
             message = f"registry and {name} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint=f"build the registry with {name}"))
     registry = with_framework_dialects(registry)
@@ -120,12 +164,12 @@ class RunInput:
 
 
 def read_input(
-    given: ProgramInput, registry: Registry, *, verify: bool = True, on_stage: StageCallback | None = None
+    program_input: ProgramInput, registry: Registry, *, verify: bool = True, on_stage: StageCallback | None = None
 ) -> RunInput:
     """Return the program that a caller gives.
 
     Args:
-        given: The program and what it starts from.
+        program_input: The program and what it starts from.
         registry: The definitions of ops.
         verify: Whether a native library verifies its module.
         on_stage: Called with ``convert`` before the program is brought into the form that `jax.jit` propagates.
@@ -133,12 +177,12 @@ def read_input(
     Raises:
         ShardyError: the module is not valid.
     """
-    module = given.module
-    if given.args is not None or given.kwargs is not None:
-        module = function("lower_function")(module, given.args or (), given.kwargs or {})
+    module = program_input.module
+    if program_input.args is not None or program_input.kwargs is not None:
+        module = function("lower_function")(module, program_input.args or (), program_input.kwargs or {})
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
-    like = resolve_like(given.like, module, frontend)
+    like = resolve_like(program_input.like, module, frontend)
     program: Program | None = None
     warnings: tuple[Diagnostic, ...] = ()
     if like == "jit":
@@ -160,7 +204,7 @@ def read_input(
 
 
 def resolve_like(like: Like | None, module: Any, frontend: Frontend) -> Like:
-    """Return what a program is propagated like; programs of JAX like `jax.jit`, if nothing else is asked for."""
+    """Return the compiler whose propagation a program follows: by default `jax.jit` for programs of JAX."""
     if frontend.name == "jit":
         return "jit"
     if like is not None or frontend.name not in ("jax", "hlo", "mlir"):
@@ -200,7 +244,7 @@ def _own_names(main: Op) -> Callable[[Value], str]:
     return lambda value: names().get(value.id, "")
 
 
-def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...]:
+def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnostic, ...]:
     """Bring the caller's mesh and shardings into a program, and its own into its table.
 
     Returns:
@@ -211,10 +255,10 @@ def give_shardings(read: RunInput, given: ProgramInput) -> tuple[Diagnostic, ...
     """
     program, main, semantics = read.program, read.main, read.registry
     opaque = give_shapes(program, semantics)
-    in_shardings, out_shardings = given.in_shardings, given.out_shardings
+    in_shardings, out_shardings = program_input.in_shardings, program_input.out_shardings
     if read.signature is not None:
         in_shardings, out_shardings = read.signature.flat_shardings(in_shardings, out_shardings)
-    mesh = mesh_of_shardings(in_shardings, out_shardings) if given.mesh is None else as_mesh(given.mesh)
+    mesh = mesh_of_shardings(in_shardings, out_shardings) if program_input.mesh is None else as_mesh(program_input.mesh)
     names = None if function("import_round_trip")(program) else read.attribute_names
     if mesh is None and not program.meshes and (in_shardings or out_shardings):
         context = function("context_mesh")()

@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, did_you_mean
 from shardy_py.ir.interfaces.ops import TRAITS
 from shardy_py.plugins import Registry
 from shardy_py.schedule.builtin import BUILTIN
-from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.from_options import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Level, Schedule
 
 
@@ -33,9 +33,9 @@ def unknown_op_names(
     if levels is None:
         return
     is_own = schedule is not None and not (isinstance(schedule, str) and schedule in BUILTIN)
-    given = levels.levels if is_own else levels.levels[: len(op_priorities or ())]
-    known = {*registry.ops, *op_names} if given else set()
-    for name in dict.fromkeys(_names_in(given)):
+    callers_levels = levels.levels if is_own else levels.levels[: len(op_priorities or ())]
+    known = {*registry.ops, *op_names} if callers_levels else set()
+    for name in dict.fromkeys(_names_in(callers_levels)):
         if name in known or any(fnmatchcase(other, name) for other in known):
             continue
         marker = next((trait for trait in TRAITS if trait.name == name), None)

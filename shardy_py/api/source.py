@@ -67,6 +67,6 @@ def _known(registry: Registry | None) -> Registry:
 
 
 def complete_registry(program: Program, registry: Registry) -> Registry:
-    """Return a registry that also knows what the module itself says about its ops, where its kind of input can."""
-    found: Registry = frontend_of(program).extend_registry(program, registry)
-    return found
+    """Return a registry extended by the op definitions of the module itself, where its frontend has any."""
+    extended: Registry = frontend_of(program).extend_registry(program, registry)
+    return extended

@@ -1,4 +1,4 @@
-"""Stub plugins: a guessed rule for each op kind without one, as text to start from."""
+"""Stub plugins: a guessed rule or data flow for each op kind without one, as text to start from."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from keyword import iskeyword
 
-from shardy_py.api.stub_flows import guess_data_flow, is_unmarked_terminator
+from attrs import fields
+
 from shardy_py.errors import RuleError
-from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.graph.types import TensorType, Type, static_shape
+from shardy_py.plugins import BranchDataFlow, LoopDataFlow
+from shardy_py.plugins.check_data_flow import data_flow_problems
 from shardy_py.values import frozen
 
 _HEADER = "import shardy_py as sdy\n"
@@ -46,13 +50,13 @@ Made = dict[tuple[str, Condition, int], str]
 
 
 def condition_of(op: Op, told_apart_by: str) -> Condition:
-    """Return the attribute of an op that tells its kind from others of its name, with its value; nothing for none."""
+    """Return the attribute, with its value, that distinguishes an op from others of its name, if any."""
     value = op.attributes.get(told_apart_by) if told_apart_by else None
     return ((told_apart_by, value),) if isinstance(value, (str, int)) else ()
 
 
 def stub_rules(
-    ops: Iterable[Op], *, made: Made | None = None, condition: Callable[[Op], Condition] = lambda op: ()
+    ops: Iterable[Op], *, stubs: Made | None = None, condition: Callable[[Op], Condition] = lambda op: ()
 ) -> str:
     """Return the text of a plugin for some ops: guessed rules, data flow of ops with regions, traits of terminators.
 
@@ -62,10 +66,10 @@ def stub_rules(
 
     Args:
         ops: The ops.
-        made: Stubs that were made for ops of the same program, all of a name or a part of them; the new ones are added.
+        stubs: Stubs of ops of the same program, all of a name or a part of them; the new ones are added.
         condition: Returns what tells an op from others of its name that need another rule.
     """
-    made = {} if made is None else made
+    stubs = {} if stubs is None else stubs
     by_dialect: dict[str, dict[tuple[str, Condition], list[Op]]] = {}
     for op in ops:
         by_dialect.setdefault(op.name.split(".", 1)[0], {}).setdefault((op.name, condition(op)), []).append(op)
@@ -73,15 +77,15 @@ def stub_rules(
     for namespace, members in by_dialect.items():
         dialect = _identifier(namespace)
         parts.append(f"\n{dialect} = sdy.Dialect({_quoted(namespace)})\n")
-        for (name, told), same in members.items():
-            key = name, told, len(same)
-            if key not in made:
-                made[key] = _stub(dialect, same, told)
-            parts.append(made[key])
+        for (name, op_condition), same in members.items():
+            key = name, op_condition, len(same)
+            if key not in stubs:
+                stubs[key] = _stub(dialect, same, op_condition)
+            parts.append(stubs[key])
     return "".join(parts) + _FOOTER.format(dialects=", ".join(_identifier(name) for name in by_dialect))
 
 
-def _stub(dialect: str, ops: Sequence[Op], told: Condition) -> str:
+def _stub(dialect: str, ops: Sequence[Op], condition: Condition) -> str:
     name = _quoted(ops[0].name)
     if is_unmarked_terminator(ops[0]):
         return f"\n{dialect}.op({name}, traits=[sdy.IsTerminator])\n"
@@ -91,14 +95,16 @@ def _stub(dialect: str, ops: Sequence[Op], told: Condition) -> str:
             comment = f"# Guessed from the types of {_types(ops[0])}; check which values are the same."
             return f"\n{comment}\n{dialect}.op({name}, data_flow={flow}, traits=[sdy.RecursiveMemoryEffects])\n"
         return f"\n# {ops[0].name} has regions: write its data flow, see sdy.ShardableDataFlowOpInterface.\n"
-    return _line(dialect, ops, told) or _function(dialect, ops, told)
+    return _line(dialect, ops, condition) or _function(dialect, ops, condition)
 
 
-def _when(told: Condition) -> str:
+def _when(condition: Condition) -> str:
     """Return the argument that says which ops of the name a definition is about."""
-    if not told:
+    if not condition:
         return ""
-    items = ", ".join(f"{_quoted(name)}: {_quoted(value) if isinstance(value, str) else value}" for name, value in told)
+    items = ", ".join(
+        f"{_quoted(name)}: {_quoted(value) if isinstance(value, str) else value}" for name, value in condition
+    )
     return f", when={{{items}}}"
 
 
@@ -121,15 +127,15 @@ def _has_known_sizes(value: Value) -> bool:
     return not isinstance(value.type, TensorType) or value.type.is_static
 
 
-def _line(dialect: str, ops: Sequence[Op], told: Condition) -> str:
+def _line(dialect: str, ops: Sequence[Op], condition: Condition) -> str:
     """Return a stub with the rule as a text, "" where none fits all of the ops."""
     if not all(_has_known_sizes(value) for op in ops for value in (*op.operands, *op.results)):
         return ""
-    made = _rule_arguments(ops[0])
-    if not all(_fits(made, op) for op in _one_per_types(ops)):
+    arguments = _rule_arguments(ops[0])
+    if not all(_fits(arguments, op) for op in _one_per_types(ops)):
         return ""
     comment = f"# Guessed from the sizes of {_types(ops[0])}; check every factor."
-    return f"\n{comment}\n{dialect}.op({_quoted(ops[0].name)}{_when(told)}, rule={_written(made)})\n"
+    return f"\n{comment}\n{dialect}.op({_quoted(ops[0].name)}{_when(condition)}, rule={_written(arguments)})\n"
 
 
 def _one_per_types(ops: Iterable[Op]) -> Iterable[Op]:
@@ -152,23 +158,23 @@ def _rule_arguments(op: Op) -> tuple[str, str, str]:
                     letters.update(dict.fromkeys(_places_of(factors, (kind, number, dim)), next(names)))
     text = " -> ".join(_tensors(kind, tensors, letters) for kind, tensors in _sides(op)).strip()
     reduced = [letters[_places(factor)[0]] for factor in factors if factor.is_reduction]
-    given = dict.fromkeys(letter for (kind, _, _), letter in letters.items() if kind == "operand")
+    operand_letters = dict.fromkeys(letter for (kind, _, _), letter in letters.items() if kind == "operand")
     has_it = {letter for (kind, _, _), letter in letters.items() if kind == "result"}
-    alone = [letter for letter in given if letter not in has_it and letter not in reduced]
+    alone = [letter for letter in operand_letters if letter not in has_it and letter not in reduced]
     return text, ", ".join(reduced), ", ".join(alone)
 
 
-def _written(made: tuple[str, str, str]) -> str:
-    text, reduced, alone = made
+def _written(arguments: tuple[str, str, str]) -> str:
+    text, reduced, alone = arguments
     kinds = f', reduction="{reduced}"' if reduced else ""
     return f'"{text}"{kinds}' + (f', need_replication="{alone}"' if alone else "")
 
 
-def _fits(made: tuple[str, str, str], op: Op) -> bool:
+def _fits(arguments: tuple[str, str, str], op: Op) -> bool:
     from shardy_py.sharding.einsum import rule
 
     try:
-        rule(made[0], reduction=made[1], need_replication=made[2])(op)
+        rule(arguments[0], reduction=arguments[1], need_replication=arguments[2])(op)
     except RuleError:
         return False
     return True
@@ -201,14 +207,14 @@ def _names() -> Iterator[str]:
     yield from (f"d{number}" for number in count())
 
 
-def _function(dialect: str, ops: Sequence[Op], told: Condition) -> str:
+def _function(dialect: str, ops: Sequence[Op], condition: Condition) -> str:
     """Return a stub with a function that makes the rules."""
     by_types: dict[tuple[str, ...], Op] = {}
     for op in ops:
         by_types.setdefault(tuple(str(value.type) for value in (*op.operands, *op.results)), op)
     lines = [
-        f"\n\n@{dialect}.op({_quoted(ops[0].name)}{_when(told)})",
-        f"def {_identifier(_function_name(ops[0], told))}(op):",
+        f"\n\n@{dialect}.op({_quoted(ops[0].name)}{_when(condition)})",
+        f"def {_identifier(_function_name(ops[0], condition))}(op):",
         f'    """Guessed from the sizes of {_types(ops[0])}; check every factor."""',
     ]
     if len(by_types) == 1:
@@ -220,15 +226,15 @@ def _function(dialect: str, ops: Sequence[Op], told: Condition) -> str:
     return "\n".join([*lines, "    return None", ""])
 
 
-def _function_name(op: Op, told: Condition) -> str:
-    return str(told[0][1]) if told else op.name.split(".", 1)[-1]
+def _function_name(op: Op, condition: Condition) -> str:
+    return str(condition[0][1]) if condition else op.name.split(".", 1)[-1]
 
 
 def _body(op: Op, indent: str) -> list[str]:
     """Return the lines of a function that return the rule of one op."""
-    made = _rule_arguments(op)
-    if all(map(_has_known_sizes, (*op.operands, *op.results))) and _fits(made, op):
-        return [f"{indent}return sdy.rule({_written(made)})"]
+    arguments = _rule_arguments(op)
+    if all(map(_has_known_sizes, (*op.operands, *op.results))) and _fits(arguments, op):
+        return [f"{indent}return sdy.rule({_written(arguments)})"]
     calls = [f"{indent}{_call(factor)}" for factor in _guess(op)]
     return [f"{indent}rule = sdy.OpShardingRuleBuilder.for_op(op)", *calls, f"{indent}return rule.build()"]
 
@@ -246,33 +252,33 @@ def _call(factor: _Factor) -> str:
 def _guess(op: Op) -> list[_Factor]:
     """Tie dimensions of equal size: those of each result to operands, then the rest among operands."""
     operands, results = [_sizes(value) for value in op.operands], [_sizes(value) for value in op.results]
-    taken: set[_Place] = set()
+    used: set[_Place] = set()
     factors = []
     for kind, tensors in (("result", results), ("operand", operands)):
         for number, sizes in enumerate(tensors):
             for dim, size in enumerate(sizes):
-                if size <= 1 or (kind, number, dim) in taken:
+                if size <= 1 or (kind, number, dim) in used:
                     continue
                 factor = _Factor(
-                    _take(operands, "operand", size, taken),
-                    _take(results, "result", size, taken),
+                    _take(operands, "operand", size, used),
+                    _take(results, "result", size, used),
                     f"op.{kind}s[{number}].type.shape[{dim}]",
                 )
-                if sum(found is not None for found in (*factor.operand_dims, *factor.result_dims)) > 1:
+                if sum(dim_of_tensor is not None for dim_of_tensor in (*factor.operand_dims, *factor.result_dims)) > 1:
                     factors.append(factor)
     return factors
 
 
-def _take(tensors: list[tuple[int, ...]], kind: str, size: int, taken: set[_Place]) -> tuple[int | None, ...]:
+def _take(tensors: list[tuple[int, ...]], kind: str, size: int, used: set[_Place]) -> tuple[int | None, ...]:
     """Take the first free dimension of a size from each tensor."""
-    found: list[int | None] = []
+    dims: list[int | None] = []
     for number, sizes in enumerate(tensors):
-        free = (dim for dim, other in enumerate(sizes) if other == size and (kind, number, dim) not in taken)
+        free = (dim for dim, other in enumerate(sizes) if other == size and (kind, number, dim) not in used)
         dim = next(free, None)
-        found.append(dim)
+        dims.append(dim)
         if dim is not None:
-            taken.add((kind, number, dim))
-    return tuple(found)
+            used.add((kind, number, dim))
+    return tuple(dims)
 
 
 def _sizes(value: Value) -> tuple[int, ...]:
@@ -283,3 +289,101 @@ def _identifier(name: str) -> str:
     identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
     reserved = iskeyword(identifier) or identifier in ("op", "rule", "sdy") or identifier[:1].isdigit()
     return f"_{identifier}" if reserved else identifier
+
+
+def is_unmarked_terminator(op: Op) -> bool:
+    """Return whether an op ends the block of an op with regions, other than a function, and hands something out."""
+    block = op.parent
+    parent = None if block is None else block.parent_op
+    if parent is None or parent.name == FUNCTION or op.next is not None:
+        return False
+    return bool(op.operands) and not op.results and not op.regions
+
+
+def guess_data_flow(ops: Sequence[Op]) -> str:
+    """Return a text that makes a data flow that is valid for all of some ops of one name, "" where none is found.
+
+    Operands, arguments, what regions hand back and results are tied where their types are the same, in order.
+    """
+    for flow in _candidates(ops[0]):
+        is_loop = isinstance(flow, LoopDataFlow)
+        if all((_is_loop(op, flow) if is_loop else _is_branch(op, flow)) for op in ops) and _is_valid(ops, flow):
+            return _text(flow)
+    return ""
+
+
+def _is_valid(ops: Sequence[Op], flow: LoopDataFlow | BranchDataFlow) -> bool:
+    return not any(list(data_flow_problems(op, flow)) for op in ops)
+
+
+def _candidates(op: Op) -> Iterator[LoopDataFlow | BranchDataFlow]:
+    """Yield loops and branches, the ordinary ones first: carried values come last."""
+    count = len(op.results)
+    blocks = _blocks(op)
+    arguments = max((len(block.arguments) for block in blocks), default=0)
+    yielded = max((len(_yielded(block)) for block in blocks), default=0)
+    for yielding in (None, *((number,) for number in range(len(op.regions)))) if count else ():
+        for first_operand in _offsets(len(op.operands), count):
+            for first_argument in _offsets(arguments, count):
+                for first_yielded in _offsets(yielded, count):
+                    yield LoopDataFlow(first_operand, first_argument, first_yielded, yielding=yielding)
+    for first_yielded in _offsets(yielded, count):
+        for first_operand in _offsets(len(op.operands), arguments) if arguments else ():
+            yield BranchDataFlow(first_yielded, first_operand=first_operand)
+        yield BranchDataFlow(first_yielded)
+
+
+def _offsets(available: int, count: int) -> list[int]:
+    """Return where so many values may begin, the last place first."""
+    return list(range(max(available - count, 0), -1, -1))
+
+
+def _is_loop(op: Op, flow: LoopDataFlow | BranchDataFlow) -> bool:
+    if not isinstance(flow, LoopDataFlow):
+        return False
+    wanted = _types_of(op.results)
+    if not wanted or _slice(op.operands, flow.first_operand, len(wanted)) != wanted:
+        return False
+    blocks = _blocks(op)
+    has_arguments = any(block.arguments for block in blocks)
+    if not has_arguments and len(op.operands) != len(wanted):
+        return False
+    if has_arguments and any(_slice(block.arguments, flow.first_argument, len(wanted)) != wanted for block in blocks):
+        return False
+    numbers = range(len(op.regions)) if flow.yielding is None else flow.yielding
+    ends = [
+        _yielded(region.blocks[0]) for number, region in enumerate(op.regions) if region.blocks and number in numbers
+    ]
+    return bool(ends) and all(_slice(end, flow.first_yielded, len(wanted)) == wanted for end in ends)
+
+
+def _is_branch(op: Op, flow: LoopDataFlow | BranchDataFlow) -> bool:
+    wanted, first_operand = _types_of(op.results), getattr(flow, "first_operand", None)
+    ends = [_yielded(block) for block in _blocks(op)]
+    if first_operand is not None:
+        operand_types = _types_of(op.operands[first_operand:])
+        if any(_types_of(block.arguments) != operand_types for block in _blocks(op)):
+            return False
+    return all(_slice(end, flow.first_yielded, len(wanted)) == wanted for end in ends)
+
+
+def _blocks(op: Op) -> list[Block]:
+    return [region.blocks[0] for region in op.regions if region.blocks]
+
+
+def _yielded(block: Block) -> Sequence[Value]:
+    return block.terminator.operands if block.terminator is not None else ()
+
+
+def _types_of(values: Sequence[Value]) -> list[Type]:
+    return [value.type for value in values]
+
+
+def _slice(values: Sequence[Value], first: int, count: int) -> list[Type]:
+    return _types_of(values[first : first + count])
+
+
+def _text(flow: LoopDataFlow | BranchDataFlow) -> str:
+    values = ((item.name, getattr(flow, item.name), item.default) for item in fields(type(flow)))
+    arguments = [f"{name}={value!r}" for name, value, default in values if value != default]
+    return f"sdy.{type(flow).__name__}({', '.join(arguments)})"

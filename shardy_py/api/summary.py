@@ -1,19 +1,48 @@
-"""A few numbers about a run."""
+"""The summary of a run: counts of ops and tensors, bytes on a device, and the communication that the program needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 
 from shardy_py.api.main_function import arguments_of
-from shardy_py.api.sizes import tensor_bytes
 from shardy_py.ir.graph.data_flow import shardable_value
 from shardy_py.ir.graph.op_names import FUNCTION, MESH
 from shardy_py.ir.graph.program import Op, Program, Value
-from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.plugins import Registry
+from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.transforms.run import run
 from shardy_py.values import frozen
+
+
+def local_shape(shape: tuple[int, ...], sharding: TensorSharding | None, mesh: Mesh | None) -> tuple[int, ...]:
+    """Return the sizes of the largest shard: every dimension divided by its axes, rounded up."""
+    # A sharding over a single device has no dimensions, whatever the tensor has.
+    if sharding is None or mesh is None or mesh.is_maximal:
+        return shape
+    return tuple(-(-size // axes_size(dim.axes, mesh)) for size, dim in zip(shape, sharding.dim_shardings, strict=True))
+
+
+def tensor_bytes(type_: Type, sharding: TensorSharding | None = None, mesh: Mesh | None = None) -> int | None:
+    """Return the bytes of a tensor, or of its largest shard, rounded up; None where a size is not known."""
+    if not isinstance(type_, TensorType) or not type_.is_static:
+        return None
+    from shardy_py.support.element_types import mlir_element_bits
+
+    bits = mlir_element_bits(type_.element_type)
+    if bits is None:
+        return None
+    elements = prod(local_shape(type_.shape, sharding, mesh))  # type: ignore[arg-type]
+    return -(-elements * bits // 8)
+
 
 RESHARDS = frozenset(
     f"sdy.{name}"
@@ -62,7 +91,7 @@ class Summary:
 
 
 def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
-    """Count what there is to know about a propagated program."""
+    """Count the ops, tensors, axes and bytes of a propagated program."""
     values = list(shaped_values(program))
     shardings = [sharding_of(program, value, semantics) for value in values]
     used: dict[str, int] = {axis.name: 0 for mesh in program.meshes.values() for axis in mesh.axes}
@@ -70,9 +99,10 @@ def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
         for name in _axis_names(sharding):
             used[name] = used.get(name, 0) + 1
     pairs = [
-        (whole, part)
+        (bytes_, local_bytes)
         for argument in arguments_of(main)
-        if (whole := tensor_bytes(argument.type)) is not None and (part := _local_bytes(program, argument)) is not None
+        if (bytes_ := tensor_bytes(argument.type)) is not None
+        and (local_bytes := _local_bytes(program, argument)) is not None
     ]
     ops = [op for op in program.walk() if is_counted(op, semantics)]
     return Summary(
@@ -83,8 +113,8 @@ def summarize(program: Program, main: Op, semantics: OpSemantics) -> Summary:
         values_sharded=sum(1 for sharding in shardings if is_sharded(sharding)),
         axes_used=tuple(used.items()),
         parameters=len(pairs),
-        parameter_bytes=sum(whole for whole, _ in pairs),
-        parameter_bytes_per_device=sum(part for _, part in pairs),
+        parameter_bytes=sum(bytes_ for bytes_, _ in pairs),
+        parameter_bytes_per_device=sum(local_bytes for _, local_bytes in pairs),
     )
 
 
@@ -134,3 +164,55 @@ def _axis_names(sharding: TensorSharding | None) -> list[str]:
 def _local_bytes(program: Program, value: Value) -> int | None:
     sharding = program.shardings.get(value.id)
     return tensor_bytes(value.type, sharding, mesh_of(program, sharding) if sharding else None)
+
+
+def count_communications(program: Program, registry: Registry, *, are_explicit: bool) -> Mapping[str, int]:
+    """Return the number of reshards and collectives of each kind, with those that are left to the partitioner.
+
+    Args:
+        program: A propagated program; it stays as it is.
+        registry: The definitions of ops.
+        are_explicit: Whether all of them stand in the program already.
+    """
+    if not are_explicit:
+        program = copy_program(program)
+        full = InsertExplicitReshardsPass(enable_full_version=True, reshard_ops_without_rule=True)
+        run(program, (full,), PassContext(registry))
+    return count_written(program)
+
+
+def count_written(program: Program) -> Mapping[str, int]:
+    """Return the number of reshards and collectives in a program by the names of their ops."""
+    names = (op.name for op in program.walk() if op.name in RESHARDS and op.operands and op.results)
+    return dict(sorted(Counter(names).items()))
+
+
+@frozen
+class Communications:
+    """Communication of a propagated program: written in the module, or left to a partitioner.
+
+    Args:
+        written: The number of ops of the module by their names, such as ``sdy.reshard``.
+        left: The number of those that a partitioner will add, by their kinds, such as ``all_reduce``.
+    """
+
+    written: Mapping[str, int]
+    left: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """The number of all."""
+        return sum(self.written.values()) + sum(self.left.values())
+
+
+def split_communications(counts: Mapping[str, int], program: Program, text: str | None = None) -> Communications:
+    """Return the communications that the module has as ops, and those that are left to a partitioner.
+
+    Args:
+        counts: The number of all, as `count_communications` counts them.
+        program: The propagated program.
+        text: The module as it is written, where that has another form than the program.
+    """
+    written = {name: count for name, count in count_written(program).items() if text is None or name in text}
+    unwritten = {name: count - written.get(name, 0) for name, count in counts.items()}
+    return Communications(written, {name.partition(".")[2]: count for name, count in unwritten.items() if count > 0})

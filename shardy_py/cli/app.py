@@ -7,8 +7,7 @@ import pkgutil
 import click
 
 from shardy_py.cli import commands
-from shardy_py.cli.errors import ErrorsAsMessages
-from shardy_py.cli.help import WholeWordsContext
+from shardy_py.cli.command import ErrorsAsMessages, WholeWordsContext
 from shardy_py.extensions import COMMANDS, load
 
 _WHOLE = 10_000

@@ -1,18 +1,27 @@
-"""The inputs and outputs of commands."""
+"""Input and output of commands: files, reports as lines on stdout, warnings and other diagnostics on stderr.
+
+Lines are whole in a pipe and folded on a terminal.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+
+import click
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.report.terminal_text import terminal_lines, terminal_message
 from shardy_py.support.files import write_atomically
+from shardy_py.support.texts import escape_controls
 
 if TYPE_CHECKING:
     from shardy_py.plugins import Registry
 
-__all__ = ["read_input", "read_stdin", "write_atomically"]
+
+__all__ = ["echo_diagnostic", "echo_report", "print_warnings", "read_input", "read_stdin", "write_atomically"]
 
 STDIN = "-"
 
@@ -29,12 +38,12 @@ def read_input(file: str, *, untrusted: bool = False, registry: Registry | None 
         OptionError: stdin cannot be read.
         ShardyError: a module of unknown origin is not valid.
     """
-    given = read_stdin() if file == STDIN else Path(file)
+    source = read_stdin() if file == STDIN else Path(file)
     if not untrusted:
-        return given
+        return source
     from shardy_py.api.source import read_apart
 
-    return read_apart(given, registry=registry)
+    return read_apart(source, registry=registry)
 
 
 def read_stdin() -> bytes:
@@ -50,3 +59,32 @@ def read_stdin() -> bytes:
     except OSError as error:
         message = f"standard input cannot be read: {error.strerror or error}"
         raise OptionError(Diagnostic("stdin", message, hint="give a file, or pipe the module in")) from None
+
+
+def echo_report(text: str) -> None:
+    """Print a report on stdout."""
+    _echo(terminal_lines(text, sys.stdout), sys.stdout)
+
+
+def echo_diagnostic(text: str) -> None:
+    """Print the text of a diagnostic on stderr."""
+    if sys.stderr is not None:
+        _echo(terminal_message(escape_controls(text), sys.stderr), sys.stderr)
+
+
+def _echo(text: str, file: IO[str]) -> None:
+    # The text has colours only where the file shows them.
+    click.echo(text, file=file, color=True)
+
+
+_PRINTED = f"{__name__}.printed"
+
+
+def print_warnings(warnings: Iterable[Diagnostic]) -> None:
+    """Print warnings on stderr, each once in a run of a command: plugins and programs may warn of the same thing."""
+    context = click.get_current_context(silent=True)
+    printed: set[Diagnostic] = set() if context is None else context.meta.setdefault(_PRINTED, set())
+    for warning in warnings:
+        if warning not in printed:
+            printed.add(warning)
+            echo_diagnostic(warning.show("warning"))

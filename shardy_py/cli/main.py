@@ -10,9 +10,22 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 
-from shardy_py.cli.exit_codes import INTERRUPTED
-from shardy_py.support.processes.safe_path import SAFE_PATH
+from shardy_py.support.processes.start import SAFE_PATH
 from shardy_py.support.termination import interrupt_between_imports
+
+INTERRUPTED = 130
+"""By the user, with Ctrl-C."""
+_SIGNALED = 128
+
+
+def exit_code_of(number: int) -> int:
+    """Return the exit code of a command that a signal stops.
+
+    >>> exit_code_of(15)
+    143
+    """
+    return _SIGNALED + number
+
 
 _NEEDED = ("click", "rich")
 

@@ -45,8 +45,8 @@ def needs(
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        found = (Need(names, when, problem, hint), *getattr(command, _ATTRIBUTE, ()))
-        setattr(command, _ATTRIBUTE, found)
+        needed = (Need(names, when, problem, hint), *getattr(command, _ATTRIBUTE, ()))
+        setattr(command, _ATTRIBUTE, needed)
         return command
 
     return decorate
@@ -62,7 +62,7 @@ def needs_option(option: str, parameter: str, *names: str) -> Callable[[Callable
     """
     return needs(
         *names,
-        when=lambda given: bool(given[parameter]),
+        when=lambda options: bool(options[parameter]),
         problem=f"without {option}",
         hint=f"give {option}, too",
     )
@@ -78,7 +78,7 @@ def excludes_option(option: str, parameter: str, *names: str) -> Callable[[Calla
     """
     return needs(
         *names,
-        when=lambda given: not given[parameter],
+        when=lambda options: not options[parameter],
         problem=f"together with {option}",
         hint=f"leave one of the two out; {option} has no use for it",
     )

@@ -21,11 +21,10 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry, RuleOptions
-from shardy_py.plugins.foreign_types import give_shapes
-from shardy_py.report.words import fold
-from shardy_py.support.exhaustion import as_error
-from shardy_py.support.texts import escape_controls
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.plugins.type_definition import give_shapes
+from shardy_py.report.terminal_text import fold
+from shardy_py.support.texts import as_error, escape_controls
+from shardy_py.transforms.finish.input_output_shardings import (
     UpdateNonDivisibleInputOutputShardingsPass,
 )
 from shardy_py.transforms.pass_names import bundled_passes, find_pass, parse_pass, parse_pipeline
@@ -200,7 +199,7 @@ def _parts(data: bytes, name: str, *, split: bool) -> Iterator[str | bytes]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise _usage(f"{name} cannot be split, it is no text: {error}") from None
+        raise _usage(f"{name} cannot be split, it is not text: {error}") from None
     start = 0
     for separator in [*_SEPARATOR.finditer(text), None]:
         end = separator.start() if separator else len(text)

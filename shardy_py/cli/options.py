@@ -10,25 +10,27 @@ import attrs
 import click
 
 from shardy_py.api.keywords import help_of
-from shardy_py.api.local_options import LocalOptions
-from shardy_py.api.options import LIKES, STRATEGIES, Options, ProgramInput, ProgramOptions
+from shardy_py.api.options import LIKES, STRATEGIES, LocalOptions, Options, ProgramInput, ProgramOptions
 
 Command = Callable[..., Any]
+FORMS = ("xla", "gspmd")
+"""The compilers that ``--for`` names."""
 LAYOUTS = ("tpu-v5e", "row-major")
 RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")
+_RULE_OPTIONS = ("extended_rules", "conservative")
 SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
 
 class Amount(click.FloatRange):
-    """A number from zero on; what is no number is none."""
+    """A number from zero on; NaN is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number, or fail."""
-        found = super().convert(value, param, ctx)
-        if isnan(found):
+        number = super().convert(value, param, ctx)
+        if isnan(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return found
+        return number
 
 
 AMOUNT = Amount(min=0)
@@ -49,6 +51,8 @@ def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable
     field = attrs.fields_dict(class_)[name]
     if isinstance(field.default, bool):
         settings = {"is_flag": True, "default": field.default, **settings}
+    elif isinstance(field.default, (int, str)):
+        settings = {"default": field.default, "show_default": True, **settings}
     text = help_of(class_).get(name, "").replace("``", "").partition(". ")[0].partition(";")[0].rstrip(".")
     settings = {"help": f"{text}.", **settings}
     names = flags or (f"--{name.replace('_', '-')}",)
@@ -59,8 +63,9 @@ def option_of(class_: type, name: str, *flags: str, **settings: Any) -> Callable
 
 def strategy_option(choices: tuple[str, ...] = STRATEGIES) -> Callable[[Command], Command]:
     """Return the option that chooses the strategy."""
-    default = attrs.fields_dict(ProgramOptions)["strategy"].default
-    return click.option("--strategy", type=click.Choice(choices), default=default, show_default=True)
+    return option_of(
+        ProgramOptions, "strategy", type=click.Choice(choices), help="How ops propagate; each includes those before it."
+    )
 
 
 def schedule_option() -> Callable[[Command], Command]:
@@ -69,7 +74,7 @@ def schedule_option() -> Callable[[Command], Command]:
 
 
 def run_options(inputs: str, compare: str, when: str = "") -> Callable[[Command], Command]:
-    """Return the options of a run: its inputs, and what happens to its results.
+    """Return the options of a run: its inputs, and the treatment of its results.
 
     Args:
         inputs: What the inputs are, for the help.
@@ -123,8 +128,7 @@ def plugin_choice(command: Command) -> Command:
 
 def plugin_options(command: Command) -> Command:
     """Add the options that choose plugins and rules."""
-    names = ("extended_rules", "conservative")
-    return plugin_choice(_add(command, *(option_of(ProgramOptions, name) for name in names)))
+    return plugin_choice(_add(command, *(option_of(ProgramOptions, name) for name in _RULE_OPTIONS)))
 
 
 def module_options(command: Command) -> Command:
@@ -157,11 +161,16 @@ def mesh_options(command: Command) -> Command:
 
 
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
-    """Add the options that say which program is looked at, and how it is propagated."""
+    """Add the options for the program, and for how it is propagated."""
     command = _add(command, option_of(ProgramInput, "like", type=click.Choice(LIKES)))
-    names = ("dedup_functions_fully", "inline_calls", "keep_uneven_shardings")
-    command = _add(command, *(option_of(ProgramOptions, name) for name in names), strategy_option(strategies))
+    command = _add(command, *(option_of(ProgramOptions, name) for name in _flags()), strategy_option(strategies))
     return mesh_options(plugin_options(module_options(command)))
+
+
+def _flags() -> list[str]:
+    """Return the names of the options of a propagation that are flags, without those about plugins and rules."""
+    names = [item.name for item in attrs.fields(ProgramOptions) if isinstance(item.default, (bool, int, str))]
+    return [name for name in names if name not in (*_RULE_OPTIONS, "strategy", "strict_plugins")]
 
 
 def session_options(command: Command) -> Command:

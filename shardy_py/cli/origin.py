@@ -39,9 +39,9 @@ def origin_of(program: GivenProgram, *, without: Iterable[str] = ()) -> dict[str
         without: More options that change no figure of this record.
     """
     context = click.get_current_context(silent=True)
-    given = {} if context is None else context.params
+    parameters = {} if context is None else context.params
     left_out = {*_WITHOUT_EFFECT, *without}
-    options = {name: _plain(value) for name, value in sorted(given.items()) if name not in left_out}
+    options = {name: _plain(value) for name, value in sorted(parameters.items()) if name not in left_out}
     return {
         **{name: _version(name) for name in _VERSIONS},
         "command": None if context is None else context.info_name,

@@ -24,7 +24,7 @@ _BAR = 20
 
 
 class ShowProgress(Protocol):
-    """Receiver of the number of steps that are done, of how many there are, and of what comes next."""
+    """Receiver of the number of finished steps, of the total, and of the name of the next step."""
 
     def __call__(self, done: int, total: int | None, what: str = "") -> None:
         """Show it."""
@@ -67,19 +67,19 @@ class Steps:
 
     Args:
         show: Shows them.
-        own: How many steps there are besides those of the propagation.
+        count: How many steps there are besides those of the propagation.
         total: How many there are in all, as far as that is known.
         done: How many are done.
     """
 
     show: ShowProgress
-    own: int
+    count: int
     total: int | None = None
     done: int = 0
 
     def on_progress(self, done: int, total: int, stage: str) -> None:
-        """Show the steps of a propagation, of which `propagate` tells."""
-        self.done, self.total = done, total + self.own
+        """Show the steps of a propagation, as `propagate` reports them."""
+        self.done, self.total = done, total + self.count
         self.show(done, self.total, STAGES.get(stage, stage))
 
     def start(self, what: str) -> None:
@@ -89,15 +89,15 @@ class Steps:
 
 
 @contextmanager
-def step_bar(own: int, *, enabled: bool = True) -> Iterator[Steps]:
+def step_bar(count: int, *, enabled: bool = True) -> Iterator[Steps]:
     """Show which step of a command runs, and how many are done of how many; the propagation tells its own number.
 
     Args:
-        own: How many steps there are besides those of a propagation.
+        count: How many steps there are besides those of a propagation.
         enabled: Whether anything is drawn on a terminal.
     """
-    with progress_bar("", total=own or None, enabled=enabled) as show:
-        yield Steps(show, own, own)
+    with progress_bar("", total=count or None, enabled=enabled) as show:
+        yield Steps(show, count, count)
 
 
 def show_nothing(done: int, total: int | None, what: str = "") -> None:

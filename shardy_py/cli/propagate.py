@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shardy_py.api.result import Result
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.forms import form_text
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.progress import step_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
 from shardy_py.errors import Diagnostic
 from shardy_py.extensions import function
@@ -49,7 +47,7 @@ def run_propagate(
     print_warnings(result.warnings)
     memory = None if layout is None else result.memory(layout)
     if plan is not None:
-        from shardy_py.report.plan import plan_json
+        from shardy_py.report.data import plan_json
 
         not_planned: list[Diagnostic] = []
         write_atomically(plan, plan_json(result, warnings=not_planned))
@@ -61,10 +59,22 @@ def run_propagate(
         _print_reports(result, text, memory)
 
 
+def form_text(result: Result, target: str | None) -> str:
+    """Return the text of the module in the form for a compiler, or as propagation leaves it."""
+    if target is None:
+        return result.text
+    if target == "xla":
+        return str(result.for_xla())
+    warnings: list[Diagnostic] = []
+    module = result.for_gspmd(warnings=warnings)
+    print_warnings(warnings)
+    return str(module)
+
+
 def _print_reports(result: Result, text: str, memory: MemoryReport | None) -> None:
     print_report(result, text=text, file=sys.stderr)
     if result.copies is not None:
-        from shardy_py.report.copies import print_copies
+        from shardy_py.report.tables import print_copies
 
         print_copies(result.copies, file=sys.stderr)
     if memory is not None:

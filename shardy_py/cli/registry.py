@@ -1,15 +1,18 @@
-"""The registry a command line asks for."""
+"""The registry and the schedule that a command line asks for."""
 
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 from shardy_py.api.program_source import SessionOptions
-from shardy_py.cli.diagnostics import print_warnings
+from shardy_py.cli.files import print_warnings
 from shardy_py.errors import RuleWarning
 from shardy_py.plugins import Registry
 from shardy_py.plugins.plugin_files import plugin_files
+from shardy_py.schedule.builtin import NAMED
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.support.gc_pause import resume_garbage_collection
 
 
@@ -44,3 +47,8 @@ def plugin_registry(*, plugins: tuple[str, ...], warn: bool = True, **options: A
         PluginError: the plugin of a file is broken, or with ``strict_plugins`` anything is wrong.
     """
     return make_registry(SessionOptions(plugin_files=plugin_files(plugins), **options), warn=warn)
+
+
+def schedule_argument(text: str) -> ScheduleLike:
+    """Return the schedule of a command line: the name of a built-in one, or else a file."""
+    return text if text in NAMED else Path(text)

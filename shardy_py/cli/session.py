@@ -1,4 +1,4 @@
-"""The program that a command line gives, with the options of its propagation."""
+"""The program that a command line gives, with its mesh, its shardings and the options of its propagation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,66 @@ from shardy_py.api.program_source import SessionOptions
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.cli.files import read_input
-from shardy_py.cli.mesh import parse_in_shardings, parse_mesh_sizes, parse_out_shardings
 from shardy_py.cli.registry import make_registry
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plugins.plugin_files import plugin_files
+from shardy_py.support.arguments import parse_integer
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from shardy_py.cost.session import Session
+
+
+def parse_mesh_sizes(text: str) -> dict[str, int]:
+    """Return the axis sizes of ``data=4,model=2``.
+
+    Raises:
+        OptionError: it has another form.
+    """
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, size = (item.strip() for item in part.partition("="))
+        number = parse_integer(size)
+        if not name or number is None or name in sizes:
+            raise OptionError(
+                Diagnostic("invalid-mesh", f"--mesh {text}: {part!r} is not NAME=SIZE", hint="--mesh data=4,model=2")
+            )
+        sizes[name] = number
+    return sizes
+
+
+def parse_in_shardings(texts: Iterable[str]) -> dict[int | str, Any]:
+    """Return the shardings of arguments that a command line gives.
+
+    Raises:
+        ShardyError: one has another form than ``arg0=data,None``.
+    """
+    return dict(_name_and_spec(text, "in-sharding", "arg0") for text in texts)
+
+
+def parse_out_shardings(texts: Iterable[str]) -> dict[int | str, Any]:
+    """Return the shardings of results that a command line gives.
+
+    Raises:
+        ShardyError: one has another form than ``result0=data,None``.
+    """
+    return dict(_name_and_spec(text, "out-sharding", "result0") for text in texts)
+
+
+def _name_and_spec(text: str, option: str, example: str) -> tuple[str, Any]:
+    name, equals, spec = text.partition("=")
+    if not equals or not name.strip():
+        kind = example.rstrip("0").upper()
+        raise OptionError(
+            Diagnostic(
+                f"invalid-{option}s",
+                f"--{option} {text}: this is not {'ARGUMENT' if kind == 'ARG' else kind}=SHARDING",
+                hint=f"--{option} {example}=data,None",
+            )
+        )
+    from shardy_py.api.specs import parse_spec
+
+    return name.strip(), parse_spec(spec)
 
 
 @frozen
@@ -54,17 +107,17 @@ class GivenProgram:
         Raises:
             ShardyError: an option or a plugin is not valid.
         """
-        found = SessionOptions(plugin_files=plugin_files(plugins), **options)
+        session_options = SessionOptions(plugin_files=plugin_files(plugins), **options)
         # Says what is wrong with plugins, once and with the line.
-        registry = make_registry(found)
-        given = ProgramInput(
+        registry = make_registry(session_options)
+        program_input = ProgramInput(
             read_input(file, untrusted=untrusted, registry=registry),
             None if mesh is None else parse_mesh_sizes(mesh),
             in_shardings=parse_in_shardings(in_shardings) or None,
             out_shardings=parse_out_shardings(out_shardings) or None,
             like=like,
         )
-        return cls(given, found, file)
+        return cls(program_input, session_options, file)
 
     def propagate(self, **options: Any) -> Result:
         """Return the propagated program.
@@ -83,7 +136,7 @@ class GivenProgram:
         return self.options.open(self.input, keep_names=keep_names)
 
 
-def take_options(given: dict[str, Any]) -> dict[str, Any]:
+def take_options(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options that only `propagate` has out of those of a command, and return them."""
-    own = {item.name for item in attrs.fields(Options)} - {item.name for item in attrs.fields(ProgramOptions)}
-    return {name: given.pop(name) for name in sorted(own & given.keys())}
+    names = {item.name for item in attrs.fields(Options)} - {item.name for item in attrs.fields(ProgramOptions)}
+    return {name: options.pop(name) for name in sorted(names & options.keys())}

@@ -15,7 +15,7 @@ _CANNOT_WRITE = 2
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Prepare the standard streams of this process for a command, and write out what is left in them.
+    """Prepare the standard streams of this process for a command, and flush them at its end.
 
     A stream that is closed stays unusable, but its number is taken: a file that is opened later must not get it, or
     the messages of libraries would be written into that file. Text goes out as UTF-8, as MLIR writes it.
@@ -31,7 +31,7 @@ def standard_streams() -> Iterator[None]:
 
 
 def _reopen() -> None:
-    """Take the numbers of closed streams; what is written to standard output then is an error, as it should be."""
+    """Occupy the file descriptors of closed streams, so that writing to a closed standard output is an error."""
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -46,7 +46,7 @@ def _reopen() -> None:
 
 
 def _finish() -> None:
-    """Write out what is buffered; an interpreter that cannot do so at its end would print a traceback."""
+    """Flush the streams; an interpreter that cannot do so at its end would print a traceback."""
     # An exit that is under way has said why, and keeps its code.
     under_way = sys.exc_info()[0] is not None
     problem = _flush(sys.stdout)
@@ -62,7 +62,7 @@ def _finish() -> None:
 
 
 def _flush(stream: TextIO | None) -> OSError | None:
-    """Write out what a stream holds, and return what went wrong."""
+    """Flush a stream, and return the error if there is one."""
     if stream is None or stream.closed:
         return None
     try:

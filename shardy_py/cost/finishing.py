@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.op_values import own_values
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.graph.walk import own_values
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.plugins import Registry
 from shardy_py.propagation import Solution
 from shardy_py.propagation.problem import Problem
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.canonicalize_reshards import CanonicalizeReshardsPass, KeepReshardsPass
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartitionerReshardsPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
@@ -101,3 +102,35 @@ def _living_slots(program: Program, problem: Problem) -> Iterator[tuple[int, int
     for slot, value in enumerate(problem.slot_values):
         if value.id in living:
             yield slot, value.id
+
+
+def changed_slots(first: Solution, second: Solution) -> list[int]:
+    """Return the slots of the tensors that do not lie on the devices in the same way, open and closed aside.
+
+    Args:
+        first: A solution.
+        second: Another one of the same problem.
+
+    Raises:
+        OptionError: the problems are two.
+    """
+    if first.problem is not second.problem:
+        raise OptionError(Diagnostic("two-problems", "the solutions are of two different programs"))
+    table = first.problem.table.values
+    same: dict[tuple[int, int], bool] = {}
+    slots = []
+    for slot, pair in enumerate(zip(first.shardings, second.shardings, strict=True)):
+        if pair[0] == pair[1]:
+            continue
+        if pair not in same:
+            same[pair] = _is_same(table[pair[0]], table[pair[1]])
+        # The last entry stands for values without a slot.
+        if not same[pair] and slot < len(first.problem.slot_values):
+            slots.append(slot)
+    return slots
+
+
+def _is_same(first: TensorSharding | None, second: TensorSharding | None) -> bool:
+    if first is None:
+        first, second = second, first
+    return first is None or first.is_equivalent(second)

@@ -45,6 +45,7 @@ def estimate_local(
     whole = (cost.flops.value or 0) * local.device_count
     return evolve(
         cost,
+        notes=(*cost.notes, *map(str, local.communication)),
         total_flops=Quantity(whole, "FLOP", "the operations of all devices"),
         balance=Quantity(None, "", "a local program does not tell which of its operations are useful"),
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shardy_py.api.main_function import argument_names, arguments_of, result_names
-from shardy_py.api.sizes import local_shape, tensor_bytes
-from shardy_py.api.summary import mesh_of
+from shardy_py.api.summary import local_shape, mesh_of, tensor_bytes
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type

@@ -1,4 +1,4 @@
-"""Sessions: a program that is prepared and compiled once, and solved under as many schedules as one likes."""
+"""Names of the values and ops of a session, as all commands accept them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from types import NoneType
+from typing import Any
 
 from attrs import evolve, field
 
-from shardy_py.api.engine_options import engine_options
-from shardy_py.api.keywords import method_takes, narrow
+from shardy_py.api.keywords import keywords, method_takes, narrow
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Like, ProgramOptions, SessionArguments, Strategy
-from shardy_py.api.pipeline import make_pipeline
+from shardy_py.api.pipeline import engine_options, make_pipeline
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.cost.estimates import Cost, estimate
@@ -21,9 +21,10 @@ from shardy_py.cost.finishing import Finisher
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.cost.priced_input import PRICED_LIKE_JIT, is_priced_like_jit
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
-from shardy_py.ir.graph.nesting import refuse_deep_nesting
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.verify import refuse_deep_nesting
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.layout.policies import LayoutPolicy
@@ -33,18 +34,29 @@ from shardy_py.propagation.engine import STRATEGIES, keep_or_drop_rules, make_pr
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import solve
 from shardy_py.propagation.trace import Observer, VisitLog
-from shardy_py.schedule.given import OpPriorities, ScheduleLike
+from shardy_py.schedule.from_options import OpPriorities, ScheduleLike
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.support.arguments import checked, shown
+from shardy_py.support.arguments import as_integer, checked, shown
 from shardy_py.support.gc_pause import no_garbage_collection
-from shardy_py.support.integers import as_integer
-from shardy_py.trace.given_names import GivenNames
+from shardy_py.trace.labels import Labels
+from shardy_py.trace.original_names import GivenNames
 from shardy_py.transforms.constant_copies import CopyLog
 from shardy_py.transforms.finish.split_partitioner_reshards import REMATERIALIZATION
 from shardy_py.transforms.run import run
 from shardy_py.values import define, frozen
+
+
+def session_labels(session: Session) -> Labels:
+    """Return the names of a session's values and ops.
+
+    They are those of the module that was read if the session keeps them (see `Session.open`), else those of the
+    program as propagation finds it.
+    """
+    names = session.names or GivenNames.of(session.program, session.main)
+    return names.labels(session.program, session.problem, session.copies)
+
 
 _WRITTEN_BY_JAX = "mhlo.num_partitions"
 """An attribute of the modules that JAX writes."""
@@ -96,6 +108,7 @@ class Session:
     names: GivenNames | None = None
     _op_names: frozenset[str] = frozenset()
     like: Like = "passes"
+    _source: SessionArguments | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<Session of @{self.main.attributes['sym_name']}>"
@@ -133,7 +146,9 @@ class Session:
         told = (*context.warnings, *program.plugin_problems.values())
         options = narrow(given, ProgramOptions)
         main = find_main(program)
-        return cls(program, main, problem, registry, options, told, finisher, copies, names, op_names, read.like)
+        source = given if is_priced_like_jit(given, None, "xla-cpu") else None
+        fields = (program, main, problem, registry, options, told, finisher, copies, names, op_names)
+        return cls(*fields, read.like, source)
 
     @property
     def strategy(self) -> Strategy:
@@ -220,7 +235,7 @@ class Session:
             if not 0 <= slot < len(problem.initial):
                 raise OptionError(Diagnostic("invalid-argument", f"there is no slot {shown(slot)}"))
             problem.initial[slot] = problem.table.intern(sharding)
-        return evolve(self, problem=problem)
+        return evolve(self, problem=problem, source=None)
 
     @checked
     def finish(self, solution: Solution, *, last_pass: str = "", like_partitioner: bool = False) -> Program:
@@ -268,8 +283,18 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
-        solution = self.solve(schedule, op_priorities=op_priorities)
-        return self.price(solution, machine, axes=axes, layout=layout, profile=profile)
+        options: dict[str, Any] = {"axes": axes, "layout": layout, "profile": profile}
+        is_other = self._source is not None and is_priced_like_jit(self._source, machine, profile)
+        if is_other and self._like_jit.like == "jit":
+            found = self._like_jit.evaluate(schedule, machine, op_priorities=op_priorities, **options)
+            return evolve(found, cost=evolve(found.cost, notes=(*found.cost.notes, PRICED_LIKE_JIT)))
+        return self.price(self.solve(schedule, op_priorities=op_priorities), machine, **options)
+
+    @cached_property
+    def _like_jit(self) -> Session:
+        """The session of the same program as `jax.jit` propagates it; this one where it has no such form."""
+        assert self._source is not None, "only asked for where the source is kept"
+        return Session.open(**keywords(evolve(self._source, like="jit")))
 
     @checked
     def price(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from shardy_py.cost.changed_slots import changed_slots
-from shardy_py.cost.session import Session
-from shardy_py.cost.session_labels import session_labels
+from shardy_py.cost.finishing import changed_slots
+from shardy_py.cost.session import Session, session_labels
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Value
@@ -17,8 +16,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import is_prefix
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.arguments import checked
-from shardy_py.trace.labels import Labels, OpLabel
-from shardy_py.trace.places import at_place
+from shardy_py.trace.labels import Labels, OpLabel, at_place
 from shardy_py.values import frozen
 
 
@@ -138,20 +136,20 @@ def diff_schedules(session: Session, first: NamedSchedule, second: NamedSchedule
         OptionError: the strategy of the session has no levels.
     """
     labels = session_labels(session)
-    one, two = _Run.of(session, first), _Run.of(session, second)
-    slots = changed_slots(one.solution, two.solution)
+    first_run, second_run = _Run.of(session, first), _Run.of(session, second)
+    slots = changed_slots(first_run.solution, second_run.solution)
     values = tuple(
         ValueDiff(
             labels.value(slot),
             labels.location(slot),
             str(session.problem.slot_values[slot].type),
-            one.sharding(slot),
-            two.sharding(slot),
+            first_run.sharding(slot),
+            second_run.sharding(slot),
         )
         for slot in slots
     )
-    found = (_divergence(one, two, labels), _divergence(two, one, labels))
-    divergences = tuple(item for item in found if item is not None)
+    by_run = (_divergence(first_run, second_run, labels), _divergence(second_run, first_run, labels))
+    divergences = tuple(item for item in by_run if item is not None)
     return ScheduleDiff(first.name, second.name, divergences, values, len(session.problem.slot_values))
 
 

@@ -10,21 +10,19 @@ from shardy_py.api.summary import RESHARDS, sharding_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.explain_op import explain_op
 from shardy_py.explain.answer.explain_value import Subject, explain_value
+from shardy_py.explain.answer.explanations import find_unsettled
 from shardy_py.explain.answer.find import find_slot, find_step
-from shardy_py.explain.answer.unsettled import find_unsettled
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.plugins import Registry
-from shardy_py.trace.aliases import native_names
 from shardy_py.trace.labels import Labels, program_names
+from shardy_py.trace.original_names import native_names
 from shardy_py.trace.trace import Trace
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.explain.answer.op_explanation import OpExplanation
-    from shardy_py.explain.answer.unsettled import NotSettled
-    from shardy_py.explain.answer.value_explanation import ValueExplanation
+    from shardy_py.explain.answer.explanations import NotSettled, OpExplanation, ValueExplanation
 
 Names = Literal["result", "input"]
 
@@ -100,7 +98,7 @@ class Explainer:
         name = labels.value(slot)
         if isinstance(key, str):
             asked = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
-                one for one, at in labels.slots.items() if at == slot
+                label for label, at in labels.slots.items() if at == slot
             }
             # A value of the same edge keeps the name that was asked for.
             name = next(iter(sorted(asked - {labels.printed(slot)})), name)
@@ -114,7 +112,7 @@ def _all_values(function: Any) -> list[Value]:
 
 
 def _slot(program: Program, trace: Trace, value: Value, known: dict[int, int | None]) -> int | None:
-    """Return the slot of a value of a result; of what a reshard or a call gives, that of what goes in or comes out.
+    """Return the slot of a value of a result; that of the operand for a reshard, of the function for a call.
 
     Args:
         program: The result.
@@ -150,11 +148,11 @@ def _returned(program: Program, value: Value) -> Value | None:
 
 def _living(program: Program, slot: int, trace: Trace) -> Value | None:
     """Return the value of a slot that is in the result; where there are several, what carries the sharding."""
-    slot_of, found = trace.problem.slot_of, None
+    slot_of, carrier = trace.problem.slot_of, None
     for function in program.functions.values():
         for value in _all_values(function):
             if slot_of.get(value.id) == slot:
                 if value is trace.problem.slot_values[slot] or value.owning_op.name == FUNCTION:
                     return value
-                found = found or value
-    return found
+                carrier = carrier or value
+    return carrier

@@ -6,11 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from shardy_py.api.run_again import order_of, untraced
-from shardy_py.explain.answer.op_explanation import OpExplanation
-from shardy_py.explain.answer.unsettled import NotSettled
-from shardy_py.explain.answer.value_explanation import ValueExplanation
+from shardy_py.explain.answer.explanations import NotSettled, OpExplanation, ValueExplanation
 from shardy_py.explain.explaining import Explainer
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.support.arguments import checked
 
 if TYPE_CHECKING:

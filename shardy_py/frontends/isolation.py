@@ -17,10 +17,9 @@ from typing import Any
 from attrs import asdict
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError, UnsupportedError, VerificationError
-from shardy_py.support.exhaustion import as_error
-from shardy_py.support.processes.child import ChildDied, ChildTimeout, ask_once
-from shardy_py.support.processes.crashes import find_cause, name_exit
+from shardy_py.support.processes.child import ChildDied, ChildTimeout, ask_once, find_cause, name_exit
 from shardy_py.support.processes.serve import ShowStep, bound_memory, serve
+from shardy_py.support.texts import as_error
 from shardy_py.values import frozen
 
 _LEAST_MEMORY = 16 * 1024**3
@@ -58,7 +57,7 @@ class Reader:
 
 
 def read_isolated(reader: Reader, data: bytes, name: str) -> bytes:
-    """Return what a reader makes of the bytes of a file.
+    """Return the answer of a reader to the bytes of a file.
 
     Args:
         reader: The reader.
@@ -90,7 +89,7 @@ def read_isolated(reader: Reader, data: bytes, name: str) -> bytes:
 
 
 def answer_reader(prepare: Callable[[bytes], None], read: Callable[[bytes, str], bytes]) -> None:
-    """Read what the parent sends, as the worker of a reader.
+    """Serve the reading requests of the parent, as the worker of a reader.
 
     Args:
         prepare: Imports all that the bytes need, before the process gives up its rights.

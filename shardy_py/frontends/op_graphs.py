@@ -60,9 +60,9 @@ class ProgramFrontend(Frontend):
 
     def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
         """Return the names of all values, with those of the program that was copied."""
-        given = {value.id: value for value in value_names(program.origin)} if program.origin is not None else {}
+        values = {value.id: value for value in value_names(program.origin)} if program.origin is not None else {}
         names = value_names(program)
-        return {value.id: PrintedName(name, given.get(value.id)) for value, name in names.items()}
+        return {value.id: PrintedName(name, values.get(value.id)) for value, name in names.items()}
 
 
 PROGRAM = ProgramFrontend()

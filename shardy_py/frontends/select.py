@@ -34,17 +34,17 @@ def find_frontend(source: object, registry: Registry) -> Frontend:
         raise OptionError(Diagnostic("ambiguous-input", message, hint="block one of their plugins by its name"))
     if accepting:
         return accepting[0]
-    found = next((item for item in map(bundled_frontend, BUNDLED_NAMES) if item.accepts(source)), None)
-    if found is None:
+    frontend = next((item for item in map(bundled_frontend, BUNDLED_NAMES) if item.accepts(source)), None)
+    if frontend is None:
         raise UnsupportedError(
             Diagnostic(
                 "unknown-input",
-                f"a {type(source).__name__} is no module",
+                f"an object of type {type(source).__name__} is not a module",
                 hint="give MLIR text, bytecode, a path, a jaxlib ir.Module, what jax.jit(f).lower(...) returns, an xDSL"
                 " ModuleOp, a shardy_py.Program, or install the plugin whose frontend reads it",
             )
         )
-    return found
+    return frontend
 
 
 def named_frontend(name: str, registry: Registry) -> Frontend:
@@ -63,8 +63,8 @@ def named_frontend(name: str, registry: Registry) -> Frontend:
 
 def frontend_of(program: Program) -> Frontend:
     """Return the frontend that a program came through; one that was built in Python has that of op graphs."""
-    found: Frontend = program.frontend or bundled_frontend("program")
-    return found
+    frontend: Frontend = program.frontend or bundled_frontend("program")
+    return frontend
 
 
 @cache

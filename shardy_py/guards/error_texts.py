@@ -1,23 +1,32 @@
-"""Texts for objects and exceptions of plugins, even if their own methods fail."""
+"""Texts about the code of plugins for errors: objects, exceptions, and source locations like ``file.py:12``.
+
+They are written even where the methods of a plugin's own objects fail.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from shardy_py.errors import Diagnostic, ShardyError, did_you_mean
+from shardy_py.errors import Diagnostic, ShardyError, did_you_mean, with_article
 from shardy_py.values import without_addresses
 
 _LONG = 200
 
 
 def diagnostics_of(error: ShardyError) -> list[Diagnostic]:
-    """Return the diagnostics of one of our errors; code of plugins may have raised it with a text, or with nothing."""
-    given = error.diagnostics or (type(error).__name__,)
-    return [item if isinstance(item, Diagnostic) else Diagnostic("plugin-failed", shown_text(item)) for item in given]
+    """Return the diagnostics of an error of this package, even if a plugin raised it without any."""
+    diagnostics = error.diagnostics or (type(error).__name__,)
+    return [
+        item if isinstance(item, Diagnostic) else Diagnostic("plugin-failed", shown_text(item)) for item in diagnostics
+    ]
 
 
 def shown_text(thing: Any) -> str:
@@ -85,5 +94,99 @@ def shown(thing: object) -> str:
     try:
         text = without_addresses(repr(thing))
     except Exception:
-        return f"a {type(thing).__name__}"
-    return text if len(text) <= _LONG and "\n" not in text else f"a {type(thing).__name__}"
+        return with_article(type(thing).__name__)
+    return text if len(text) <= _LONG and "\n" not in text else with_article(type(thing).__name__)
+
+
+_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
+_LIBRARIES = ("site-packages", "dist-packages")
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+
+
+def show_location(file: str, line: int) -> str:
+    """Return a source location as ``file:line``, relative to the working directory if possible."""
+    path = os.path.abspath(file)
+    try:
+        here = os.getcwd() + os.sep
+    except OSError:
+        here = os.sep
+    return f"{path.removeprefix(here)}:{line}"
+
+
+def shorten_location(location: str) -> str:
+    """Return a location of `calling_location` in the form of `show_location`."""
+    file, colon, line = location.rpartition(":")
+    return show_location(file, int(line)) if colon and line.isdigit() else location
+
+
+def location_of(thing: Any) -> str:
+    """Return the source location of a function, method or class of an object; "" outside plugins."""
+    code = _code_of(thing)
+    if code is None or _is_ours(code.co_filename):
+        return ""
+    return show_location(code.co_filename, code.co_firstlineno)
+
+
+def location_in_trace(error: BaseException, thing: Any = None) -> str:
+    """Return the last line of a plugin that an exception came through, "" where there is none.
+
+    Args:
+        error: The exception.
+        thing: The function of the plugin; its files come before those of libraries that it calls.
+    """
+    if isinstance(error, SyntaxError) and error.lineno and not (error.filename or "<").startswith("<"):
+        return show_location(str(error.filename), error.lineno)
+    lines = _foreign_lines(error.__traceback__)
+    if not lines:
+        return ""
+    code = _code_of(thing)
+    home = os.path.dirname(code.co_filename if code else lines[0][0])
+    plugin_lines = [item for item in lines if _is_under(home, item[0], (code.co_filename if code else lines[0][0]))]
+    return show_location(*(plugin_lines or lines[:1])[-1])
+
+
+def calling_location() -> str:
+    """Return the line outside this package that led here, "" where there is none or it is in a bundled plugin."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _foreign_lines(trace: TracebackType | None) -> list[tuple[str, int]]:
+    lines = []
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not _is_ours(name) and not _is_of_python(name):
+            lines.append((name, trace.tb_lineno))
+        trace = trace.tb_next
+    return lines
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_PACKAGE) or "<attrs generated" in file
+
+
+def _is_of_python(file: str) -> bool:
+    """Return whether a file is of the standard library, or none at all."""
+    if file.startswith("<"):
+        return True
+    return file.startswith(_STANDARD) and not any(name in file for name in _LIBRARIES)
+
+
+def _is_under(home: str, file: str, first: str) -> bool:
+    if os.path.basename(home) in _LIBRARIES:
+        return file == first
+    return os.path.dirname(file).startswith(home) and not any(name in file[len(home) :] for name in _LIBRARIES)
+
+
+def _code_of(thing: Any) -> CodeType | None:
+    while isinstance(thing, partial):
+        thing = thing.func
+    thing = getattr(thing, "__func__", thing)
+    code = getattr(thing, "__code__", None)
+    if isinstance(code, CodeType):
+        return code
+    class_ = thing if isinstance(thing, type) else type(thing)
+    codes = [item.__code__ for item in vars(class_).values() if isinstance(getattr(item, "__code__", None), CodeType)]
+    return min(codes, key=lambda item: item.co_firstlineno) if codes and class_.__module__ != "builtins" else None

@@ -1,4 +1,4 @@
-"""Guarded calls into the code of plugins: a failure is an error that names the plugin and the place."""
+"""Call the code of plugins behind a guard: a failure is an error that names the plugin and the location."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.guards.error_texts import describe_error, diagnostics_of, key_hint, name_hint, shown
-from shardy_py.guards.plugin_places import place_in_trace, place_of, shorten_place
+from shardy_py.guards.error_texts import (
+    describe_error,
+    diagnostics_of,
+    key_hint,
+    location_in_trace,
+    location_of,
+    name_hint,
+    shorten_location,
+    shown,
+)
 from shardy_py.ir.graph.program import Op
 from shardy_py.values import frozen
 
@@ -56,7 +64,7 @@ class Guard:
         owner: The words that name the plugin.
         error: The class of the errors.
         code: Their code.
-        place: Where it is defined, in case its own code does not tell.
+        location: Where it is defined, in case its own code does not tell.
     """
 
     function: Any
@@ -64,7 +72,7 @@ class Guard:
     owner: str
     error: type[ShardyError] = PluginError
     code: str = "plugin-failed"
-    place: str = ""
+    location: str = ""
 
     def call(self, *arguments: Any, check: Check | None = None, op: Op | None = None) -> Any:
         """Return the answer of the function.
@@ -107,37 +115,37 @@ class Guard:
         return guarded
 
     def failure(self, error: BaseException, op: Op | None = None) -> ShardyError:
-        """Return the error for an exception of the function; raises an exception that is no fault of a plugin."""
+        """Return the error for an exception of the function; raises an exception that is not the fault of a plugin."""
         if isinstance(error, InvalidAnswer):
             return self.refusal(error.message, op, hint=error.hint)
         if isinstance(error, ShardyError):
-            place = place_in_trace(error, self.function)
-            return type(error)(*(self._placed(item, op, place) for item in diagnostics_of(error)))
+            location = location_in_trace(error, self.function)
+            return type(error)(*(self._with_location(item, op, location) for item in diagnostics_of(error)))
         if isinstance(error, RecursionError) and _depth(error) < _OWN_RECURSION:
             raise error
-        place = place_in_trace(error, self.function)
-        where = f", at {place}" if place else ""
+        location = location_in_trace(error, self.function)
+        where = f", at {location}" if location else ""
         hint = name_hint(error) or (key_hint(error, op.attributes) if op else "")
         return self.refusal(f"raised {describe_error(error)}{where}", op, hint=hint)
 
     def refusal(self, message: str, op: Op | None = None, *, hint: str = "") -> ShardyError:
         """Return the error for an invalid answer: ``returned 3, not a rule``."""
-        made = Diagnostic(self.code, f"{self.role} {message}", hint=hint)
-        return self.error(self._placed(made, op, ""))
+        diagnostic = Diagnostic(self.code, f"{self.role} {message}", hint=hint)
+        return self.error(self._with_location(diagnostic, op, ""))
 
     @property
     def provenance(self) -> str:
-        """The owner and the place of the function: ``defined by plugin 'toy' at toy.py:3``."""
+        """The owner and the location of the function: ``defined by plugin 'toy' at toy.py:3``."""
         return self._defined_by("")
 
-    def _defined_by(self, place: str) -> str:
-        where = place or place_of(self.function) or shorten_place(self.place)
+    def _defined_by(self, location: str) -> str:
+        where = location or location_of(self.function) or shorten_location(self.location)
         return f"defined by {self.owner}" + (f" at {where}" if where else "")
 
-    def _placed(self, item: Diagnostic, op: Op | None, place: str) -> Diagnostic:
+    def _with_location(self, item: Diagnostic, op: Op | None, location: str) -> Diagnostic:
         if "defined by " in item.hint:
             return item
-        by = self._defined_by(place)
+        by = self._defined_by(location)
         return evolve(
             item,
             op=item.op or (op.name if op else ""),
@@ -152,10 +160,10 @@ def bounded_list(items: Iterable[Any]) -> list[Any]:
     Raises:
         Unfit: it does not end.
     """
-    found = list(islice(items, _MANY + 1))
-    if len(found) > _MANY:
+    limited = list(islice(items, _MANY + 1))
+    if len(limited) > _MANY:
         raise InvalidAnswer(f"gives more than {_MANY} items", "return a list")
-    return found
+    return limited
 
 
 def _depth(error: BaseException) -> int:

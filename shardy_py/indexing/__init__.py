@@ -1,6 +1,6 @@
-"""Indexing maps: which element of one tensor an element of another one reads, as expressions over bounded variables.
+"""Indexing maps: from the index of an element to the index of the element that it reads in another tensor.
 
-Sharding rules are derived from them, layouts are maps from indices to places in memory, kernels compute with them.
+Sharding rules are derived from them, layouts are maps from indices to offsets in memory, kernels compute with them.
 """
 
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shardy_py.indexing.composition import (
         compose,
         rescale_symbols,
+        simplify,
         without_unused_dims,
         without_unused_symbols,
         without_variables,
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
         runtime,
         symbol,
     )
-    from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, bounds_of
-    from shardy_py.indexing.op_indexing import OpIndexing
-    from shardy_py.indexing.reach import first_outside
-    from shardy_py.indexing.simplification import simplify
+    from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval, OpIndexing, bounds_of
+    from shardy_py.indexing.ranges import first_outside
 
 __all__ = [
     "AffineMap",
@@ -62,12 +61,10 @@ __getattr__ = look_up_in(
     {
         f"{__name__}.affine_map": "AffineMap",
         f"{__name__}.composition": (
-            "compose rescale_symbols without_unused_dims without_unused_symbols without_variables"
+            "compose rescale_symbols simplify without_unused_dims without_unused_symbols without_variables"
         ),
         f"{__name__}.expressions": "Binary Constant Expression Variable VariableKind constant dim runtime symbol",
-        f"{__name__}.indexing_map": "Bound IndexingMap Interval bounds_of",
-        f"{__name__}.op_indexing": "OpIndexing",
-        f"{__name__}.reach": "first_outside",
-        f"{__name__}.simplification": "simplify",
+        f"{__name__}.indexing_map": "Bound IndexingMap Interval OpIndexing bounds_of",
+        f"{__name__}.ranges": "first_outside",
     },
 )

@@ -42,7 +42,7 @@ class AffineMap:
         """Return the map of a text, with or without ``affine_map<>`` around it.
 
         Raises:
-            ParseError: the text is no affine map; the error shows the place.
+            ParseError: the text is not a valid affine map; the error shows the column.
         """
         require_text(text, "the affine map", code="malformed-affine-map")
         with refuse_bad_text("the affine map", code="malformed-affine-map"):

@@ -1,4 +1,4 @@
-"""The canonical form of index expressions: what holds whatever the variables' ranges are.
+"""The canonical form of index expressions, independent of the ranges of variables.
 
 Constants stand on the right, sums are flat and sorted with equal summands joined, products with a constant are
 distributed over sums, divisors and moduli are as small as possible.
@@ -22,7 +22,7 @@ _VARIABLE_RANK, _CONSTANT_RANK = 7, 8
 
 @lru_cache(maxsize=1 << 16)
 def sort_key(expression: Expression) -> tuple[Any, ...]:
-    """Return the place of an expression among others: by operator, then left, then right."""
+    """Return the sort key of an expression: operator, then left, then right."""
     if isinstance(expression, Constant):
         return (_CONSTANT_RANK, expression.value)
     if isinstance(expression, Variable):
@@ -50,25 +50,28 @@ class Linear:
     def plus(self, other: Linear, factor: int = 1) -> Linear:
         """Return the sum with another one, times a factor."""
         terms = dict(self.terms)
-        for term, own in other.terms.items():
-            terms[term] = terms.get(term, 0) + own * factor
-        return Linear({term: own for term, own in terms.items() if own}, self.offset + other.offset * factor)
+        for term, term_factor in other.terms.items():
+            terms[term] = terms.get(term, 0) + term_factor * factor
+        return Linear(
+            {term: term_factor for term, term_factor in terms.items() if term_factor},
+            self.offset + other.offset * factor,
+        )
 
     def times(self, factor: int) -> Linear:
         """Return the product with a constant."""
         if not factor:
             return Linear()
-        return Linear({term: own * factor for term, own in self.terms.items()}, self.offset * factor)
+        return Linear({term: term_factor * factor for term, term_factor in self.terms.items()}, self.offset * factor)
 
     def divided(self, by: int) -> Linear:
         """Return the quotient by a constant that divides every factor and the offset."""
-        return Linear({term: own // by for term, own in self.terms.items()}, self.offset // by)
+        return Linear({term: factor // by for term, factor in self.terms.items()}, self.offset // by)
 
     def contains(self, other: Linear, factor: int) -> bool:
         """Return whether another sum, times a factor, can be taken out without a summand changing its sign."""
         return all(
-            own * factor * (self.terms.get(term, 0) - own * factor) >= 0 and term in self.terms
-            for term, own in other.terms.items()
+            other_factor * factor * (self.terms.get(term, 0) - other_factor * factor) >= 0 and term in self.terms
+            for term, other_factor in other.terms.items()
         )
 
     def expression(self) -> Expression:
@@ -179,7 +182,7 @@ def modulo(left: Expression, right: Expression) -> Expression:
         return Binary("mod", left, right)
     modulus = right.value
     sum_ = linear(left)
-    sum_ = Linear({term: own for term, own in sum_.terms.items() if own % modulus}, sum_.offset % modulus)
+    sum_ = Linear({term: factor for term, factor in sum_.terms.items() if factor % modulus}, sum_.offset % modulus)
     if not sum_.terms:
         return Constant(sum_.offset % modulus)
     common = gcd(sum_.divisor, sum_.offset, modulus)
@@ -213,13 +216,13 @@ def quotient(left: Expression, right: Expression) -> Expression:
             else (total(sum_.divided(-common)))
         )
     divisor = gcd(sum_.divisor, by)
-    whole, rest = divmod(sum_.offset, by)
+    offset, rest = divmod(sum_.offset, by)
     # Less than the divisor of all else never carries into the next multiple.
     rest -= rest % divisor
     sum_ = Linear(sum_.terms, rest).divided(divisor)
     by //= divisor
     inner = total(sum_) if by == 1 else Binary("/", total(sum_), Constant(by))
-    return add((inner, Constant(whole))) if whole else inner
+    return add((inner, Constant(offset))) if offset else inner
 
 
 def _ceiling(left: Expression, right: Expression) -> Expression:

@@ -1,8 +1,10 @@
-"""Composition of indexing maps and changes of their variables."""
+"""Compose indexing maps, and simplify them: constraints become bounds, and bounds shorten expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from math import gcd
 
 from attrs import evolve
 
@@ -17,7 +19,8 @@ from shardy_py.indexing.expressions import (
     variables_of,
 )
 from shardy_py.indexing.indexing_map import Bound, IndexingMap, Interval
-from shardy_py.indexing.simplification import simplify_once
+from shardy_py.indexing.ranges import Ranges
+from shardy_py.indexing.rewrite import Simplifier, unscaled
 
 
 def compose(first: IndexingMap, second: IndexingMap) -> IndexingMap:
@@ -75,7 +78,7 @@ def without_variables(
     """
     leaving = set(gone)
     numbers: dict[Variable, Expression] = dict(values)
-    kept: list[tuple[Bound, ...]] = []
+    bounds_by_kind: list[tuple[Bound, ...]] = []
     for kind in VariableKind:
         bounds: list[Bound] = []
         for number, bound in enumerate(map_.bounds(kind)):
@@ -84,10 +87,10 @@ def without_variables(
                 continue
             numbers[variable] = Variable(kind, len(bounds))
             bounds.append(bound)
-        kept.append(tuple(bounds))
+        bounds_by_kind.append(tuple(bounds))
     results = tuple(rewritten(result, numbers) for result in map_.results)
     constraints = [(rewritten(expression, numbers), interval) for expression, interval in map_.constraints]
-    dims, ranges, runtimes = kept
+    dims, ranges, runtimes = bounds_by_kind
     return IndexingMap(results, dims, ranges, runtimes).with_constraints(constraints)
 
 
@@ -101,15 +104,15 @@ def without_unused_symbols(map_: IndexingMap) -> IndexingMap:
         return map_
     used = set().union(*(variables_of(result) for result in map_.results))
     used |= {variable for variable in map_.variables if variable.kind is VariableKind.DIM}
-    kept = []
+    used_bounds = []
     for expression, interval in map_.constraints:
         if variables_of(expression) & used:
-            kept.append((expression, interval))
-    needed = used.union(*(variables_of(expression) for expression, _ in kept))
+            used_bounds.append((expression, interval))
+    needed = used.union(*(variables_of(expression) for expression, _ in used_bounds))
     gone = [variable for variable in map_.variables if variable not in needed]
-    if not gone and len(kept) == len(map_.constraints):
+    if not gone and len(used_bounds) == len(map_.constraints):
         return map_
-    return without_variables(evolve(map_, constraints=tuple(kept)), gone, {})
+    return without_variables(evolve(map_, constraints=tuple(used_bounds)), gone, {})
 
 
 def without_unused_dims(map_: IndexingMap) -> IndexingMap:
@@ -121,7 +124,7 @@ def without_unused_dims(map_: IndexingMap) -> IndexingMap:
 def rescale_symbols(map_: IndexingMap) -> IndexingMap:
     """Return a map whose range variables count only the values that constraints on their remainders let through.
 
-    Where ``s mod k`` has to be ``r``, ``s * k + r`` takes the place of ``s``.
+    Where ``s mod k`` has to be ``r``, ``s * k + r`` replaces ``s``.
     """
     values: dict[Variable, Expression] = {}
     ranges = list(map_.ranges)
@@ -153,3 +156,133 @@ def _step(expression: Expression, interval: Interval) -> tuple[Variable, int, in
     if not (isinstance(variable, Variable) and variable.kind is VariableKind.RANGE and isinstance(modulus, Constant)):
         return None
     return (variable, modulus.value, interval.lower) if 0 <= interval.lower < modulus.value else None
+
+
+_MAX_ROUNDS = 32
+
+
+def simplify(map_: IndexingMap, *, fold_points: bool = True) -> IndexingMap:
+    """Return an indexing map with the same values on the same domain, in its simplest form.
+
+    Args:
+        map_: The map.
+        fold_points: Whether an expression with only one possible value becomes that constant.
+    """
+    for _ in range(_MAX_ROUNDS):
+        again = simplify_once(map_, fold_points=fold_points)
+        if again == map_:
+            break
+        map_ = again
+    return map_
+
+
+# Passes simplify the same maps again and again, and the last round of each is the first of the next.
+@lru_cache(maxsize=1 << 12)
+def simplify_once(map_: IndexingMap, *, fold_points: bool = True) -> IndexingMap:
+    """Return an indexing map after one round: constraints to a fixpoint, then the results."""
+    if map_.is_undefined or map_.is_known_empty:
+        return map_
+    state = _Domain(map_)
+    state.settle()
+    if state.is_empty:
+        return IndexingMap((), (Bound(Interval(0, -1)),))
+    state.merge_remainders()
+    simplifier = Simplifier(Ranges(state.bounds, state.constraints), fold_points=fold_points)
+    results = tuple(simplifier.simplify(result) for result in map_.results)
+    return evolve(state.applied(map_), results=results)
+
+
+class _Domain:
+    """The bounds of variables and the constraints of a map, as they get tighter."""
+
+    def __init__(self, map_: IndexingMap) -> None:
+        self.bounds: dict[Variable, Interval] = {name: bound.interval for name, bound in map_.variables.items()}
+        self.constraints: dict[Expression, Interval] = {}
+        for expression, interval in map_.constraints:
+            self._constrain(self.constraints, canonicalize(expression), interval)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no point is left."""
+        return any(interval.is_empty for interval in (*self.bounds.values(), *self.constraints.values()))
+
+    def settle(self) -> None:
+        """Simplify constraints and turn them into bounds until nothing changes."""
+        while not self.is_empty:
+            before = (dict(self.bounds), self.constraints)
+            self.constraints = self._tightened()
+            if before == (self.bounds, self.constraints):
+                return
+
+    def _tightened(self) -> dict[Expression, Interval]:
+        ranges = Ranges(dict(self.bounds))
+        simplifier = Simplifier(ranges)
+        constraints: dict[Expression, Interval] = {}
+        for expression, interval in self.constraints.items():
+            expression, interval = unscaled(simplifier.simplify(expression), interval, ranges)
+            if isinstance(expression, Variable):
+                self.bounds[expression] = self.bounds[expression].meet(interval)
+                continue
+            possible = ranges.of(expression)
+            if possible.meet(interval).is_empty:
+                interval = Interval(0, -1)
+            elif interval.contains(possible):
+                continue
+            self._constrain(constraints, expression, interval)
+        return constraints
+
+    def merge_remainders(self) -> None:
+        """Merge constraints on remainders of one variable, and cut its bounds to the first and last hit."""
+        merged: dict[Expression, tuple[int, int]] = {}
+        for expression, interval in list(self.constraints.items()):
+            if not (isinstance(expression, Binary) and expression.op == "mod" and interval.is_point):
+                continue
+            if not isinstance(expression.right, Constant) or expression.right.value <= 0:
+                continue
+            modulus, remainder = merged.get(expression.left, (1, 0))
+            both = _both_remainders((modulus, remainder), (expression.right.value, interval.lower))
+            del self.constraints[expression]
+            if both is None:
+                self.constraints[expression] = Interval(0, -1)
+                continue
+            merged[expression.left] = both
+        for dividend, (modulus, remainder) in merged.items():
+            self.constraints[Binary("mod", dividend, Constant(modulus))] = Interval(remainder, remainder)
+            if isinstance(dividend, Variable):
+                bound = self.bounds[dividend]
+                first = bound.lower + (remainder - bound.lower) % modulus
+                last = bound.upper - (bound.upper - remainder) % modulus
+                self.bounds[dividend] = Interval(first, last)
+
+    def applied(self, map_: IndexingMap) -> IndexingMap:
+        """Return a map with these bounds and constraints."""
+        if self.is_empty:
+            return IndexingMap((), (Bound(Interval(0, -1)),))
+        groups = [
+            tuple(
+                evolve(bound, interval=self.bounds[Variable(kind, number)])
+                for number, bound in enumerate(map_.bounds(kind))
+            )
+            for kind in VariableKind
+        ]
+        return evolve(map_, dims=groups[0], ranges=groups[1], runtimes=groups[2], constraints=()).with_constraints(
+            self.constraints.items()
+        )
+
+    @staticmethod
+    def _constrain(constraints: dict[Expression, Interval], expression: Expression, interval: Interval) -> None:
+        known = constraints.get(expression)
+        constraints[expression] = interval if known is None else interval.meet(known)
+
+
+def _both_remainders(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the modulus and the remainder of numbers that have both remainders, or None where there are none."""
+    (modulus, remainder), (modulus2, remainder2) = first, second
+    if not 0 <= remainder2 < modulus2:
+        return None
+    common = gcd(modulus, modulus2)
+    if (remainder2 - remainder) % common:
+        return None
+    least = modulus // common * modulus2
+    steps = (remainder2 - remainder) // common * pow(modulus // common, -1, modulus2 // common)
+    return least, (remainder + steps * modulus) % least

@@ -125,7 +125,7 @@ def negated(expression: Expression) -> Expression:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """Yield an expression and all within it, each before what it is made of."""
+    """Yield an expression and all its parts, each before its own parts."""
     pending = [expression]
     while pending:
         current = pending.pop()
@@ -140,12 +140,12 @@ def variables_of(expression: Expression) -> set[Variable]:
 
 
 def count_operators(expression: Expression) -> int:
-    """Return the number of operators, a measure of what the expression costs."""
+    """Return the number of operators, a measure of the cost of an expression."""
     return sum(isinstance(item, Binary) for item in walk(expression))
 
 
 def rewritten(expression: Expression, values: Mapping[Variable, Expression]) -> Expression:
-    """Return an expression with other expressions in the place of some variables; nothing is simplified."""
+    """Substitute expressions for variables; nothing is simplified."""
     if isinstance(expression, Variable):
         return values.get(expression, expression)
     if isinstance(expression, Constant):

@@ -1,4 +1,4 @@
-"""Indexing maps: results as expressions over variables with bounds, under constraints."""
+"""Indexing maps: expressions over bounded variables under constraints, and the maps of one op in both directions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from attrs import evolve, field
+from attrs import Factory, evolve, field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.indexing.expressions import Expression, Variable, VariableKind, evaluate, variables_of
@@ -107,7 +107,7 @@ class IndexingMap:
         """Return the map that a text says.
 
         Raises:
-            ParseError: the text is no indexing map; the error shows the place.
+            ParseError: the text is not a valid indexing map; the error shows the column.
         """
         require_text(text, "the indexing map", code="malformed-indexing-map")
         with refuse_bad_text("the indexing map", code="malformed-indexing-map"):
@@ -204,7 +204,7 @@ class IndexingMap:
         return inside
 
     def _values(self, *groups: Sequence[Any]) -> dict[Variable, Any]:
-        found: dict[Variable, Any] = {}
+        value_of: dict[Variable, Any] = {}
         if self.is_undefined:
             raise VerificationError(Diagnostic("undefined-indexing-map", "an undefined map has no values"))
         for kind, values in zip(VariableKind, groups, strict=True):
@@ -213,8 +213,8 @@ class IndexingMap:
                     f"the map has {len(self.bounds(kind))} variables {kind.prefix}, {len(values)} values are given"
                 )
                 raise VerificationError(Diagnostic("indexing-map-values", message))
-            found.update({Variable(kind, number): value for number, value in enumerate(values)})
-        return found
+            value_of.update({Variable(kind, number): value for number, value in enumerate(values)})
+        return value_of
 
     def print(self, *, spelling: Spelling = "/") -> str:
         """Return the text; `parse` gives the map back.
@@ -266,3 +266,27 @@ def _parse_domain(parser: MapParser) -> tuple[dict[Variable, Interval], list[tup
     if parser.ahead:
         raise parser.error("the map has ended here")
     return bounds, constraints
+
+
+def _maps(values: Iterable[IndexingMap]) -> tuple[IndexingMap, ...]:
+    return tuple(values)
+
+
+def _maps_where_known(values: Iterable[IndexingMap | None]) -> tuple[IndexingMap | None, ...]:
+    return tuple(values)
+
+
+@frozen
+class OpIndexing:
+    """Indexing maps between the operands of an op and its first result.
+
+    Args:
+        output_to_input: Per operand, the map from an index of the result to the elements of the operand that are read.
+        input_to_output: Per operand, the map from its index to the elements of the result that read it; None where
+            there is no such map.
+    """
+
+    output_to_input: tuple[IndexingMap, ...] = field(converter=_maps)
+    input_to_output: tuple[IndexingMap | None, ...] = field(
+        default=Factory(lambda self: (None,) * len(self.output_to_input), takes_self=True), converter=_maps_where_known
+    )

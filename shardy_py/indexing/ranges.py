@@ -1,13 +1,16 @@
-"""The interval in which the values of an index expression lie."""
+"""Intervals of index expressions, and elements outside a tensor to which a map leads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import gcd
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from math import gcd, prod
 
-from shardy_py.indexing.canonical import factored, linear
+from shardy_py.indexing.canonical import canonicalize, factored, linear
 from shardy_py.indexing.expressions import Binary, Constant, Expression, Variable
-from shardy_py.indexing.indexing_map import Interval
+from shardy_py.indexing.indexing_map import IndexingMap, Interval
+from shardy_py.values import frozen
 
 _UNBOUNDED = 1 << 62
 EVERYTHING = Interval(-_UNBOUNDED, _UNBOUNDED)
@@ -30,14 +33,14 @@ class Ranges:
 
     def of(self, expression: Expression) -> Interval:
         """Return the interval of an expression."""
-        found = self._known.get(expression)
-        if found is None:
-            found = self._computed(expression)
+        interval = self._known.get(expression)
+        if interval is None:
+            interval = self._computed(expression)
             constraint = self._constraints.get(expression)
             if constraint is not None:
-                found = found.meet(constraint)
-            self._known[expression] = found
-        return found
+                interval = interval.meet(constraint)
+            self._known[expression] = interval
+        return interval
 
     def _computed(self, expression: Expression) -> Interval:
         if isinstance(expression, Constant):
@@ -49,7 +52,7 @@ class Ranges:
         left, right = self.of(expression.left), self.of(expression.right)
         match expression.op:
             case "*":
-                return _hull(one * other for one in _ends(left) for other in _ends(right))
+                return _hull(left_end * right_end for left_end in _ends(left) for right_end in _ends(right))
             case "mod":
                 return _remainder(left, right)
             case "/":
@@ -71,8 +74,8 @@ def _ends(interval: Interval) -> tuple[int, int]:
 
 
 def _hull(values: object) -> Interval:
-    found = list(values)  # type: ignore[call-overload]
-    return Interval(min(found), max(found))
+    ends = list(values)  # type: ignore[call-overload]
+    return Interval(min(ends), max(ends))
 
 
 def _remainder(left: Interval, right: Interval) -> Interval:
@@ -105,3 +108,85 @@ def known_divisor(expression: Expression) -> int:
 
 
 __all__ = ["EVERYTHING", "Ranges", "known_divisor"]
+
+
+_MOST_POINTS = 4096
+
+
+@frozen
+class Outside:
+    """An index outside a tensor.
+
+    Args:
+        point: The values of the map's dimensions and symbols.
+        dim: The dimension of the tensor.
+        index: The index there.
+    """
+
+    point: tuple[int, ...]
+    dim: int
+    index: int
+
+
+@lru_cache(maxsize=4096)
+def first_outside(map_: IndexingMap, shape: tuple[int, ...]) -> Outside | None:
+    """Return an index outside a tensor to which a map leads, or None if none is found.
+
+    Sums of variables without constraints are looked at as a whole, all other maps point by point, if these are few.
+
+    Args:
+        map_: The map.
+        shape: The sizes of the tensor.
+
+    >>> first_outside(IndexingMap.parse("(i) -> (i + 1), domain: i in [0, 3]"), (4,))
+    Outside(point=(3,), dim=0, index=4)
+    """
+    if map_.is_undefined or map_.is_known_empty or map_.runtimes or len(map_.results) != len(shape):
+        return None
+    variables = {variable: bound.interval for variable, bound in map_.variables.items()}
+    ranges = Ranges(variables)
+    for dim, (result, size) in enumerate(zip(map_.results, shape, strict=True)):
+        result = canonicalize(result)
+        if _is_inside(ranges.of(result), size):
+            continue
+        terms = linear(result).terms
+        if not map_.constraints and all(isinstance(term, Variable) for term in terms):
+            return _corner(map_, dim, result, variables)
+        if prod(interval.size for interval in variables.values()) <= _MOST_POINTS:
+            outside = next(_outside(map_, dim, size, variables), None)
+            if outside is not None:
+                return outside
+    return None
+
+
+def _is_inside(interval: Interval, size: int) -> bool:
+    return interval.lower >= 0 and interval.upper < size
+
+
+def _corner(map_: IndexingMap, dim: int, result: Expression, variables: dict[Variable, Interval]) -> Outside:
+    """Return the corner of the domain where a sum of variables is least, if that is negative, or greatest."""
+    factors = linear(result).terms
+
+    def end(*, is_least: bool) -> Outside:
+        point = tuple(
+            interval.lower if (factors.get(variable, 0) >= 0) is is_least else interval.upper
+            for variable, interval in variables.items()
+        )
+        return Outside(point, dim, _index(map_, dim, point))
+
+    least = end(is_least=True)
+    return least if least.index < 0 else end(is_least=False)
+
+
+def _outside(map_: IndexingMap, dim: int, size: int, variables: dict[Variable, Interval]) -> Iterator[Outside]:
+    count = len(map_.dims)
+    for point in product(*(range(interval.lower, interval.upper + 1) for interval in variables.values())):
+        if map_.holds(point[:count], point[count:]):
+            index = _index(map_, dim, point)
+            if not 0 <= index < size:
+                yield Outside(point, dim, index)
+
+
+def _index(map_: IndexingMap, dim: int, point: Sequence[int]) -> int:
+    count = len(map_.dims)
+    return int(map_.evaluate(point[:count], point[count:])[dim])

@@ -39,18 +39,18 @@ class Simplifier:
     def simplify(self, expression: Expression) -> Expression:
         """Return the simplest form of an expression; never one with more operators than the canonical form."""
         start = canonicalize(expression)
-        found = self._done.get(start)
-        if found is None:
-            found = start
+        cached = self._done.get(start)
+        if cached is None:
+            cached = start
             for _ in range(_MAX_ROUNDS):
-                again = self._rewritten(found)
-                if again == found:
+                again = self._rewritten(cached)
+                if again == cached:
                     break
-                found = again
-            if count_operators(found) > count_operators(start):
-                found = start
-            self._done[start] = self._done[found] = found
-        return found
+                cached = again
+            if count_operators(cached) > count_operators(start):
+                cached = start
+            self._done[start] = self._done[cached] = cached
+        return cached
 
     def _rewritten(self, expression: Expression) -> Expression:
         """Return an expression after one round of rules, operands first."""
@@ -109,10 +109,10 @@ class Simplifier:
         if nested is not None and nested[1] > 0:
             return quotient(nested[0], Constant(nested[1] * by))
         sum_ = linear(left)
-        whole = Linear({term: factor for term, factor in sum_.terms.items() if factor % by == 0})
-        if whole.terms:
-            rest = quotient(total(sum_.plus(whole, -1)), Constant(by))
-            return total(whole.divided(by).plus(linear(rest)))
+        multiples = Linear({term: factor for term, factor in sum_.terms.items() if factor % by == 0})
+        if multiples.terms:
+            rest = quotient(total(sum_.plus(multiples, -1)), Constant(by))
+            return total(multiples.divided(by).plus(linear(rest)))
         split = self._split(sum_, by)
         if split is not None:
             return quotient(total(split[0]), Constant(by // split[1]))
@@ -146,9 +146,9 @@ class Simplifier:
             simplified = simplified.plus(linear(product(self.simplify(term), Constant(factor))))
         canonical = linear(total(simplified))
         for rule in (self._joined_digits, self._remainder):
-            found = rule(canonical)
-            if found is not None:
-                return total(found)
+            rewritten_sum = rule(canonical)
+            if rewritten_sum is not None:
+                return total(rewritten_sum)
         return total(canonical)
 
     def _joined_digits(self, sum_: Linear) -> Linear | None:
@@ -173,10 +173,10 @@ class Simplifier:
             dividend, divisor = digits
             times = -factor // divisor
             others = sum_.plus(Linear({term: factor}), -1)
-            whole = linear(dividend)
-            if whole.terms and others.contains(whole, times):
+            dividend_sum = linear(dividend)
+            if dividend_sum.terms and others.contains(dividend_sum, times):
                 reduced = linear(modulo(dividend, Constant(divisor)))
-                return others.plus(whole, -times).plus(reduced, times)
+                return others.plus(dividend_sum, -times).plus(reduced, times)
         return None
 
 
@@ -219,7 +219,7 @@ def _moves(expression: Expression, interval: Interval, ranges: Ranges) -> Iterat
     elif digits is not None and digits[1] < 0:
         dividend, by = digits
         yield dividend, Interval(interval.upper * by + by + 1, interval.lower * by)
-    scaled = Linear({term: own for term, own in sum_.terms.items() if own != 1})
+    scaled = Linear({term: term_factor for term, term_factor in sum_.terms.items() if term_factor != 1})
     common = scaled.divisor
     if common > 1 and interval.lower == 0 and (interval.upper + 1) % common == 0 and not sum_.offset:
         low_part = ranges.of(total(sum_.plus(scaled, -1)))

@@ -131,7 +131,7 @@ def _factor(expression: Expression) -> int:
 
 
 class MapParser:
-    """Reads expressions, bounds and lists of names; every error names the place in the text.
+    """Parses expressions, bounds and lists of names; every error shows the column in the text.
 
     Args:
         text: The text, with or without MLIR's attribute around it.
@@ -174,36 +174,36 @@ class MapParser:
 
     def error(self, message: str) -> ParseError:
         """Return an error at the next token."""
-        place = self._tokens[self._next][1] if self._next < len(self._tokens) else len(self._text)
-        start = max(0, place - 60)
-        excerpt = f"{self._text[start : place + 60]}\n{' ' * (place - start)}^"
+        column = self._tokens[self._next][1] if self._next < len(self._tokens) else len(self._text)
+        start = max(0, column - 60)
+        excerpt = f"{self._text[start : column + 60]}\n{' ' * (column - start)}^"
         code = f"malformed-{self._kind.replace(' ', '-')}"
-        return ParseError(Diagnostic(code, f"this is no {self._kind}: {message}", excerpt=excerpt))
+        return ParseError(Diagnostic(code, f"this is not a valid {self._kind}: {message}", excerpt=excerpt))
 
     def listed_names(self, opening: str, closing: str) -> list[str]:
         """Return the names between two brackets; [] where there are none."""
-        found: list[str] = []
+        names: list[str] = []
         if not self.skip(opening):
-            return found
+            return names
         while not self.skip(closing):
-            if found:
+            if names:
                 self.expect(",")
             name = self.take()
             if not name.isidentifier():
                 self._next -= 1
                 raise self.error("a name is expected")
-            found.append(name)
-        return found
+            names.append(name)
+        return names
 
     def expressions(self) -> list[Expression]:
         """Return the expressions between parentheses."""
-        found: list[Expression] = []
+        parsed: list[Expression] = []
         self.expect("(")
         while not self.skip(")"):
-            if found:
+            if parsed:
                 self.expect(",")
-            found.append(self.expression())
-        return found
+            parsed.append(self.expression())
+        return parsed
 
     def bounds(self) -> tuple[int, int]:
         """Return the two ends of ``in [0, 7]``."""
@@ -260,7 +260,7 @@ class MapParser:
             self.expect(")")
             return Binary(_CALLS[token], left, right)
         if token not in self.names:
-            raise self.error(f"{token!r} is no variable" if token.isidentifier() else "an expression is expected")
+            raise self.error(f"{token!r} is not a variable" if token.isidentifier() else "an expression is expected")
         return self.names[self.take()]
 
     def _integer(self) -> int:
@@ -281,16 +281,16 @@ def _minus(summand: Expression) -> Expression:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    column = 0
+    while column < len(text):
+        match = _TOKEN.match(text, column)
         if match is None:
-            if not text[place:].strip():
+            if not text[column:].strip():
                 return
-            yield text[place:].strip()[0], place
+            yield text[column:].strip()[0], column
             return
         yield match[match.lastindex or 0], match.start(match.lastindex or 0)
-        place = match.end()
+        column = match.end()
 
 
 def unique_names(groups: Sequence[Sequence[str]]) -> str | None:

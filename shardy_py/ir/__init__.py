@@ -2,8 +2,7 @@
 
 from shardy_py.ir.graph.attributes import UNIT, Attribute, DenseElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.builder import Builder
-from shardy_py.ir.graph.callgraph import call_graph, callees_first, callers_first
-from shardy_py.ir.graph.networkx import to_networkx
+from shardy_py.ir.graph.graphs import call_graph, callees_first, callers_first, to_networkx
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type, static_shape, tensor
 from shardy_py.ir.graph.verify import diagnose, verify

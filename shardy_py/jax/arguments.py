@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.support.element_types import xla_element_type
 from shardy_py.values import frozen
 
@@ -25,6 +25,15 @@ class ArrayType:
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+TOKEN = "!stablehlo.token"
+"""The type of what orders effects."""
+
+
+def array_values(values: Sequence[Value]) -> list[Value]:
+    """Return the arguments or results of a function that are arrays, and no tokens."""
+    return [value for value in values if str(value.type) != TOKEN]
 
 
 def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
@@ -111,19 +120,62 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     import numpy
 
     array = _as_array(value, type_, number)
-    found = ArrayType(tuple(array.shape), array.dtype)
-    if found != type_:
-        message = f"argument {number} is {type_}, given is {found}"
-        raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
-    if isinstance(array, jax.Array) and array.is_deleted():
-        message = f"argument {number} is an array that was deleted, or donated to a call before"
-        raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
+    _check_type(array, type_, number)
+    if isinstance(array, jax.Array):
+        _check_alive(array, number)
     if isinstance(array, jax.Array) and array.sharding.is_equivalent_to(sharding, array.ndim):
         return array
     if is_donated:
         # On host devices JAX would share the memory of the given array.
         array = numpy.array(array)
     return jax.device_put(array, sharding)
+
+
+def check_array(array: Any, type_: ArrayType, number: int) -> Any:
+    """Return an array of JAX that lies as a program wants it.
+
+    Args:
+        array: The array.
+        type_: What the program wants.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: it has another shape or dtype, or is gone.
+    """
+    _check_type(array, type_, number)
+    _check_alive(array, number)
+    return array
+
+
+def as_traced(value: Any, type_: ArrayType, number: int) -> Any:
+    """Return an argument as an array, or as a value that JAX traces.
+
+    Args:
+        value: The argument of a call while JAX traces.
+        type_: What the program wants.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: it has another shape or dtype.
+    """
+    import jax
+
+    array = jax.numpy.asarray(_as_array(value, type_, number))
+    _check_type(array, type_, number)
+    return array
+
+
+def _check_alive(array: Any, number: int) -> None:
+    if array.is_deleted():
+        message = f"argument {number} is an array that was deleted, or donated to a call before"
+        raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
+
+
+def _check_type(array: Any, type_: ArrayType, number: int) -> None:
+    if tuple(array.shape) != type_.shape or array.dtype != type_.dtype:
+        found = ArrayType(tuple(array.shape), array.dtype)
+        message = f"argument {number} is {type_}, given is {found}"
+        raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
 
 
 def _as_array(value: Any, type_: ArrayType, number: int) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.jax.arguments import array_values
 from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.modules import lower_function
 from shardy_py.jax.named_shardings import to_named_sharding
@@ -34,9 +35,25 @@ class CallArguments:
     @property
     def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that are arrays, or trees of them."""
+        return self.select_dynamic(self.arguments, self.keywords)
+
+    def select_dynamic(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return those of some arguments that stand where arrays, or trees of them, do."""
         numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
-        positional = tuple(item for number, item in enumerate(self.arguments) if number not in numbers)
-        return positional, {name: item for name, item in self.keywords.items() if name not in self.static_names}
+        positional = tuple(item for number, item in enumerate(arguments) if number not in numbers)
+        return positional, {name: item for name, item in keywords.items() if name not in self.static_names}
+
+    def with_dynamic(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments of the call with other arrays, and the same static ones."""
+        import jax
+
+        positional, named = jax.tree.unflatten(jax.tree.structure(self.dynamic), leaves)
+        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        given = iter(positional)
+        arguments = [item if number in numbers else next(given) for number, item in enumerate(self.arguments)]
+        return arguments, {**self.keywords, **named}
 
     def key(self, *, with_shardings: bool) -> Hashable:
         """Return what the program of the call depends on.
@@ -161,10 +178,47 @@ def _constrain(values: Sequence[Any], program: Program, main: Op, *, of_results:
     return found
 
 
+def constrain_results(values: Sequence[Any], program: Program, main: Op, devices: Any) -> list[Any]:
+    """Return the results of a propagated program, constrained to the shardings that they have.
+
+    Args:
+        values: Values that JAX traces.
+        program: The propagated program.
+        main: Its main function.
+        devices: The devices; the first ones of ``jax.devices()`` by default.
+    """
+    import jax
+
+    meshes = program.meshes
+    chosen = choose_devices(device_count(meshes.values()), devices, meshes)
+    results = array_values(main.function_results)
+    shardings = [to_named_sharding(program.shardings.get(item.id), meshes, chosen) for item in results]
+    pairs = zip(values, shardings, strict=True)
+    return [value if _is_key(value) else jax.lax.with_sharding_constraint(value, sharding) for value, sharding in pairs]
+
+
+def _is_key(value: Any) -> bool:
+    import jax
+
+    return bool(jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key))
+
+
 def devices_of(mesh: Any) -> list[Any] | None:
     """Return the devices of a mesh of JAX in their order; None for any other, which has none."""
-    devices = getattr(mesh, "devices", None)
-    return None if devices is None or not hasattr(devices, "ravel") else list(devices.ravel())
+    import jax
+
+    return list(mesh.devices.ravel()) if isinstance(mesh, jax.sharding.Mesh) else None
+
+
+def devices_of_shardings(*given: Any) -> list[Any] | None:
+    """Return the devices of the mesh of the first sharding of JAX in some trees, or None."""
+    import jax
+
+    for leaf in jax.tree.leaves(given, is_leaf=lambda item: isinstance(item, jax.sharding.Sharding)):
+        devices = devices_of(getattr(leaf, "mesh", None))
+        if devices is not None:
+            return devices
+    return None
 
 
 def devices_of_arguments(call: CallArguments) -> list[Any] | None:
@@ -186,11 +240,16 @@ def _look(leaf: Any, *, with_sharding: bool) -> Hashable:
 
 
 def _sharding_of(leaf: Any) -> Any:
-    """Return the sharding that somebody gave to an array, over a mesh; None for any other."""
+    """Return the sharding that somebody gave to an array, over a mesh; None for any other.
+
+    That of a value which JAX traces is known where its type says it.
+    """
     import jax
 
     if isinstance(leaf, jax.core.Tracer):
-        return None
+        sharding = getattr(jax.typeof(leaf), "sharding", None)
+        types = () if sharding is None or sharding.mesh.empty else sharding.mesh.axis_types
+        return sharding if jax.sharding.AxisType.Explicit in types else None
     sharding = getattr(leaf, "sharding", None)
     is_given = getattr(leaf, "committed", True)
     return sharding if is_given and isinstance(sharding, jax.sharding.NamedSharding) else None

@@ -1,18 +1,19 @@
-"""A module compiled for a mesh of devices."""
+"""A module that XLA partitioned and compiled for a mesh of devices."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.arguments import ArrayType, place
+from shardy_py.jax.callable.trees import call_with_trees, check_argument_count
 from shardy_py.jax.signature import JaxSignature
 from shardy_py.values import frozen
 
 
 @frozen
 class CompiledModule:
-    """A module compiled for the devices of JAX; call it with one array per argument of its main function.
+    """A module that XLA partitioned for the devices of JAX; call it with one array per argument of its main function.
 
     Args:
         devices: The devices, by the numbers that the meshes of the module give them.
@@ -51,16 +52,12 @@ class CompiledModule:
             OptionError: not one array per argument, or one of another shape or dtype.
             UnsupportedError: an argument is a value that JAX traces.
         """
-        flat = None if self.signature is None else self.signature.flatten_arguments(arguments, keywords)
-        if flat is None:
-            if keywords:
-                message = f"there are no arguments {', '.join(keywords)} by keyword"
-                raise OptionError(Diagnostic("argument-count", message, hint="give one array per argument"))
-            return self.run(*arguments)
-        results = self.run(*flat)
-        assert self.signature is not None
-        is_flat = len(flat) == len(arguments) and self.signature.returns_a_list
-        return results if is_flat else self.signature.unflatten_results(results)
+        return call_with_trees(self.signature, self.run, arguments, keywords)
+
+    def hlo(self) -> str:
+        """Return the text of the compiled program, with its collectives."""
+        text: str = self.executable.hlo_modules()[0].to_string()
+        return text
 
     def run(self, *arguments: Any) -> list[Any]:
         """Run it with one array per argument of the main function, and return one per result.
@@ -75,9 +72,7 @@ class CompiledModule:
         import jax
 
         _refuse_tracers(arguments)
-        if len(arguments) != len(self.in_types):
-            message = f"the module has {len(self.in_types)} arguments, {len(arguments)} were given"
-            raise OptionError(Diagnostic("argument-count", message, hint="give one array per argument"))
+        check_argument_count(len(arguments), len(self.in_types))
         # Without it JAX turns 64-bit arrays into 32-bit ones on the way.
         with jax.enable_x64(True):
             placed = [
@@ -106,8 +101,8 @@ def _refuse_tracers(arguments: tuple[Any, ...]) -> None:
 
     number = next((index for index, value in enumerate(arguments) if isinstance(value, jax.core.Tracer)), None)
     if number is not None:
-        message = f"argument {number} is traced by JAX: a compiled program cannot be part of another one"
-        hint = "call it outside of jax.jit, jax.grad, jax.vmap and loops; sdy.jit(function) may be called in them"
+        message = f"argument {number} is traced by JAX: what XLA partitioned cannot be part of another program"
+        hint = "leave partitioner='xla' out: then it may be called in jax.jit and in loops"
         raise UnsupportedError(Diagnostic("traced-argument", message, hint=hint))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import parse_module
 
-_PATIENCE = (
+PATIENCE = (
     ("xla_cpu_collective_call_warn_stuck_seconds", "600"),
     ("xla_cpu_collective_call_terminate_timeout_seconds", "86400"),
 )
@@ -44,7 +44,7 @@ def compile_bytecode(
     options.num_partitions = count
     ids = numpy.array([[device.id for device in devices]], dtype=numpy.int32)
     options.device_assignment = xla_client.DeviceAssignment.create(ids)
-    options.env_option_overrides = [*overrides, *(_PATIENCE if devices[0].platform == "cpu" else ())]
+    options.env_option_overrides = [*overrides, *(PATIENCE if devices[0].platform == "cpu" else ())]
     build = options.executable_build_options
     build.use_spmd_partitioning = count > 1
     build.use_shardy_partitioner = True
@@ -57,7 +57,7 @@ def compile_bytecode(
     try:
         return _load(bytecode, devices, options, host_callbacks)
     except jax.errors.JaxRuntimeError as error:
-        raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {_words(error)}")) from error
+        raise UnsupportedError(Diagnostic("refused-by-xla", f"XLA refuses the module: {first_line(error)}")) from error
 
 
 def _load(bytecode: bytes, devices: Sequence[Any], options: Any, host_callbacks: Sequence[Any]) -> Any:
@@ -76,10 +76,10 @@ def _load(bytecode: bytes, devices: Sequence[Any], options: Any, host_callbacks:
     except jax.errors.JaxRuntimeError as error:
         if "No such compile option" not in str(error):
             raise
-        options.env_option_overrides = [item for item in options.env_option_overrides if item not in _PATIENCE]
+        options.env_option_overrides = [item for item in options.env_option_overrides if item not in PATIENCE]
         return client.compile_and_load(module, chosen, options, **called)
 
 
-def _words(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """Return XLA's message without the dump of the op and of the Python stack."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

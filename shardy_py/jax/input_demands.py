@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve, field
 
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee

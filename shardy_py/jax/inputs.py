@@ -16,7 +16,7 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.jax.demands import Demand
 from shardy_py.jax.input_demands import find_input_demands
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 
 if TYPE_CHECKING:
     import numpy as np

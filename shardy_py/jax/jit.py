@@ -1,4 +1,4 @@
-"""`jit`: functions of JAX that are propagated here, with the user's own schedule, and run through XLA."""
+"""`jit`: functions of JAX that are propagated here, with the user's own schedule, and run on the devices of JAX."""
 
 from __future__ import annotations
 
@@ -12,20 +12,29 @@ from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.extensions import function
+from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context
+from shardy_py.jax.callable.function_call import FunctionCall
+from shardy_py.jax.callable.function_primitive import bind_call
+from shardy_py.jax.callable.traced_calls import traced_call
 from shardy_py.jax.calls import (
     CallArguments,
     call_constrained,
+    constrain_results,
     devices_of,
     devices_of_arguments,
+    devices_of_shardings,
     lower_call,
 )
+from shardy_py.support.identity import identity
 from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
     from shardy_py.cost.estimates import Cost
-    from shardy_py.explain.answer.value_explanation import ValueExplanation
+    from shardy_py.explain.answer.explanations import ValueExplanation
+    from shardy_py.jax.callable.device_program import DeviceProgram
     from shardy_py.jax.compiled import CompiledModule
-    from shardy_py.schedule.given import ScheduleLike
+    from shardy_py.jax.result_methods import Partitioner
+    from shardy_py.schedule.from_options import ScheduleLike
 
 
 def jit(
@@ -38,13 +47,17 @@ def jit(
     donate_argnums: int | Sequence[int] = (),
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
+    partitioner: Partitioner = "shardy_py",
     **options: Any,
 ) -> Any:
     """Return a function that propagates shardings with a schedule of its own, and runs as that of `jax.jit` does.
 
     It is traced, propagated and compiled once for all calls with the same shapes, types and shardings of arguments.
-    Under `jax.jit`, in loops and in transformations of JAX, the function itself is traced there, with the shardings of
-    its arguments and results as constraints.
+    Each device runs its local program, also under `jax.jit`, in loops, and in a ``shard_map`` over other axes. What
+    `jax.grad`, `jax.jvp` and `jax.vmap` make of the function is propagated, too.
+
+    With XLA's partitioner the function itself is traced under transformations of JAX, with the shardings of its
+    arguments and results as constraints.
 
     Args:
         function: The function; without one, `jit` returns a decorator.
@@ -55,6 +68,7 @@ def jit(
         donate_argnums: The numbers of arguments whose memory the results may take.
         static_argnums: The numbers of arguments that are values of Python to the function.
         static_argnames: The names of such arguments.
+        partitioner: ``shardy_py`` for the local program, ``xla`` for XLA's partitioner.
         options: Options of `propagate`, such as ``strategy`` or ``plugins``.
 
     Raises:
@@ -68,6 +82,7 @@ def jit(
         donate=(donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums),
         static_numbers=(static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums),
         static_names=(static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames),
+        partitioner=partitioner,
         options=options,
     )
     if function is None:
@@ -86,6 +101,7 @@ class Settings:
     donate: tuple[int, ...]
     static_numbers: tuple[int, ...]
     static_names: tuple[str, ...]
+    partitioner: Partitioner
     options: Mapping[str, Any]
 
     def propagate(self, lowered: Any, **more: Any) -> Result:
@@ -115,16 +131,16 @@ class LoweredCall:
     result: Result
     settings: Settings
     devices: list[Any] | None
-    _compiled: CompiledModule | None = field(default=None, init=False, repr=False)
+    _compiled: DeviceProgram | CompiledModule | None = field(default=None, init=False, repr=False)
 
-    def compile(self) -> CompiledModule:
-        """Return the program compiled through XLA; it is called with the trees of the function.
+    def compile(self) -> DeviceProgram | CompiledModule:
+        """Return the program for the devices of JAX; it is called with the trees of the function.
 
         Raises:
-            ShardyError: XLA refuses it, or there are too few devices.
+            ShardyError: it cannot run, or there are too few devices.
         """
         if self._compiled is None:
-            self._compiled = self.result.to_jax(self.devices)
+            self._compiled = self.result.to_jax(self.devices, partitioner=self.settings.partitioner)
         return self._compiled
 
     def as_text(self) -> str:
@@ -166,12 +182,13 @@ class LoweredCall:
 
 
 class JitFunction:
-    """A function that is propagated here and runs through XLA; see `jit`."""
+    """A function that is propagated here and runs on the devices of JAX; see `jit`."""
 
     def __init__(self, function: Callable[..., Any], settings: Settings) -> None:
         self._function = function
         self._settings = settings
         self._calls: dict[Hashable, LoweredCall] = {}
+        self._traced_calls: dict[int, FunctionCall] = {}
         self._latest: LoweredCall | None = None
         update_wrapper(self, function, updated=())
 
@@ -194,7 +211,8 @@ class JitFunction:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
         call = self._call(arguments, keywords)
-        lowered = self._lowered(call)
+        with in_context(free_mesh(), has_x64=has_x64()):
+            lowered = self._lowered(call)
         if call.is_traced:
             return self._traced(call, lowered)
         positional, named = call.dynamic
@@ -240,6 +258,7 @@ class JitFunction:
     def clear_cache(self) -> None:
         """Forget all compiled programs."""
         self._calls.clear()
+        self._traced_calls.clear()
 
     def __repr__(self) -> str:
         return f"<sdy.jit of {getattr(self._function, '__name__', type(self._function).__name__)}>"
@@ -250,7 +269,7 @@ class JitFunction:
     def _lowered(self, call: CallArguments) -> LoweredCall:
         settings = self._settings
         with_shardings = settings.in_shardings is None
-        key = call.key(with_shardings=with_shardings)
+        key = (call.key(with_shardings=with_shardings), free_mesh())
         found = self._calls.get(key)
         if found is None:
             lowered = lower_call(
@@ -261,16 +280,29 @@ class JitFunction:
                 static_argnums=settings.static_numbers or None,
                 static_argnames=settings.static_names or None,
             )
-            devices = devices_of(settings.mesh) or devices_of_arguments(call)
+            given = devices_of_shardings(settings.in_shardings, settings.out_shardings)
+            devices = devices_of(settings.mesh) or given or devices_of_arguments(call)
             found = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
         self._latest = found
         return found
 
     def _traced(self, call: CallArguments, lowered: LoweredCall) -> Any:
-        """Return the results of the function while JAX traces, with constraints on its arguments and results."""
+        """Return the results of the function while JAX traces."""
+        import jax
+
         result = lowered.result
-        if result.signature is None:
+        if result.signature is None or not any(mesh.axes for mesh in result.program.meshes.values()):
+            # On one device there is nothing to propagate, and JAX traces a function best.
             return self._function(*call.arguments, **call.keywords)
+        if self._settings.partitioner == "shardy_py":
+            key = identity(lowered)
+            if key not in self._traced_calls:
+                self._traced_calls[key] = traced_call(self._function, call, lowered)
+            found = bind_call(self._traced_calls[key], jax.tree.leaves(call.dynamic))
+            if jax.sharding.get_abstract_mesh().empty:
+                # Without arrays or a context that say so, JAX would not know over how many devices it compiles.
+                found = constrain_results(found, result.program, result.main, lowered.devices)
+            return result.signature.unflatten_results(found)
         return call_constrained(self._function, call, result.signature, result.program, result.main, lowered.devices)
 
     def _latest_call(self) -> LoweredCall:

@@ -13,7 +13,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.jax.jit_alignment import OpDecision, align, decisions_of
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ def compare_with_jit(result: JaxMethods, source: Any = None, devices: Sequence[A
         if ours is None or theirs is None or ours.axes != theirs.axes
     )
     results = list(zip(_result_axes(result.program), _result_axes(decided.program), strict=False))
-    compiled = result.to_jax(devices)
+    # The same partitioner for both, so that what differs follows from the shardings.
+    compiled = result.to_jax(devices, partitioner="xla")
     return JitComparison(
         ops=len(jit),
         equal_ops=sum(1 for ours, theirs in pairs if ours and theirs and ours.axes == theirs.axes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -108,8 +108,13 @@ class Part:
 
 def parts_of_axes(mesh: Mesh, sharding: TensorSharding | None) -> dict[str, list[Part]]:
     """Return each axis of a mesh as the parts that the sub-axes of a sharding cut it into."""
+    return cut_axes(mesh, () if sharding is None else sharding.axes())
+
+
+def cut_axes(mesh: Mesh, used: Iterable[AxisRef]) -> dict[str, list[Part]]:
+    """Return each axis of a mesh as the parts that some sub-axes cut it into."""
     cuts: dict[str, set[int]] = {axis.name: {1, axis.size} for axis in mesh.axes}
-    for axis in sharding.axes() if sharding is not None else ():
+    for axis in used:
         if axis.sub_axis:
             cuts[axis.name] |= {axis.sub_axis.pre_size, axis.sub_axis.pre_size * axis.sub_axis.size}
     return {axis.name: _parts(axis.name, sorted(cuts[axis.name])) for axis in mesh.axes}
@@ -125,12 +130,13 @@ def partition_spec(sharding: TensorSharding | None, parts: Mapping[str, Sequence
     """Return a sharding as the entries of a PartitionSpec."""
     entries: list[Any] = []
     for dim in sharding.dim_shardings if sharding else ():
-        names = tuple(part.name for axis in dim.axes for part in _parts_in(axis, parts[axis.name]))
+        names = tuple(part.name for axis in dim.axes for part in parts_in(axis, parts[axis.name]))
         entries.append(names[0] if len(names) == 1 else names or None)
     return entries
 
 
-def _parts_in(axis: AxisRef, parts: Sequence[Part]) -> Sequence[Part]:
+def parts_in(axis: AxisRef, parts: Sequence[Part]) -> Sequence[Part]:
+    """Return the parts of an axis that an axis of a sharding, which may be a part of it, consists of."""
     if axis.sub_axis is None:
         return parts
     end = axis.sub_axis.pre_size * axis.sub_axis.size

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.attributes import DenseElements
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CONSTRAINT
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.jax.form.faulty_dims import ending_dims
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.support.processes.child import ChildDied, ChildTimeout, ask_once
-from shardy_py.support.processes.crashes import find_cause, name_exit
+from shardy_py.support.processes.child import ChildDied, ChildTimeout, ask_once, find_cause, name_exit
 
 _CONVOLUTION = "stablehlo.convolution"
 _RISKY = (_CONVOLUTION, "stablehlo.pad", "stablehlo.reduce_window")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from shardy_py.api.keywords import method_takes
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, OptionError
 
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
+    from shardy_py.jax.callable.device_program import DeviceProgram
     from shardy_py.jax.compiled import CompiledModule
     from shardy_py.jax.jit_comparison import JitComparison
     from shardy_py.jax.local import LocalProgram
 else:
     _Base = object
+
+Partitioner = Literal["shardy_py", "xla"]
+"""The partitioner, which decides how data moves between devices."""
 
 
 class JaxMethods(_Base):
@@ -60,12 +64,36 @@ class JaxMethods(_Base):
 
         return gspmd_module(self._mlir, self.registry, warnings)
 
-    def to_jax(self, devices: Sequence[Any] | None = None, *, leave_open: bool = False) -> CompiledModule:
-        """Compile the form for XLA, for the devices of JAX.
+    @overload
+    def to_jax(self, devices: Sequence[Any] | None = None) -> DeviceProgram: ...
+
+    @overload
+    def to_jax(
+        self, devices: Sequence[Any] | None = None, *, partitioner: Literal["xla"], leave_open: bool = False
+    ) -> CompiledModule: ...
+
+    @overload
+    def to_jax(
+        self, devices: Sequence[Any] | None = None, *, partitioner: Partitioner, leave_open: bool = False
+    ) -> DeviceProgram | CompiledModule: ...
+
+    def to_jax(
+        self,
+        devices: Sequence[Any] | None = None,
+        *,
+        partitioner: Partitioner = "shardy_py",
+        leave_open: bool = False,
+    ) -> DeviceProgram | CompiledModule:
+        """Return the program as a function of JAX, for the devices of JAX.
+
+        Each device runs its local program. With the partitioner of XLA, its form for XLA is compiled, and XLA decides
+        how data moves.
 
         Args:
-            devices: The devices, as many as the largest mesh has; the first ones of ``jax.devices()`` by default.
-            leave_open: Whether tensors without a sharding are left to XLA's own propagation.
+            devices: The devices, as many as the largest mesh has; by default those that a function of JAX was lowered
+                for, or the first ones of ``jax.devices()``.
+            partitioner: ``shardy_py`` for the local program, ``xla`` for XLA's partitioner.
+            leave_open: With XLA's, whether tensors without a sharding are left to XLA's own propagation.
 
         Returns:
             What runs it. Call it as the function of JAX, with its trees, or with one array per argument of the main
@@ -73,8 +101,23 @@ class JaxMethods(_Base):
 
         Raises:
             UnsupportedError: the meshes are over different devices, or XLA refuses the module.
-            OptionError: fewer devices than the largest mesh has.
+            OptionError: fewer devices than the largest mesh has, or an option is not valid.
         """
+        if partitioner not in ("shardy_py", "xla"):
+            message = f"{partitioner!r} is not a valid partitioner"
+            raise OptionError(Diagnostic("invalid-partitioner", message, hint="give 'shardy_py' or 'xla'"))
+        if partitioner == "shardy_py":
+            if leave_open:
+                message = "leave_open is an option of XLA's partitioner"
+                raise OptionError(Diagnostic("option-conflict", message, hint="give partitioner='xla', too"))
+            from shardy_py.jax.callable.make import make_device_program
+            from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
+
+            callbacks = 0 if self.signature is None else len(self.signature.host_callbacks)
+            refuse_what_cannot_run(self.program, callbacks=callbacks)
+            return make_device_program(
+                self.local(), self.main, self.registry, devices=devices, signature=self.signature
+            )
         from shardy_py.jax.compile import to_jax
 
         name = self.source_name or "-"
@@ -95,17 +138,15 @@ class JaxMethods(_Base):
             The local program; `module` stays as it is.
 
         Raises:
-            OptionError: the program was propagated without explicit collectives.
             UnsupportedError: MLIR does not know a dialect of the program.
             ShardyError: an op has no local form, or a sharded dimension is dynamic.
         """
         from shardy_py.jax.local.form import local_form
 
-        if not self.has_explicit_collectives:
-            message = "a local program needs explicit collectives"
-            raise OptionError(Diagnostic("no-collectives", message, hint="propagate(..., local=True)"))
         if options not in self._local:
-            self._local[options] = local_form(self._mlir, self.registry, options, name=self.source_name or "-")
+            name = self.source_name or "-"
+            is_explicit = self.has_explicit_collectives
+            self._local[options] = local_form(self._mlir, self.registry, options, name=name, is_explicit=is_explicit)
         return self._local[options]
 
     def in_specs(self, mesh: Any = None) -> Any:

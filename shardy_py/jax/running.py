@@ -15,6 +15,7 @@ from shardy_py.jax.running_inputs import given_arrays, read_native
 from shardy_py.jax.xla_ops import foreign_ops_named
 
 if TYPE_CHECKING:
+    from shardy_py.jax.callable.device_program import DeviceProgram
     from shardy_py.jax.compiled import CompiledModule
 
 StepCallback = Callable[[str], None]
@@ -61,6 +62,8 @@ def run_result(
     step("Compiling in XLA")
     with foreign_ops_named(result.program):
         compiled = result.to_jax()
+        # Compiled now, so that the run is timed without it.
+        assert compiled.executable
     given = given_arrays(result, compiled.in_types, inputs, seed=seed)
     step("Running")
     arrays, seconds = _run(compiled, given)
@@ -109,7 +112,7 @@ def _notes(result: Result) -> Iterator[str]:
         yield f"{_WITHOUT_KEY}{where} gives other numbers in every run: what depends on it cannot be compared"
 
 
-def _run(compiled: CompiledModule, inputs: Sequence[Any]) -> tuple[list[Any], float]:
+def _run(compiled: DeviceProgram | CompiledModule, inputs: Sequence[Any]) -> tuple[list[Any], float]:
     """Return the results as arrays of numpy, and the seconds that took."""
     import numpy
 
@@ -130,10 +133,10 @@ def _compile_unsharded(source: Any, result: Result) -> tuple[CompiledModule, str
     return compiled, "one device, without shardings"
 
 
-def _devices(compiled: CompiledModule) -> set[Any]:
+def _devices(compiled: DeviceProgram | CompiledModule) -> set[Any]:
     return {device for sharding in (*compiled.in_shardings, *compiled.out_shardings) for device in sharding.device_set}
 
 
-def _spec_text(compiled: CompiledModule, number: int) -> str:
+def _spec_text(compiled: DeviceProgram | CompiledModule, number: int) -> str:
     spec = compiled.out_shardings[number].spec
     return "" if not any(spec) else str(tuple(spec))

@@ -22,6 +22,7 @@ class JaxSignature:
         used: The numbers of the leaves of the arguments that the module keeps, in order.
         host_callbacks: The functions of this process that the module calls.
         alive: What has to live as long as these may be called.
+        devices: The devices that the function was lowered for, in the order of its mesh; None where that is not known.
     """
 
     in_tree: Any
@@ -29,6 +30,7 @@ class JaxSignature:
     used: tuple[int, ...]
     host_callbacks: tuple[Any, ...] = field(default=(), repr=False)
     alive: Any = field(default=None, repr=False)
+    devices: tuple[Any, ...] | None = field(default=None, repr=False)
 
     def flatten_arguments(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any] | None:
         """Return the arguments of a call as those of the main function; None if they have another tree."""
@@ -120,11 +122,23 @@ def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
     if used is None:
         used = details.get("kept_var_idx", range(in_tree.num_leaves))
     used = tuple(sorted(used))
-    if len(used) != arguments or any(number >= in_tree.num_leaves for number in used):
+    tokens = len(details.get("ordered_effects") or ())
+    if len(used) + tokens != arguments or any(number >= in_tree.num_leaves for number in used):
         # Such as constants that JAX makes arguments of.
         return None
     callbacks = tuple(details.get("host_callbacks") or ())
-    return JaxSignature(in_tree, out_tree, used, callbacks, details.get("keepalive"))
+    return JaxSignature(in_tree, out_tree, used, callbacks, details.get("keepalive"), _devices(details))
+
+
+def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return the devices of the first mesh that a lowered function has, in its order; None without one."""
+    import jax
+
+    names = ("in_shardings", "out_shardings", "intermediate_shardings")
+    found = [item for name in names for item in jax.tree.leaves(tuple(details.get(name) or ()))]
+    meshes = [*(getattr(item, "mesh", None) for item in found), details.get("context_mesh")]
+    mesh = next((item for item in meshes if isinstance(item, jax.sharding.Mesh) and item.size > 1), None)
+    return None if mesh is None else tuple(mesh.devices.flat)
 
 
 def is_tree(given: Any) -> bool:

@@ -9,6 +9,8 @@ from shardy_py.frontends.mlir import MLIR, import_module, to_module
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.jax.modules import bytecode_of, is_stage
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 
@@ -28,6 +30,10 @@ class JaxFrontend(Frontend):
     def import_program(self, source: Any) -> Program:
         """Return the op graph of a copy of the module."""
         return import_module(to_module(source))
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line of JAX."""
+        return MLIR.constraint_code(sharding, mesh)
 
     def write_back(self, program: Program) -> Any:
         """Update the copy and return it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.jax.callable.callbacks import is_python_target
 
 _ENDLESS: Mapping[str, str] = {
     "stablehlo.infeed": "waits for data that nothing hands over",
@@ -14,10 +14,6 @@ _ENDLESS: Mapping[str, str] = {
     "stablehlo.recv": "waits for data that nothing sends",
     "stablehlo.send": "sends data that nothing takes",
 }
-
-
-_PYTHON = re.compile(r"xla_(ffi_)?(partitioned_)?python_\w*callback").fullmatch
-"""Targets of custom calls that stand for a Python function, by a number or an address in the process."""
 
 
 _PARTITIONED_BY_JAX = "CustomSPMDPartitioning"
@@ -32,10 +28,10 @@ def refuse_what_xla_partitions(program: Program) -> None:
     found = [
         Diagnostic(
             "partitioned-by-jax",
-            "its function says to XLA's partitioner how it is partitioned, and local programs run without that",
+            "the function that says how it is partitioned is not of this process, or is gone",
             op.location,
             op.name,
-            "run it by to_jax, or give the computation as a function of JAX without custom_partitioning",
+            "propagate the Lowered of jax.jit, and keep it, or give the computation without custom_partitioning",
         )
         for op in program.walk()
         if op.attributes.get("call_target_name") == _PARTITIONED_BY_JAX
@@ -70,7 +66,7 @@ def why_it_cannot_run(op: Op, *, callbacks: int = 0) -> Diagnostic | None:
         message = f"it {_ENDLESS[op.name]}: JAX has no call for that any more"
         return Diagnostic("waits-for-ever", message, op.location, op.name)
     target = op.attributes.get("call_target_name") if op.name == "stablehlo.custom_call" else None
-    if not isinstance(target, str) or _PYTHON(target) is None or callbacks:
+    if not isinstance(target, str) or is_python_target(target) is None or callbacks:
         return None
     message = f"@{target} calls a Python function of the process that wrote the module, which XLA cannot find"
     hint = "leave out jax.debug.print, jax.pure_callback and the like"

@@ -265,8 +265,7 @@ class Kernel:
         from shardy_py.kernels.passes.base import KernelContext
         from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_module, with_plugin_passes
         from shardy_py.kernels.passes.shared_memory import check_barriers, check_shared_memory
-        from shardy_py.transforms.run import run
-        from shardy_py.transforms.stages import passes_of
+        from shardy_py.transforms.run import passes_of, run
 
         check_shared_memory(module, self.device)
         check_barriers(module)

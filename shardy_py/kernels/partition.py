@@ -162,11 +162,11 @@ class _Walk:
 
         Slices at starts of their own have equal maps, as a map does not say which values its run-time variables are.
         """
-        if self._fusion.is_scatter(op):
+        if self._fusion.facts[op.id].is_scatter:
             return op_maps.identity(shape_of(op.operands[number])), ()
         if index.is_undefined:
             return index, ()
-        map_ = self._fusion.maps(op)[number]
+        map_ = self._fusion.facts[op.id].maps[number]
         read = without_unused_symbols(compose(index, map_))
         if map_.runtimes:
             starts = (*starts, self._numbers[op.results[0].id])

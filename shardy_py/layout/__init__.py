@@ -5,22 +5,31 @@ from __future__ import annotations
 from types import FunctionType
 
 from shardy_py.layout.drawing import draw_svg, draw_text
-from shardy_py.layout.image import from_image, image, padding_mask
 from shardy_py.layout.index import (
     expanded_sizes,
+    inverse_indexing_map,
     linear_index,
     multi_index,
     multi_indices,
     physical_strides,
     strides,
+    to_indexing_map,
 )
 from shardy_py.layout.instruction import HloInstruction, HloOperand, parse_instruction
-from shardy_py.layout.maps import inverse_indexing_map, to_indexing_map
+from shardy_py.layout.numpy_arrays import from_image, image, padding_mask
 from shardy_py.layout.parse import parse_array, parse_layout, parse_shape
 from shardy_py.layout.policies import POLICIES, ROW_MAJOR, TPU_V5E, LayoutPolicy, apply_policy, find_policy
 from shardy_py.layout.shape import AnyShape, Bounded, OpaqueShape, Shape, TokenShape, TupleShape, arrays
-from shardy_py.layout.shards import shard_counts, shard_shape
-from shardy_py.layout.sizes import Footprint, array_size, footprint, logical_bytes, padded_bytes, padded_elements
+from shardy_py.layout.sizes import (
+    Footprint,
+    array_size,
+    footprint,
+    logical_bytes,
+    padded_bytes,
+    padded_elements,
+    shard_counts,
+    shard_shape,
+)
 from shardy_py.layout.values import COMBINE, HBM, HOST, VMEM, Layout, MemorySpace, Split, Tile, default_layout
 from shardy_py.support.arguments import checked
 from shardy_py.support.element_types import ELEMENT_TYPES, bit_width, storage_bits, xla_element_type

@@ -62,10 +62,10 @@ def sheets(shape: Shape, view: tuple[int, int] = _VIEWS[0]) -> tuple[Sheet, ...]
     step = (steps[-2], steps[-1])
     # Without tiles the only borders are those of the array.
     border = step if shape.layout.tiles else last
-    whole = [-(-size // unit) * unit for size, unit in zip(last, step, strict=True)]
-    rows, columns = _shown(whole[0], border[0], _VIEWS[0]), _shown(whole[1], border[1], view)
+    padded = [-(-size // unit) * unit for size, unit in zip(last, step, strict=True)]
+    rows, columns = _shown(padded[0], border[0], _VIEWS[0]), _shown(padded[1], border[1], view)
     outer = sizes[:-2]
-    found = []
+    drawn = []
     for _, index in zip(range(_SHEETS), product(*map(range, outer)), strict=False):
         places = {
             (row, column): padded_position(shape, (*index, row, column))
@@ -73,8 +73,8 @@ def sheets(shape: Shape, view: tuple[int, int] = _VIEWS[0]) -> tuple[Sheet, ...]
             for column in columns
             if row is not None and column is not None
         }
-        found.append(Sheet(index, rows, columns, border, last, places))
-    return tuple(found)
+        drawn.append(Sheet(index, rows, columns, border, last, places))
+    return tuple(drawn)
 
 
 def draw_text(shape: Shape, *, width: int | None = None) -> str:

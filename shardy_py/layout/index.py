@@ -1,4 +1,4 @@
-"""Places of elements in memory: multi-dimensional index to linear index and back, in integers or numpy arrays."""
+"""Positions of elements in memory: index to position and back, in integers, numpy arrays or indexing maps."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from shardy_py.indexing import Constant, Expression, IndexingMap, Interval, bounds_of, dim, simplify
 from shardy_py.layout.shape import Shape
 from shardy_py.layout.tiling import index_at, levels_of, linearized, position_of, tiled_sizes
 from shardy_py.layout.values import invalid
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 
 
 def expanded_sizes(shape: Shape) -> tuple[int, ...]:
@@ -119,8 +119,8 @@ def padded_position(shape: Shape, merged: Sequence[int]) -> int:
     """
     levels = levels_of(shape)
     if not levels:
-        found: int = linearized(merged[len(merged) - shape.rank :], shape.physical_sizes)
-        return found
+        memory_position: int = linearized(merged[len(merged) - shape.rank :], shape.physical_sizes)
+        return memory_position
     current, sizes = levels[0].split(merged[len(merged) - len(levels[0].merged) :]), levels[0].tiled
     for level in levels[1:]:
         current, sizes = level.forward(current), level.tiled
@@ -156,3 +156,42 @@ def _check_integers(value: Any) -> None:
 
 def _strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(sizes[number + 1 :]) for number in range(len(sizes)))
+
+
+def to_indexing_map(shape: Shape) -> IndexingMap:
+    """Return a layout as an indexing map: from the index of an element to its position in memory.
+
+    Positions are counted in elements, as those of `linear_index` are.
+
+    >>> from shardy_py.layout.parse import parse_array
+    >>> print(to_indexing_map(parse_array("f32[2,3]{0,1}")))
+    (d0, d1) -> (d1 * 2 + d0), domain: d0 in [0, 1], d1 in [0, 2]
+    >>> to_indexing_map(parse_array("f32[3,5]{1,0:T(2,2)}")).evaluate((2, 3))
+    [17]
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    position = position_of(shape, [dim(number) for number in range(shape.rank)])
+    return simplify(IndexingMap.of_shape(shape.static_bounds, [_expression(position)]), fold_points=False)
+
+
+def inverse_indexing_map(shape: Shape) -> IndexingMap:
+    """Return the map from a position in memory to the index of the element there; its domain leaves padding out.
+
+    >>> from shardy_py.layout.parse import parse_array
+    >>> print(inverse_indexing_map(parse_array("f32[3]{0:T(2)}")))
+    (d0) -> (d0), domain: d0 in [0, 2]
+
+    Raises:
+        VerificationError: a dimension is unbounded.
+    """
+    index, limits = index_at(shape, dim(0))
+    map_ = IndexingMap(tuple(map(_expression, index)), bounds_of([prod(tiled_sizes(shape))]))
+    constraints = [(_expression(value), Interval(0, size - 1)) for value, size in limits]
+    return simplify(map_.with_constraints(constraints), fold_points=False)
+
+
+def _expression(value: Any) -> Expression:
+    """Return an index expression; arithmetic that needs no index gives an integer."""
+    return Constant(value) if isinstance(value, int) else value

@@ -43,9 +43,9 @@ class LayoutCursor:
 
     def accept(self, text: str) -> bool:
         """Move over the text and return True if it comes next."""
-        found = self.sees(text)
-        self.position += len(text) * found
-        return found
+        is_next = self.sees(text)
+        self.position += len(text) * is_next
+        return is_next
 
     def expect(self, text: str, *alternatives: str) -> None:
         """Move over the text; ``alternatives`` only complete the message of the error."""
@@ -70,8 +70,8 @@ class LayoutCursor:
     def fail(self, expected: str) -> NoReturn:
         """Raise the error that something else is expected here."""
         start = self.skip()
-        found = f"'{self.text[start]}'" if start < len(self.text) else "the end"
-        self.refuse("malformed-shape", f"expected {expected}, found {found}", start)
+        next_character = f"'{self.text[start]}'" if start < len(self.text) else "the end"
+        self.refuse("malformed-shape", f"expected {expected}, found {next_character}", start)
 
     def refuse(self, code: str, reason: str, position: int | None = None) -> NoReturn:
         """Raise an error at a position, by default the present one."""

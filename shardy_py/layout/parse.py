@@ -33,7 +33,7 @@ def parse_shape(text: str) -> AnyShape:
     (Tile(sizes=(2, 2)),)
 
     Raises:
-        ParseError: the text is no valid shape; the place is line and column.
+        ParseError: the text is not a valid shape; the place is line and column.
     """
     cursor = LayoutCursor(text)
     shape = read_shape(cursor)
@@ -46,7 +46,7 @@ def parse_array(text: str) -> Shape:
     """Return the array shape of a text.
 
     Raises:
-        ParseError: the text is no valid shape, or that of a tuple, a token or an opaque value.
+        ParseError: the text is not a valid shape, or that of a tuple, a token or an opaque value.
     """
     shape = parse_shape(text)
     if not isinstance(shape, Shape):
@@ -58,7 +58,7 @@ def parse_layout(text: str) -> Layout:
     """Return the layout of a text in braces.
 
     Raises:
-        ParseError: the text is no valid layout.
+        ParseError: the text is not a valid layout.
     """
     cursor = LayoutCursor(text)
     layout = read_layout(cursor)
@@ -109,7 +109,8 @@ def read_layout(cursor: LayoutCursor) -> Layout:
             cursor.refuse("invalid-minor-to-major", f"dimension {number} stands twice", place)
         numbers.append(number)
     if numbers and max(numbers) >= len(numbers):
-        reason = f"dimension {max(numbers)} of {len(numbers)}: the numbers are no permutation of 0..{len(numbers) - 1}"
+        count = len(numbers)
+        reason = f"dimension {max(numbers)} of {count}: the numbers are not a permutation of 0..{count - 1}"
         cursor.refuse("invalid-minor-to-major", reason, start)
     if not cursor.accept(":"):
         cursor.expect("}")
@@ -151,7 +152,7 @@ def _read_parts(cursor: LayoutCursor, numbers: list[int]) -> Layout:
 
 
 def _expect_end(cursor: LayoutCursor) -> None:
-    """Move over the brace that ends a layout; say what is wrong with any other part."""
+    """Move over the brace that ends a layout; refuse any other part with a message."""
     if cursor.accept("}"):
         return
     place = cursor.skip()

@@ -14,7 +14,7 @@ Rows = list[tuple[str, str]]
 
 
 def shape_rows(shape: AnyShape) -> Rows:
-    """Return the parts of a shape and what it takes in memory, as labels and texts."""
+    """Return the parts of a shape and its bytes in memory, as labels and texts."""
     rows = [("shape", str(shape))]
     if isinstance(shape, Shape):
         rows += _array_rows(shape)
@@ -22,15 +22,15 @@ def shape_rows(shape: AnyShape) -> Rows:
         rows += [(f"element {number}", str(element)) for number, element in enumerate(shape.elements)]
     if any(None in array.sizes for array in arrays(shape)):
         return [*rows, ("bytes", "unknown, a dimension is unbounded")]
-    found = footprint(shape)
+    sizes = footprint(shape)
     return [
         *rows,
-        ("elements", f"{found.elements}"),
-        ("  padded", f"{found.padded_elements}"),
-        ("logical bytes", f"{found.logical_bytes}"),
-        ("padded bytes", f"{found.padded_bytes}"),
-        ("  as ArraySize", f"{found.array_size}"),
-        ("waste", f"{found.wasted_bytes} bytes, {found.waste:.1%}"),
+        ("elements", f"{sizes.elements}"),
+        ("  padded", f"{sizes.padded_elements}"),
+        ("logical bytes", f"{sizes.logical_bytes}"),
+        ("padded bytes", f"{sizes.padded_bytes}"),
+        ("  as ArraySize", f"{sizes.array_size}"),
+        ("waste", f"{sizes.wasted_bytes} bytes, {sizes.waste:.1%}"),
     ]
 
 
@@ -60,14 +60,14 @@ def shape_data(shape: AnyShape) -> dict[str, Any]:
             "memory_space": shape.layout.memory_space.number,
         }
     if not any(None in array.sizes for array in arrays(shape)):
-        found = footprint(shape)
+        sizes = footprint(shape)
         data |= {
-            "elements": found.elements,
-            "padded_elements": found.padded_elements,
-            "logical_bytes": found.logical_bytes,
-            "padded_bytes": found.padded_bytes,
-            "array_size": found.array_size,
-            "waste": round(found.waste, 6),
+            "elements": sizes.elements,
+            "padded_elements": sizes.padded_elements,
+            "logical_bytes": sizes.logical_bytes,
+            "padded_bytes": sizes.padded_bytes,
+            "array_size": sizes.array_size,
+            "waste": round(sizes.waste, 6),
         }
     return data
 

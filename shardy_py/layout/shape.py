@@ -208,7 +208,7 @@ def arrays(shape: AnyShape) -> Iterator[Shape]:
 
 
 def map_arrays(shape: AnyShape, function: Any) -> AnyShape:
-    """Return the shape with every array replaced by what the function makes of it."""
+    """Return the shape with the function applied to every array."""
     if isinstance(shape, Shape):
         result: AnyShape = function(shape)
         return result

@@ -1,13 +1,20 @@
-"""Elements and bytes of an array in memory, exactly and as XLA counts."""
+"""Elements and bytes of an array in memory, exactly and as XLA counts, and the shard of an array on one device."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
+from attrs import evolve
+
 from shardy_py.layout.index import expanded_sizes, tail_padded
-from shardy_py.layout.shape import AnyShape, Shape, arrays
+from shardy_py.layout.shape import AnyShape, Bounded, Shape, Size, arrays
 from shardy_py.layout.tiling import combined
+from shardy_py.layout.values import invalid
+from shardy_py.sharding.axes import axes_size
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.element_types import packed_bits, storage_bits
 from shardy_py.values import frozen
 
@@ -42,7 +49,7 @@ class Footprint:
 
 
 def element_bits(shape: Shape) -> int:
-    """Return the bits one element takes: what the layout says, or whole bytes."""
+    """Return the bits of one element: those of the layout, or whole bytes."""
     return shape.layout.element_bits or storage_bits(shape.element_type)
 
 
@@ -127,3 +134,40 @@ def _xla_elements(shape: Shape) -> int:
     outer = len(merged) - len(tile)
     rounded = (-(-size // step) * step for size, step in zip(merged[outer:], tile, strict=True))
     return tail_padded(shape, prod(merged[:outer]) * prod(rounded))
+
+
+def shard_shape(shape: Shape, counts: Sequence[int]) -> Shape:
+    """Return the shape of the largest shard: sizes divided rounding up, the layout kept.
+
+    Splits are dropped, their indices mean the whole array.
+
+    Args:
+        shape: The whole array.
+        counts: Into how many parts each dimension is divided.
+
+    >>> from shardy_py.layout.parse import parse_array
+    >>> str(shard_shape(parse_array("f32[1000,300]{0,1:T(8,128)}"), (2, 4)))
+    'f32[500,75]{0,1:T(8,128)}'
+
+    Raises:
+        VerificationError: there is not one positive count per dimension.
+    """
+    if len(counts) != shape.rank:
+        raise invalid("rank-mismatch", f"{len(counts)} counts for the {shape.rank} dimensions of {shape}")
+    if min(counts, default=1) < 1:
+        raise invalid("invalid-shard-count", f"a dimension cannot be divided into {min(counts)} parts")
+    sizes = tuple(_divided(size, count) for size, count in zip(shape.sizes, counts, strict=True))
+    return Shape(shape.element_type, sizes, evolve(shape.layout, splits=()))
+
+
+def shard_counts(sharding: TensorSharding, mesh: Mesh) -> tuple[int, ...]:
+    """Return into how many parts a sharding divides each dimension."""
+    return tuple(axes_size(dim.axes, mesh) for dim in sharding.dim_shardings)
+
+
+def _divided(size: Size, count: int) -> Size:
+    if size is None:
+        return None
+    if isinstance(size, Bounded):
+        return Bounded(-(-size.bound // count))
+    return -(-size // count)

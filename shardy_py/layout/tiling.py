@@ -64,11 +64,11 @@ class TileLevel:
         outer = len(self.merged) - count
         pairs = zip(index[outer : outer + count], index[outer + count :], self.tile, strict=True)
         merged = [*index[:outer], *(number * tile + place for number, place, tile in pairs)]
-        found: list[Any] = []
+        expanded: list[Any] = []
         for value, group in zip(merged, self.groups, strict=True):
-            found += unraveled(value, [self.sizes[at] for at in group])
+            expanded += unraveled(value, [self.sizes[at] for at in group])
         # The added ones are 0 wherever an element lies.
-        return found[self.added :], [*zip(merged, self.merged, strict=True)]
+        return expanded[self.added :], [*zip(merged, self.merged, strict=True)]
 
 
 def tiled_sizes(shape: Shape) -> tuple[int, ...]:
@@ -91,8 +91,8 @@ def index_at(shape: Shape, position: Any) -> tuple[list[Any], list[Limit]]:
     current = unraveled(position, tiled_sizes(shape))
     limits: list[Limit] = []
     for level in reversed(levels_of(shape)):
-        current, own = level.backward(current)
-        limits += own
+        current, limits_of_level = level.backward(current)
+        limits += limits_of_level
     logical = sorted(zip(shape.layout.major_to_minor, current, strict=True), key=lambda pair: pair[0])
     return [value for _, value in logical], limits
 
@@ -139,7 +139,7 @@ def linearized(index: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 
 def unraveled(position: Any, sizes: Sequence[int]) -> list[Any]:
-    """Return the index in row-major order; the most major number takes what is left over."""
+    """Return the index in row-major order; the most major number takes the remainder."""
     index = []
     for size in reversed(sizes[1:]):
         divisor = max(size, 1)

@@ -8,8 +8,7 @@ from typing import Any
 from attrs import Attribute, field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import INT64_MAX, as_integer
+from shardy_py.support.arguments import INT64_MAX, as_integer, shown
 from shardy_py.values import frozen
 
 COMBINE = None
@@ -187,7 +186,7 @@ class Layout:
     def __attrs_post_init__(self) -> None:
         if sorted(self.minor_to_major) != list(range(self.rank)):
             numbers = ",".join(map(str, self.minor_to_major))
-            raise invalid("invalid-minor-to-major", f"{{{numbers}}} is no permutation of 0..{self.rank - 1}")
+            raise invalid("invalid-minor-to-major", f"{{{numbers}}} is not a permutation of 0..{self.rank - 1}")
         if self.tail_padding <= 0:
             raise invalid("invalid-tail-padding", f"the tail padding L({self.tail_padding}) is not positive")
         if self.element_bits < 0:

@@ -60,6 +60,29 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
     return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
 
 
+def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
+    """Return the factors that need replication, but not by the local form of the op, with the number of their parts.
+
+    The form sends what is missing itself: each device writes what falls into its part, or gets the few elements that
+    the whole results have.
+
+    Args:
+        shard: The op on one device.
+        rule: Its rule.
+    """
+    found: dict[int, int] = {}
+    sharding = shard.operand_shardings[0] if shard.operand_shardings else None
+    for dim in shard.sharded_dims(sharding):
+        parts = shard.parts(sharding, dim)
+        results = {
+            shard.parts(item, dim) if item is not None and item.rank > dim else 1 for item in shard.result_shardings
+        }
+        exchange = shard.ops.collected if results == {1} else shard.ops.exchanged
+        if len(results) == 1 and results <= {1, parts} and exchange(shard.op, dim, parts) is not None:
+            found.update(dict.fromkeys(rule.operand_mappings[0][dim], parts))
+    return found
+
+
 def has_unfit_axes(sharding: TensorSharding | None) -> bool:
     """Return whether parts of one axis cut a tensor that are not digits of one number, such as halves of six."""
     axes = [] if sharding is None else [axis for dim in sharding.dim_shardings for axis in dim.axes if axis.sub_axis]

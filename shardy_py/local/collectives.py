@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import evolve
 
+from shardy_py.ir.graph.enum_attributes import combiner_of_collective
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -19,7 +20,6 @@ from shardy_py.ir.graph.op_names import (
     REDUCE_SCATTER,
 )
 from shardy_py.ir.graph.program import Value
-from shardy_py.ir.interfaces.collective_combiner import combiner_of_collective
 from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.local.regrid import (
     AxesPerDim,

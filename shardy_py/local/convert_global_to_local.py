@@ -77,4 +77,5 @@ class ConvertGlobalToLocalPass:
             ops = ops.for_mesh_axes()
         channels = count(last_channel(program) + 1).__next__
         taken_down = context.local_values, context.local_collectives
-        Converter(program, semantics, ops, options, fallback, channels, self.padding, *taken_down).run()
+        partial = context.partial_values
+        Converter(program, semantics, ops, options, fallback, channels, self.padding, *taken_down, partial).run()

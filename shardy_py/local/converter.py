@@ -22,9 +22,9 @@ from shardy_py.ir.graph.op_names import (
     RESHARD,
     SHARDING_GROUP,
 )
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import Type, function_type, static_shape
+from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.local import (
     CannotLocalize,
     LocalEmitter,
@@ -46,6 +46,7 @@ from shardy_py.local.manual import ManualBorder
 from shardy_py.local.masks import fill_padding
 from shardy_py.local.receivers import Receivers
 from shardy_py.local.type_checks import check_calls, check_region_types, check_returns, check_shard_type
+from shardy_py.local.unreduced import TO_UNREDUCED, keep_on_first, make_unreduced
 from shardy_py.local.visible_values import check_visible_values
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import common_mesh
@@ -74,6 +75,7 @@ class Converter:
         padding: A number for the padding of all values; None leaves there what ops make of it.
         local_values: Where to record what each value became, or None.
         local_collectives: Where to record the collectives that each op became, or None.
+        partial_values: The values that ops use as partial results, with the axes along which they are some.
     """
 
     program: Program
@@ -85,6 +87,7 @@ class Converter:
     padding: float | None = None
     local_values: dict[int, LocalValue] | None = None
     local_collectives: dict[int, list[Op]] | None = None
+    partial_values: Mapping[int, TensorSharding] = field(factory=dict)
     _meshes: Mapping[str, Mesh] = field(init=False)
     _local: dict[int, Value] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
@@ -221,9 +224,7 @@ class Converter:
             self._map(gathering.results, self._results_of(gathering, source))
             return None
         rule = self.semantics.get_sharding_rule(op)
-        if rule is not None:
-            self._complete.update((value.id, tuple(reduced_axes(shard, rule))) for value in op.results)
-        return found
+        return found if rule is None else self._as_used(op, shard, found, tuple(reduced_axes(shard, rule)))
 
     def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
         try:
@@ -233,6 +234,8 @@ class Converter:
                 return [self.fallback.reshard(shard, 0, shard.result_shardings[0])]
             if op.name in COLLECTIVES:
                 return [self._collective(op, shard)]
+            if op.name in TO_UNREDUCED:
+                return [make_unreduced(shard)]
             if op.name == CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):
@@ -264,10 +267,28 @@ class Converter:
 
     def _localize(self, op: Op, shard: Shard) -> Sequence[Value]:
         outcome = self.fallback.localize(op, shard, self._form_of(op))
-        for value in op.results:
-            if outcome.complete:
-                self._complete[value.id] = outcome.complete
+        if outcome.complete:
+            return self._as_used(op, shard, outcome.results, outcome.complete)
         return outcome.results
+
+    def _as_used(
+        self, op: Op, shard: Shard, results: Sequence[Value], complete: tuple[AxisRef, ...]
+    ) -> Sequence[Value]:
+        """Return complete results; those that ops use as partial ones are on one device only.
+
+        Args:
+            op: The op.
+            shard: It on the device.
+            results: Its results.
+            complete: The axes along which they are complete, though the rule of the op says that they are partial.
+        """
+        found = []
+        for value, result in zip(op.results, results, strict=True):
+            sharding = self.partial_values.get(value.id)
+            if sharding is None:
+                self._complete[value.id] = complete
+            found.append(result if sharding is None else keep_on_first(shard, result, sharding, complete))
+        return found
 
     def _form_of(self, op: Op) -> Callable[[Op, Shard], Sequence[Value]] | None:
         return self.semantics.get_local(op) if isinstance(self.semantics, LocalSemantics) else None

@@ -16,8 +16,7 @@ from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
 from shardy_py.local.collectives import COLLECTIVES
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.reductions import Reductions
-from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule import FactorKind, OpShardingRule, Reductions
 from shardy_py.values import define
 
 _SLICING = frozenset((ALL_SLICE, ALL_TO_ALL, REDUCE_SCATTER))

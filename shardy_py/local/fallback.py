@@ -14,7 +14,7 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard, no_local_form
 from shardy_py.ir.interfaces.ops import Elementwise
 from shardy_py.local.acting import run_once
-from shardy_py.local.agreement import disagreeing_factors, is_on_one_mesh, reduced_axes, without_factors
+from shardy_py.local.agreement import disagreeing_factors, is_on_one_mesh, parts_by_form, reduced_axes, without_factors
 from shardy_py.local.collectives import CollectiveOptions
 from shardy_py.local.masks import without_padding
 from shardy_py.local.regrid import Change, gather, slice_shard
@@ -169,7 +169,8 @@ class Fallback:
                 raise no_local_form("an attribute may hold the size of a sharded dimension")
         if rule is None or self.trust_shardings:
             return
-        if disagreeing_factors(shard, rule, has_form=form is not None):
+        by_form = parts_by_form(shard, rule) if form is not None else {}
+        if disagreeing_factors(shard, rule, has_form=form is not None) - by_form.keys():
             raise no_local_form("its tensors are not sharded as its rule asks for")
 
     def _gathered(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None, reason: str) -> Outcome:

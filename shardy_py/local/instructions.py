@@ -8,9 +8,9 @@ from itertools import count
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_clones import clone_op
 from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION, MESH, REGION_RETURN, RESHARD, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.types import TensorType, Type, function_type, static_shape
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, local_type
 from shardy_py.ir.interfaces.passes import Pass, PassContext

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalOps, LocalSemantics
 from shardy_py.ir.interfaces.ops import OpSemantics
 

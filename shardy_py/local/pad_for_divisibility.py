@@ -10,10 +10,10 @@ from itertools import count
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.divisible import Padder, padded_type
 from shardy_py.local.local_ops import find_local_ops

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph.op_index import all_in_region
 from shardy_py.ir.graph.op_names import (
     CALL,
     CONSTRAINT,
@@ -21,6 +20,7 @@ from shardy_py.ir.graph.op_names import (
     SHARDING_GROUP,
 )
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_in_region
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.local.collectives import COLLECTIVES

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
-from shardy_py.ir.graph.op_clones import clone_region
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.rewriting import clone_region
 from shardy_py.ir.graph.types import Type, static_shape
 from shardy_py.ir.interfaces.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard
 from shardy_py.ir.interfaces.ops import OpSemantics

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.ir.interfaces.passes import Pass
+from shardy_py.local.communication.compose_slices import ComposeSlicesPass
+from shardy_py.local.communication.inline import InlineExplicitCallsPass
+from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
+from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
+from shardy_py.local.communication.plan import PlanCommunicationPass
+from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.resolve_single_device_sharding import ResolveSingleDeviceShardingPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+
+
+def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
+    """Return the passes that lower the bytes that devices send, on a program with explicit collectives.
+
+    Args:
+        reorder_sums: Whether sums may be computed in another order.
+    """
+    return (
+        # A function that is called several times has one sharding for all its callers.
+        InlineExplicitCallsPass(),
+        # What is sliced from a tensor with other shards than its source has would move there and back.
+        ComposeSlicesPass(),
+        # Equal operands of several ops are then one value, with one plan.
+        MergeEqualOpsPass(),
+        # Before the plan gathers what sums that could wait for each other seem to cost.
+        *((CombinePartialSumsLatePass(),) if reorder_sums else ()),
+        PlanCommunicationPass(),
+        MergeEqualOpsPass(),
+    )
 
 
 def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[Pass, ...]:
@@ -21,6 +47,7 @@ def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[P
         ResolveSingleDeviceShardingPass(),
         # What goes to one device, or comes from there, is resharded between shardings over all devices now.
         ReshardToCollectivesPass(),
+        *(communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()),
         ConvertGlobalToLocalPass(
             per_dim_all_gather=options.per_dim_all_gather,
             combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,
@@ -28,4 +55,6 @@ def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[P
             gather_unsupported_ops=not options.strict,
             padding=padding,
         ),
+        # Each local form computes the offsets of the device for itself.
+        *((TidyLocalProgramPass(),) if options.optimize else ()),
     )

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from attrs import field
 
-from shardy_py.ir.graph.callgraph import callee_of
 from shardy_py.ir.graph.data_flow import EdgeMembers, edge_members
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, RETURN
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import entry_arguments
 from shardy_py.ir.interfaces.ops import (
     DataFlowShardingTransformType,
     IsTerminator,

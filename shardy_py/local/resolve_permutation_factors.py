@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import count
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.local_ops import find_local_ops, last_channel
 from shardy_py.local.permutation import PermutationResolver

@@ -11,21 +11,21 @@ from typing import ClassVar
 
 from attrs import field
 
-from shardy_py.ir.graph.callgraph import callee_of
 from shardy_py.ir.graph.data_flow import shardable_value
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.collectives import AxisRefList
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import AxisRefList
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import NoFields, define
 

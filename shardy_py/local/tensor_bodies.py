@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import region_arguments
 
 
 def has_tensor_body(op: Op) -> bool:

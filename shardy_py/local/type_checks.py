@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from shardy_py.errors import Diagnostic, PluginError, VerificationError
 from shardy_py.ir.graph.data_flow import EdgeMembers
 from shardy_py.ir.graph.op_names import RETURN
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Op, Program, Region, Value
 from shardy_py.ir.graph.types import Type, are_same_tensors
 from shardy_py.ir.graph.verify import call_problems
+from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.local import local_type
 from shardy_py.ir.interfaces.ops import ShardableDataFlowOpInterface
 from shardy_py.plugins.check_data_flow import data_flow_problems

@@ -24,7 +24,7 @@ from shardy_py.oracle.generate import generate, parse_features
 from shardy_py.oracle.reference import Reference
 from shardy_py.oracle.shrink import shrink
 from shardy_py.support.files import write_atomically
-from shardy_py.support.processes.pools import spawned_pool
+from shardy_py.support.processes.start import spawned_pool
 from shardy_py.values import frozen
 
 DEFAULT_PIPELINES = (

@@ -14,7 +14,7 @@ from shardy_py.support.processes.serve import ShowStep, serve
 def make_context() -> Any:
     """Return an MLIR context with every dialect that jaxlib has; unregistered ones are allowed."""
     from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext, _mlirHlo
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
     registry = ir.DialectRegistry()
@@ -24,6 +24,7 @@ def make_context() -> Any:
     context.load_all_available_dialects()
     for dialect in (sdy, chlo, stablehlo):
         dialect.register_dialect(context)
+    _mlirHlo.register_mhlo_dialect(context)
     context.allow_unregistered_dialects = True
     context.enable_multithreading(False)
     return context

@@ -50,15 +50,13 @@ from shardy_py.plugins.dialect import Dialect
 from shardy_py.plugins.hookspecs import ENTRY_POINT_GROUP, PROJECT, hookimpl, hookspec
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, Rule, TraitsOf
 from shardy_py.plugins.plugin_info import PluginInfo
-from shardy_py.plugins.region_costs import BranchCost, CountedLoopCost
-from shardy_py.plugins.region_data_flows import BranchDataFlow, LoopDataFlow
+from shardy_py.plugins.region_ops import BranchCost, BranchDataFlow, CountedLoopCost, LoopDataFlow
 from shardy_py.plugins.registry import Registry
 from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Schedule, Selector
 from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.emission import ElementBuilder, Emission, Scalar
-    from shardy_py.ir.interfaces.kernels import KernelEmitter, KernelModulePass
+    from shardy_py.ir.interfaces.emission import ElementBuilder, Emission, KernelEmitter, KernelModulePass, Scalar
     from shardy_py.ir.interfaces.local import (
         Combined,
         Localize,
@@ -167,8 +165,7 @@ __all__ = [
 __getattr__ = look_up_in(
     __name__,
     {
-        "shardy_py.ir.interfaces.emission": "ElementBuilder Emission Scalar",
-        "shardy_py.ir.interfaces.kernels": "KernelEmitter KernelModulePass",
+        "shardy_py.ir.interfaces.emission": "ElementBuilder Emission KernelEmitter KernelModulePass Scalar",
         "shardy_py.ir.interfaces.local": (
             "Combined LocalOpInterface LocalOps Localize Shard local_by_types no_local_form"
         ),

@@ -10,7 +10,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.guards.error_texts import describe_error, shown
-from shardy_py.support.signatures import signature_of
+from shardy_py.support.arguments import signature_of
 
 _NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _WORDS = ("get_", "set_", "should_", "transform_")
@@ -49,7 +49,7 @@ def check_methods(thing: Any, protocol: type, *, op: str, code: str, what: str, 
             continue
         method = getattr(thing, name)
         if not callable(method):
-            raise refuse(code, f"{what} has {name} = {shown(method)}, which is no method", op)
+            raise refuse(code, f"{what} has {name} = {shown(method)}, which is not a method", op)
         check_callable(method, op=op, code=code, what=f"{name} of {what}", arguments=_arguments_of(protocol, name))
 
 
@@ -81,7 +81,7 @@ def check_callable(
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise refuse(code, f"{what} is a coroutine (async def)", op, hint="write def, it is called and not awaited")
     if inspect.isgeneratorfunction(function) and what == "the rule function":
-        raise refuse(code, f"{what} is a generator", op, hint="write return in the place of yield")
+        raise refuse(code, f"{what} is a generator", op, hint="write return instead of yield")
     try:
         signature = signature_of(function)
     except (TypeError, ValueError):
@@ -145,14 +145,14 @@ def misspelt_methods(thing: Any, protocol: type, required: tuple[str, ...] = ())
     """
     missing = [name for name in methods_of(protocol) if not _is_own(thing, name, protocol)]
     needed = [name for name in missing if name in required]
-    found = []
+    misspelt = []
     for name in dir(type(thing)):
         if name.startswith("_") or hasattr(protocol, name) or not callable(getattr(type(thing), name)):
             continue
         meant = did_you_mean(name, needed) or did_you_mean(name, missing, likeness=_NEARLY)
         if meant:
-            found.append((name, meant))
-    return found
+            misspelt.append((name, meant))
+    return misspelt
 
 
 def _is_own(thing: Any, name: str, protocol: type) -> bool:
@@ -169,8 +169,8 @@ def is_written(thing: Any, name: str, protocol: type) -> bool:
     """Return whether an object has a method of a protocol, other than the default that it may inherit."""
     if name in getattr(thing, "__dict__", ()):
         return True
-    own = getattr(type(thing), name, None)
-    return own is not None and own is not getattr(protocol, name)
+    method = getattr(type(thing), name, None)
+    return method is not None and method is not getattr(protocol, name)
 
 
 def _signature(protocol: type, name: str) -> str:

@@ -7,10 +7,9 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError
 from shardy_py.guards.guard import Guard
-from shardy_py.ir.graph.op_index import data_flow_ops
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.graph.walk import data_flow_ops, region_arguments
 from shardy_py.ir.interfaces.ops import OpOperand, OpSemantics, ShardableDataFlowOpInterface
 
 _OWNER = "the semantics"
@@ -73,7 +72,8 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
                 yield _problem(op, data_flow, f"get_edge_sources{problem}")
         for target in (owner, *_ask(data_flow.get_non_edge_owner_targets, op, owner)):
             if target is not owner and not _is_target(op, target):
-                yield _problem(op, data_flow, f"get_non_edge_owner_targets: {target!r} is no result or region argument")
+                message = f"get_non_edge_owner_targets: {target!r} is neither a result nor a region argument"
+                yield _problem(op, data_flow, message)
             elif _ask(data_flow.get_edge_owner_from_target, op, target) is not owner:
                 shown = f"{_name(op, target)}, which is on the edge of {_name(op, owner)}"
                 yield _problem(op, data_flow, f"get_edge_owner_from_target gives another owner for {shown}")
@@ -84,7 +84,7 @@ def _edge_problems(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[
 def _target_problems(
     op: Op, data_flow: ShardableDataFlowOpInterface, targets: Sequence[Value], *, by_size: bool
 ) -> Iterator[Diagnostic]:
-    """Check the owners of region arguments and results: one that is on no edge would take the sharding of its owner."""
+    """Check that every region argument and result with an owner is on an edge."""
     for target in targets:
         owner = _ask(data_flow.get_edge_owner_from_target, op, target)
         word = _difference(target.type, owner.type, by_size=by_size) if isinstance(owner, Value) else ""
@@ -99,7 +99,7 @@ def _target_problems(
 def _sharding_problems(
     op: Op, data_flow: ShardableDataFlowOpInterface, arguments: Sequence[Value], results: Sequence[Value]
 ) -> Iterator[Diagnostic]:
-    """Check the shardings that the op holds: all owners have one, or none has."""
+    """Check that all owners of the op have a sharding, or none."""
     for name, owners in (
         ("get_block_argument_edge_owner_shardings", arguments),
         ("get_op_result_edge_owner_shardings", results),
@@ -125,7 +125,7 @@ def _ask(method: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _source_problem(op: Op, owner: Value, source: OpOperand, *, by_size: bool) -> str | None:
-    """Return what is wrong with a source of an edge, or None."""
+    """Return the problem of a source of an edge, or None."""
     if not isinstance(source, OpOperand):
         return f" gives {source!r}, not an OpOperand"
     user, number = source
@@ -143,7 +143,7 @@ def _is_target(op: Op, value: Any) -> bool:
 
 
 def _difference(type_: Type, other: Type, *, by_size: bool) -> str:
-    """Return in what two types of one edge differ, in words, or ""; a dynamic size is any size."""
+    """Describe the difference between two types of an edge, or return ""; a dynamic size fits any size."""
     # Mostly the types are the same object.
     if type_ is other:
         return ""
@@ -156,9 +156,9 @@ def _difference(type_: Type, other: Type, *, by_size: bool) -> str:
 
 
 def _is_written(data_flow: ShardableDataFlowOpInterface, method: str) -> bool:
-    """Return whether a data flow has a method of its own in the place of the default."""
-    own = getattr(data_flow, method, None)
-    return getattr(own, "__func__", own) is not getattr(ShardableDataFlowOpInterface, method)
+    """Return whether a data flow overrides a method."""
+    written_method = getattr(data_flow, method, None)
+    return getattr(written_method, "__func__", written_method) is not getattr(ShardableDataFlowOpInterface, method)
 
 
 def _rank(type_: Type) -> int | None:

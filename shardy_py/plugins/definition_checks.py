@@ -24,25 +24,25 @@ _TRAIT_NAMES = tuple(trait.name for trait in TRAITS)
 _DATA_FLOW_NEEDS = ("get_edge_sources", "get_edge_owner_from_target", "get_edge_owner_from_source")
 
 
-def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozenset[Trait]:
+def as_traits(value: Any, *, op: str = "", argument: str = "traits") -> frozenset[Trait]:
     """Return the traits of an argument as a set.
 
     Raises:
-        PluginError: it is no list, or something in it is no trait.
+        PluginError: it is not a list, or an item is not a trait.
     """
-    if given is _NO_TRAITS or (type(given) in (list, tuple) and not given):
+    if value is _NO_TRAITS or (type(value) in (list, tuple) and not value):
         return _NO_TRAITS
-    if isinstance(given, frozenset) and not [item for item in given if not isinstance(item, Trait)]:
-        return given
-    if isinstance(given, Trait):
-        raise refuse("invalid-trait", f"{argument} is the trait {given}, not a list of traits", op, hint=f"[{given}]")
+    if isinstance(value, frozenset) and not [item for item in value if not isinstance(item, Trait)]:
+        return value
+    if isinstance(value, Trait):
+        raise refuse("invalid-trait", f"{argument} is the trait {value}, not a list of traits", op, hint=f"[{value}]")
     # Lists first: the question about protocols takes longer than all others.
-    if not isinstance(given, (list, tuple)) and (isinstance(given, str) or not isinstance(given, Iterable)):
-        hint = _trait_hint(given) if isinstance(given, str) else f"{argument}=[Elementwise]"
-        hint = "traits_of=... takes a function of the op" if inspect.isroutine(given) and argument == "traits" else hint
-        raise refuse("invalid-trait", f"{argument} is {shown(given)}, not a list of traits", op, hint=hint)
+    if not isinstance(value, (list, tuple)) and (isinstance(value, str) or not isinstance(value, Iterable)):
+        hint = _trait_hint(value) if isinstance(value, str) else f"{argument}=[Elementwise]"
+        hint = "traits_of=... takes a function of the op" if inspect.isroutine(value) and argument == "traits" else hint
+        raise refuse("invalid-trait", f"{argument} is {shown(value)}, not a list of traits", op, hint=hint)
     try:
-        traits = bounded_list(given)
+        traits = bounded_list(value)
     except InvalidAnswer as error:
         raise refuse("invalid-trait", f"{argument} {error.message}", op, hint=error.hint) from None
     for trait in traits:
@@ -51,13 +51,13 @@ def as_traits(given: Any, *, op: str = "", argument: str = "traits") -> frozense
     return frozenset(traits)
 
 
-def _trait_hint(given: Any) -> str:
+def _trait_hint(value: Any) -> str:
     use = "use the markers of shardy_py.plugins, for example traits=[Elementwise]"
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         return use
-    if given in _TRAIT_NAMES:
-        return f"give the marker, not its name: traits=[sdy.{given}]"
-    meant = did_you_mean(given, _TRAIT_NAMES)
+    if value in _TRAIT_NAMES:
+        return f"give the marker, not its name: traits=[sdy.{value}]"
+    meant = did_you_mean(value, _TRAIT_NAMES)
     return f"{meant} {use}" if meant else use
 
 
@@ -65,7 +65,7 @@ def check_dialect_name(name: Any) -> None:
     """Check the name of a dialect.
 
     Raises:
-        PluginError: it is no name of a dialect.
+        PluginError: it is not the name of a dialect.
     """
     if not isinstance(name, str) or not name.strip():
         raise refuse("invalid-dialect", f"a dialect has a name, not {shown(name)}", hint='Dialect("toy")')
@@ -77,7 +77,7 @@ def check_op_name(name: Any) -> None:
     """Check the name of an op.
 
     Raises:
-        PluginError: it is no name of an op.
+        PluginError: it is not the name of an op.
     """
     if isinstance(name, str) and name.split() == [name]:
         return
@@ -91,45 +91,45 @@ def check_op_name(name: Any) -> None:
         raise refuse("invalid-op-name", f"the name of an op has no white space: {shown(name)}")
 
 
-def check_contextual(given: Any, *, op: str) -> None:
-    """Check whether a rule looks further than at its op, or the function of what it finds there.
+def check_contextual(contextual: Any, *, op: str) -> None:
+    """Check the argument `contextual`: a bool, or a function that returns the context of a rule.
 
     Raises:
         PluginError: it is neither true nor false, nor a function of the op.
     """
-    if isinstance(given, bool):
+    if isinstance(contextual, bool):
         return
-    if isinstance(given, type) or not callable(given):
-        message = f"contextual is {shown(given)}, not True or False, nor a function of the op"
+    if isinstance(contextual, type) or not callable(contextual):
+        message = f"contextual is {shown(contextual)}, not True or False, nor a function of the op"
         raise refuse("invalid-definition", message, op, hint="contextual=True")
-    check_callable(given, op=op, code="invalid-definition", what="contextual", arguments=("op",))
+    check_callable(contextual, op=op, code="invalid-definition", what="contextual", arguments=("op",))
 
 
-def as_condition(given: Any) -> Mapping[str, Any]:
+def as_condition(condition: Any) -> Mapping[str, Any]:
     """Return the values of attributes that a definition is about, by their names in order.
 
     Raises:
         PluginError: they are not a mapping from names of attributes to texts, numbers or booleans.
     """
     hint = 'for example when={"call_target_name": "rms_norm"}'
-    if not isinstance(given, Mapping):
-        raise refuse("invalid-condition", f"when is {shown(given)}, not a mapping", "", hint=hint)
-    for name, value in given.items():
+    if not isinstance(condition, Mapping):
+        raise refuse("invalid-condition", f"when is {shown(condition)}, not a mapping", "", hint=hint)
+    for name, value in condition.items():
         if not isinstance(name, str) or not name.strip() or not isinstance(value, (str, bool, int)):
             message = f"when has {shown(name)}: {shown(value)}, not the name of an attribute with a text or a number"
             raise refuse("invalid-condition", message, "", hint=hint)
-    return MappingProxyType(dict(sorted(given.items())))
+    return MappingProxyType(dict(sorted(condition.items())))
 
 
-def check_attribute_name(given: Any, *, op: str) -> None:
+def check_attribute_name(name: Any, *, op: str) -> None:
     """Check the name of the attribute that holds shardings.
 
     Raises:
-        PluginError: it is no name.
+        PluginError: it is not a name.
     """
-    if not isinstance(given, str) or not given.strip():
+    if not isinstance(name, str) or not name.strip():
         hint = 'sharding_attribute="sdy.sharding" is the default'
-        raise refuse("invalid-definition", f"sharding_attribute is {shown(given)}, not a name", op, hint=hint)
+        raise refuse("invalid-definition", f"sharding_attribute is {shown(name)}, not a name", op, hint=hint)
 
 
 def check_rule(rule: Any, *, op: str, is_glob: bool) -> None:
@@ -191,7 +191,7 @@ def check_data_flow(flow: Any, *, op: str) -> None:
 
 
 def check_cost(cost: Any, *, op: str) -> None:
-    """Check a cost.
+    """Check a cost, or the function that makes it.
 
     Raises:
         PluginError: it has none of the methods, or one is misspelt or takes other arguments.
@@ -199,6 +199,9 @@ def check_cost(cost: Any, *, op: str) -> None:
     if cost is None:
         return
     code = "invalid-cost"
+    if makes_cost(cost):
+        check_callable(cost, op=op, code=code, what="the function that makes the cost", arguments=())
+        return
     _check_object(cost, op=op, code=code, what="cost", needs="BranchCost()")
     known = methods_of(CostOpInterface)
     if not any(hasattr(cost, name) for name in known) and not misspelt_methods(cost, CostOpInterface):
@@ -207,11 +210,18 @@ def check_cost(cost: Any, *, op: str) -> None:
     check_methods(cost, CostOpInterface, op=op, code=code, what="the cost")
 
 
+def makes_cost(cost: Any) -> bool:
+    """Return whether what a definition gives as its cost is a function that makes one."""
+    if isinstance(cost, type) or not callable(cost):
+        return False
+    return not any(hasattr(cost, name) for name in methods_of(CostOpInterface))
+
+
 def check_indexing(function: Any, *, op: str) -> None:
     """Check a function for indexing maps.
 
     Raises:
-        PluginError: it is no function of the op.
+        PluginError: it is not a function of the op.
     """
     if function is None:
         return
@@ -225,7 +235,7 @@ def check_emission(function: Any, *, op: str) -> None:
     """Check a scalar body.
 
     Raises:
-        PluginError: it is no function of a builder and the op.
+        PluginError: it is not a function of a builder and the op.
     """
     if function is None:
         return
@@ -240,7 +250,7 @@ def check_local(local: Any, *, op: str) -> None:
     """Check a local form.
 
     Raises:
-        PluginError: it is no function of the op and its shard, nor an object that has one.
+        PluginError: it is not a function of the op and its shard, nor an object that has one.
     """
     if local is None:
         return

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from shardy_py.errors import did_you_mean
-from shardy_py.guards.error_texts import shown
-from shardy_py.guards.plugin_places import calling_place, shorten_place
+from shardy_py.guards.error_texts import calling_location, shorten_location, shown
 from shardy_py.ir.interfaces.ops import (
     MeshReferenceOpInterface,
     ShardableDataFlowOpInterface,
@@ -35,16 +34,15 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import define
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.costs import CostOpInterface
     from shardy_py.ir.interfaces.emission import Emission
     from shardy_py.ir.interfaces.local import LocalOps
-    from shardy_py.plugins.op_definition import Indexing, Local
+    from shardy_py.plugins.op_definition import Cost, Indexing, Local
 
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]
 _NONE = ()
 _ALWAYS: Mapping[str, Any] = MappingProxyType({})
-_KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial")
+_KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial", "order")
 
 
 @define
@@ -82,13 +80,14 @@ class Dialect:
         blocked: Factors = (),
         pass_through: Factors = (),
         initial: int | Iterable[int] = (),
+        order: Factors = (),
         data_flow: ShardableDataFlowOpInterface | None = None,
         sharding_attribute: str = "sdy.sharding",
         traits_of: TraitsOf | None = None,
         may_have: Iterable[Trait] = (),
         contextual: bool | ContextOf = False,
         mesh_reference: MeshReferenceOpInterface | None = None,
-        cost: CostOpInterface | None = None,
+        cost: Cost | None = None,
         indexing: str | Sequence[str] | Indexing | None = None,
         emission: str | Emission | None = None,
         local: Local | None = None,
@@ -112,6 +111,7 @@ class Dialect:
             blocked: The factors of such a rule that shardings do not propagate along.
             pass_through: The other factors of such a rule, if some tensors lack them on purpose.
             initial: The numbers of the initial operands of such a rule's reductions.
+            order: The factors that come first in such a rule, in their order.
             data_flow: The data-flow edges of the op.
             sharding_attribute: The attribute that holds the sharding of the results.
             traits_of: A function of the op that gives more traits.
@@ -119,7 +119,7 @@ class Dialect:
             contextual: Whether the rule depends on producers, users or regions, or a function of the op that returns
                 all that it takes from there as one value.
             mesh_reference: Access to the mesh to which the op refers besides its shardings.
-            cost: The cost of the op, where it does not follow from the rule.
+            cost: The cost of the op, where it does not follow from the rule; or a function that makes it.
             indexing: The indexing maps of the op, as texts or as a function of the op; a rule follows from them where
                 none is given.
             emission: The scalar body, for kernels: a text such as ``x, y -> x * tanh(y)``, or a function of a builder
@@ -144,7 +144,7 @@ class Dialect:
         check_op_name(name)
         kinds: dict[str, Any] = {}
         for kind, marks in zip(
-            _KINDS, (reduction, need_replication, permutation, blocked, pass_through, initial), strict=True
+            _KINDS, (reduction, need_replication, permutation, blocked, pass_through, initial, order), strict=True
         ):
             # Most ops have none.
             if marks is not _NONE and (not isinstance(marks, tuple) or marks):
@@ -164,7 +164,7 @@ class Dialect:
                 indexing=as_indexing(name, indexing),
                 emission=as_emission(name, emission),
                 local=local,
-                place=calling_place(),
+                location=calling_location(),
                 any_sizes=any_sizes,
                 combiner=combiner,
                 initial_of=initial_of,
@@ -179,22 +179,22 @@ class Dialect:
         """Add a definition made elsewhere.
 
         Raises:
-            PluginError: the dialect defines the op already, or it is no definition.
+            PluginError: the dialect defines the op already, or it is not a definition.
         """
         self._check(definition)
         first = self._definitions.get(definition.key)
         if first is not None:
-            hint = _other_place(first.place, definition.place)
+            hint = _other_location(first.location, definition.location)
             message = f"dialect {self.name!r} defines the op twice"
             raise refuse("duplicate-op", message, definition.name, hint=hint)
         self._definitions[definition.key] = definition
         return definition
 
     def replace(self, definition: OpDefinition) -> OpDefinition:
-        """Put a definition in the place of the one of the same name.
+        """Replace the definition of the same name.
 
         Raises:
-            PluginError: the dialect does not define the op, or it is no definition.
+            PluginError: the dialect does not define the op, or it is not a definition.
         """
         self._check(definition)
         if definition.key not in self._definitions:
@@ -209,7 +209,7 @@ class Dialect:
         return tuple(self._types.values())
 
     def type(self, name: str, *, shape_of: ShapeOf | None = None) -> TypeDefinition:
-        """Define a type that is no builtin tensor; also a decorator over its ``shape_of``.
+        """Define a type that is not a builtin tensor; also a decorator over its ``shape_of``.
 
         >>> torch = Dialect("torch")
         >>> torch.type("!torch.int").name
@@ -219,7 +219,7 @@ class Dialect:
             name: The name with its dialect and without parameters: ``!torch.vtensor``.
             shape_of: A function of the type (an `OpaqueType` with ``name``, ``parameters`` and ``text``) that returns
                 its sizes, None for a dynamic one; or a `TensorType`, which has the element type, too; or None for a
-                type that is no tensor. Without it no type of that name is a tensor.
+                type that is not a tensor. Without it no type of that name is a tensor.
 
         Returns:
             The definition.
@@ -230,13 +230,13 @@ class Dialect:
         definition = TypeDefinition.made_here(name, shape_of, self.replace_type)
         if name in self._types:
             first = self._types[name]
-            hint = _other_place(first.place, definition.place)
+            hint = _other_location(first.location, definition.location)
             raise refuse("duplicate-type", f"dialect {self.name!r} defines the type {name} twice", hint=hint)
         self._types[name] = definition
         return definition
 
     def replace_type(self, definition: TypeDefinition) -> None:
-        """Put the definition of a type in the place of the one of the same name."""
+        """Replace the definition of the type of the same name."""
         self._types[definition.name] = definition
 
     def _check(self, definition: Any) -> None:
@@ -245,26 +245,26 @@ class Dialect:
             raise refuse("invalid-definition", message, hint=f"use {self.name}.op(name, ...)")
 
 
-def _other_place(first: str, second: str) -> str:
-    """Return a hint about the place of the first one of two definitions; "" where it is not known."""
+def _other_location(first: str, second: str) -> str:
+    """Return a hint about the location of the first of two definitions; "" where it is not known."""
     if first and first == second:
-        return f"{shorten_place(first)} ran twice: make the dialect again, too, as in a notebook"
-    return f"it is defined at {shorten_place(first)}, too" if first else ""
+        return f"{shorten_location(first)} ran twice: make the dialect again, too, as in a notebook"
+    return f"it is defined at {shorten_location(first)}, too" if first else ""
 
 
-def check_dialects(given: Any) -> tuple[Dialect, ...]:
-    """Return dialects that a caller gives.
+def check_dialects(dialects: Any) -> tuple[Dialect, ...]:
+    """Check an argument that is a list of dialects, and return it as a tuple.
 
     Raises:
-        PluginError: they are no list of dialects.
+        PluginError: they are not a list of dialects.
     """
-    if isinstance(given, Dialect):
-        raise refuse("invalid-dialect", f"the dialects are {shown(given.name)} alone", hint="give a list: [toy]")
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise refuse("invalid-dialect", f"{shown(given)} is no list of dialects", hint="give a list: [toy]")
-    found = tuple(given)
-    for item in found:
+    if isinstance(dialects, Dialect):
+        raise refuse("invalid-dialect", f"the dialects are {shown(dialects.name)} alone", hint="give a list: [toy]")
+    if isinstance(dialects, str) or not isinstance(dialects, Iterable):
+        raise refuse("invalid-dialect", f"{shown(dialects)} is not a list of dialects", hint="give a list: [toy]")
+    checked = tuple(dialects)
+    for item in checked:
         if not isinstance(item, Dialect):
             hint = "a module with hooks goes to plugins=[...]" if inspect.ismodule(item) else 'sdy.Dialect("toy")'
-            raise refuse("invalid-dialect", f"{shown(item)} is no dialect", hint=hint)
-    return found
+            raise refuse("invalid-dialect", f"{shown(item)} is not a dialect", hint=hint)
+    return checked

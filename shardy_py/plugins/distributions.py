@@ -35,7 +35,7 @@ class Distribution:
 
 @frozen
 class EntryPoint:
-    """A place in a module that a distribution offers.
+    """An entry point: an object of a module that a distribution offers.
 
     Args:
         name: What the distribution calls it.
@@ -48,12 +48,12 @@ class EntryPoint:
     dist: Distribution
 
     def load(self) -> Any:
-        """Import the module, and return what is there."""
+        """Import the module, and return the object."""
         module, _, path = self.value.partition(":")
-        found: Any = import_module(module)
+        loaded: Any = import_module(module)
         for part in filter(None, path.split(".")):
-            found = getattr(found, part)
-        return found
+            loaded = getattr(loaded, part)
+        return loaded
 
 
 def entry_points(*, group: str) -> list[Any]:
@@ -124,8 +124,8 @@ def _points_in(folder: str, group: str) -> Iterator[EntryPoint]:
 
 def _distribution(folder: str) -> Distribution:
     """Return the name and the version in a metadata directory."""
-    found = _HEADER.findall(_text(folder, "METADATA").partition("\n\n")[0])
-    match sorted(found):
+    headers = _HEADER.findall(_text(folder, "METADATA").partition("\n\n")[0])
+    match sorted(headers):
         case [("Name", name), ("Version", version)]:
             return Distribution(name, version)
     raise _UnusualError
@@ -146,19 +146,21 @@ def _entry(path: str) -> Any:
     """Return the metadata directories of an entry of the search path; the entry itself where nothing is there."""
     try:
         # A relative entry is another place wherever the process goes; the place it is in may be gone.
-        place = os.path.abspath(path)
-        state = os.stat(place)
+        folder = os.path.abspath(path)
+        state = os.stat(folder)
     except OSError:
         return path
-    return _metadata_in(place, state.st_mtime_ns) if S_ISDIR(state.st_mode) else (place, state.st_mtime_ns)
+    return _metadata_in(folder, state.st_mtime_ns) if S_ISDIR(state.st_mode) else (folder, state.st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
-def _metadata_in(place: str, modified: int) -> Hashable:
+def _metadata_in(folder: str, modified: int) -> Hashable:
     """Return the metadata directories of a directory; other files may come and go there without effect."""
     try:
-        with os.scandir(place) as entries:
-            found = [(item.name, item.stat().st_mtime_ns) for item in entries if item.name.lower().endswith(_METADATA)]
+        with os.scandir(folder) as entries:
+            metadata = [
+                (item.name, item.stat().st_mtime_ns) for item in entries if item.name.lower().endswith(_METADATA)
+            ]
     except OSError:
-        return place, modified
-    return place, tuple(sorted(found))
+        return folder, modified
+    return folder, tuple(sorted(metadata))

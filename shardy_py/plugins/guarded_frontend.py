@@ -1,4 +1,4 @@
-"""Guarded frontends of plugins: each answer has the promised type, or is an error."""
+"""Guarded frontends and emitters of plugins: each answer has the promised type, or is an error."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from shardy_py.errors import with_article
 from shardy_py.guards.error_texts import shown
 from shardy_py.guards.guard import Check, Guard, InvalidAnswer, as_boolean
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.emission import KernelEmitter
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 
@@ -32,27 +36,32 @@ class GuardedFrontend(Frontend):
 
     def accepts(self, source: object) -> bool:
         """Return whether the frontend accepts a source."""
-        found: bool = self._ask("accepts", source, check=as_boolean)
-        return found
+        answer: bool = self._ask("accepts", source, check=as_boolean)
+        return answer
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph of a program."""
-        found: Program = self._ask("import_program", source, check=_as(Program, "a Program"))
-        return found
+        program: Program = self._ask("import_program", source, check=_as(Program, "a Program"))
+        return program
 
     def import_verified(self, source: Any) -> Program:
         """Return the op graph of a program that the caller knows to be valid."""
-        found: Program = self._ask("import_verified", source, check=_as(Program, "a Program"))
-        return found
+        program: Program = self._ask("import_verified", source, check=_as(Program, "a Program"))
+        return program
 
     def source_name(self, source: Any) -> str:
         """Return the name of the file of a source, or ""."""
-        found: str = self._ask("source_name", source, check=_as(str, "a str"))
-        return found
+        name: str = self._ask("source_name", source, check=_as(str, "a str"))
+        return name
 
     def isolate(self, source: Any, *, name: str = "-") -> Any:
         """Return a source in a form that is safe to read here."""
         return self._ask("isolate", source, name=name)
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line that constrains a tensor, or ""."""
+        line: str = self._ask("constraint_code", sharding, mesh, check=_as(str, "a str"))
+        return line
 
     def write_back(self, program: Program) -> Any:
         """Return the updated native form."""
@@ -60,8 +69,8 @@ class GuardedFrontend(Frontend):
 
     def print_text(self, source: Any) -> str:
         """Return the text of a native program."""
-        found: str = self._ask("print_text", source, check=_as(str, "a str"))
-        return found
+        text: str = self._ask("print_text", source, check=_as(str, "a str"))
+        return text
 
     def parse_text(self, text: str, *, name: str = "-") -> Any:
         """Return a source from its text."""
@@ -69,18 +78,18 @@ class GuardedFrontend(Frontend):
 
     def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
         """Return the names of values by value id."""
-        found = self._ask("printed_names", program, check=_names)
-        return {number: PrintedName(*item) for number, item in found.items()}
+        names = self._ask("printed_names", program, check=_names)
+        return {number: PrintedName(*item) for number, item in names.items()}
 
     def argument_names(self, program: Program, function: Op) -> Sequence[str]:
         """Return the names of the arguments of a function in the native program."""
-        found: Sequence[str] = self._ask("argument_names", program, function, check=_texts)
-        return found
+        names: Sequence[str] = self._ask("argument_names", program, function, check=_texts)
+        return names
 
     def argument_aliases(self, program: Program, function: Op) -> Mapping[str, int]:
         """Return the further names of the arguments of a function, to their numbers."""
-        found: Mapping[str, int] = self._ask("argument_aliases", program, function, check=_aliases)
-        return found
+        aliases: Mapping[str, int] = self._ask("argument_aliases", program, function, check=_aliases)
+        return aliases
 
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a registry extended by the frontend."""
@@ -88,8 +97,8 @@ class GuardedFrontend(Frontend):
 
     def to_bytes(self, source: Any) -> bytes:
         """Return the form for other processes."""
-        found: bytes = self._ask("to_bytes", source, check=_as(bytes, "bytes"))
-        return found
+        content: bytes = self._ask("to_bytes", source, check=_as(bytes, "bytes"))
+        return content
 
     def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
         """Return a source from the form for other processes."""
@@ -145,3 +154,56 @@ def _aliases(answer: Any, op: Op) -> Any:
         if not isinstance(name, str) or type(number) is not int:
             raise InvalidAnswer(f"gives {shown(number)} for {shown(name)}, not the number of an argument for a name")
     return answer
+
+
+@frozen(eq=False)
+class GuardedEmitter:
+    """An emitter whose every method is called behind the guard.
+
+    Args:
+        emitter: The emitter of the plugin.
+        owner: The words that name the plugin.
+    """
+
+    emitter: KernelEmitter
+    owner: str
+
+    @property
+    def name(self) -> str:
+        """The name of the emitter."""
+        return self.emitter.name
+
+    def accepts(self, fusion: Any) -> str:
+        """Return why the emitter takes a fusion, or ""."""
+        answer: str = self._guard("accepts").call(fusion, check=_text)
+        return answer
+
+    def launch(self, fusion: Any, device: Any) -> Any:
+        """Return the blocks and threads of a fusion."""
+        return self._guard("launch").call(fusion, device, check=_one("Launch"))
+
+    def entry(self, functions: Any, launch: Any) -> Any:
+        """Return the entry function."""
+        return self._guard("entry").call(functions, launch, check=_one("FuncOp"))
+
+    def _guard(self, method: str) -> Guard:
+        function = getattr(self.emitter, method)
+        return Guard(function, f"{method} of the emitter {self.name!r}", self.owner, code="emitter-failed")
+
+
+def _text(answer: Any, op: Op) -> str:
+    if not isinstance(answer, str):
+        raise InvalidAnswer(
+            f"returned {shown(answer)}, not a text", 'return the reason, or "" for a fusion that it does not take'
+        )
+    return answer
+
+
+def _one(name: str) -> Any:
+    def check(answer: Any, op: Op) -> Any:
+        # The classes are those of rooms above this one, and of xDSL.
+        if type(answer).__name__ != name:
+            raise InvalidAnswer(f"returned {shown(answer)}, not {with_article(name)}")
+        return answer
+
+    return check

@@ -11,10 +11,9 @@ from typing import Any
 import pluggy
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, PluginError, did_you_mean
-from shardy_py.guards.error_texts import shown
+from shardy_py.errors import Diagnostic, PluginError, did_you_mean, with_article
+from shardy_py.guards.error_texts import location_of, shorten_location, shown
 from shardy_py.guards.guard import Guard, as_boolean
-from shardy_py.guards.plugin_places import place_of, shorten_place
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins import hookspecs
 from shardy_py.plugins.dialect import Dialect
@@ -44,7 +43,7 @@ def check_marks(candidate: Candidate, plugin: object, manager: pluggy.PluginMana
         raise PluginError(
             evolve(
                 broken(candidate, f"{name} is not marked as a hook", hint=f"decorate {name} with @hookimpl"),
-                location=place_of(getattr(plugin, name)),
+                location=location_of(getattr(plugin, name)),
             )
         )
     if isinstance(plugin, Dialect):
@@ -63,8 +62,8 @@ def answers_of(
         try:
             yield from _checked(candidate, answer, hook, wanted, accept)
         except PluginError as error:
-            place = place_of(implementation.function)
-            raise PluginError(*(evolve(item, location=place) for item in error.diagnostics)) from None
+            location = location_of(implementation.function)
+            raise PluginError(*(evolve(item, location=location) for item in error.diagnostics)) from None
 
 
 def _checked(candidate: Candidate, answer: Any, hook: str, wanted: str, accept: Callable[[Any], bool]) -> Sequence[Any]:
@@ -81,7 +80,7 @@ def _checked(candidate: Candidate, answer: Any, hook: str, wanted: str, accept: 
     if isinstance(answer, (list, tuple)):
         wrong = next(item for item in answer if not accept(item))
         hint = _pass_hint(wrong) if hook == "shardy_register_passes" else _item_hint(wrong)
-    what = f"a {type(answer).__name__}" if accept(answer) else shown(answer)
+    what = with_article(type(answer).__name__) if accept(answer) else shown(answer)
     raise PluginError(broken(candidate, f"{hook} returned {what}, not a list of {wanted}", hint=hint))
 
 
@@ -97,8 +96,8 @@ def _item_hint(wrong: Any) -> str:
     if isinstance(wrong, type):
         return f"give an object of the class: {wrong.__name__}(...)"
     if isinstance(wrong, (Selector, Entry)):
-        made = f"Entry({wrong})" if isinstance(wrong, Selector) else f"{wrong}"
-        return f"a priority has a level, too: OpPriority(0, {made})"
+        entry = f"Entry({wrong})" if isinstance(wrong, Selector) else f"{wrong}"
+        return f"a priority has a level, too: OpPriority(0, {entry})"
     return ""
 
 
@@ -149,7 +148,7 @@ def check_frontends(candidate: Candidate, frontends: Iterable[Frontend]) -> None
         if missing:
             reason = f"its frontend {frontend.name!r} has no {' and no '.join(missing)}"
             problem = broken(candidate, reason, hint="derive its class from Frontend, which has defaults")
-            raise PluginError(evolve(problem, location=place_of(frontend)))
+            raise PluginError(evolve(problem, location=location_of(frontend)))
 
 
 def check_own_clashes(candidate: Candidate, dialects: Iterable[Dialect]) -> None:
@@ -163,37 +162,39 @@ def check_own_clashes(candidate: Candidate, dialects: Iterable[Dialect]) -> None
         other = first.setdefault(definition.key, definition)
         if other is not definition and not definition.is_glob:
             reason = f"it defines the op {definition.key!r} in two dialects"
-            hint = f"leave out one; the other is at {shorten_place(other.place)}"
-            raise PluginError(evolve(broken(candidate, reason, hint=hint), location=shorten_place(definition.place)))
+            hint = f"leave out one; the other is at {shorten_location(other.location)}"
+            raise PluginError(
+                evolve(broken(candidate, reason, hint=hint), location=shorten_location(definition.location))
+            )
 
 
 def check_priorities(
-    candidate: Candidate, priorities: Iterable[OpPriority], dialects: Iterable[Dialect], *, place: str = ""
+    candidate: Candidate, priorities: Iterable[OpPriority], dialects: Iterable[Dialect], *, location: str = ""
 ) -> None:
     """Check that a plugin gives priorities to its own ops only.
 
     Raises:
         PluginError: it speaks of others.
     """
-    own = [item.name for dialect in dialects for item in dialect.definitions]
+    op_names = [item.name for dialect in dialects for item in dialect.definitions]
     for priority in priorities:
-        for reason, hint in _priority_problems(priority, own):
+        for reason, hint in _priority_problems(priority, op_names):
             problem = broken(candidate, f"{priority} {reason}", hint=hint)
-            raise PluginError(evolve(problem, location=place))
+            raise PluginError(evolve(problem, location=location))
 
 
-def _priority_problems(priority: OpPriority, own: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _priority_problems(priority: OpPriority, op_names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the problems of the ops of a priority, each with a hint."""
     selector = priority.entry.selector
-    spaces = {name.split(".")[0] for name in own}
+    spaces = {name.split(".")[0] for name in op_names}
     if not selector.names or selector.traits:
         yield "does not choose its ops by names only", "give the names, or globs, of ops of the plugin"
     for name in selector.names:
         if name.split(".")[0] not in spaces:
-            hint = did_you_mean(name, own) or "a plugin gives priorities to its own ops only"
-            yield f"speaks of {name}, which is no op of the plugin", hint
-        elif not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in own):
-            yield f"speaks of {name}, which the plugin does not define", did_you_mean(name, own)
+            hint = did_you_mean(name, op_names) or "a plugin gives priorities to its own ops only"
+            yield f"speaks of {name}, which is not an op of the plugin", hint
+        elif not any(fnmatchcase(known, name) or fnmatchcase(name, known) for known in op_names):
+            yield f"speaks of {name}, which the plugin does not define", did_you_mean(name, op_names)
 
 
 def guarded_priority(candidate: Candidate, priority: OpPriority) -> OpPriority:
@@ -219,7 +220,7 @@ def foreign_ops(candidate: Candidate, dialects: Iterable[Dialect]) -> Iterator[D
             message = f"plugin {candidate.name!r} defines the op in the dialect {dialect.name!r}, which is not its own"
             meant = f"did you mean {dialect.name}.{rest}? " if not dot or did_you_mean(space, [dialect.name]) else ""
             hint = f"{meant}otherwise define it in Dialect({space!r})" if dot else meant.strip()
-            yield Diagnostic("op-outside-dialect", message, shorten_place(item.place), item.name, hint)
+            yield Diagnostic("op-outside-dialect", message, shorten_location(item.location), item.name, hint)
 
 
 def _hook_names() -> list[str]:
@@ -236,6 +237,6 @@ def unknown_hook(candidate: Candidate, plugin: object, error: pluggy.PluginValid
     return Diagnostic(
         "invalid-hook",
         f"plugin {candidate.name!r} implements a hook that does not exist or has other parameters: {reason}",
-        place_of(getattr(plugin, named[1], None)) if named else "",
+        location_of(getattr(plugin, named[1], None)) if named else "",
         hint=f"{meant} the hooks are {', '.join(known)}".lstrip(),
     )

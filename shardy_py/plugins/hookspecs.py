@@ -14,7 +14,7 @@ from shardy_py.plugins.dialect import Dialect
 from shardy_py.schedule.model import OpPriority
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.kernels import KernelEmitter
+    from shardy_py.ir.interfaces.emission import KernelEmitter
 
 PROJECT = "shardy"
 ENTRY_POINT_GROUP = "shardy_py.dialects"
@@ -37,7 +37,7 @@ def shardy_register_passes() -> Sequence[type[Pass]]:  # type: ignore[empty-body
     """Return the passes of the plugin: frozen attrs classes whose fields are the options.
 
     Called once for each registry that is built. Pipelines find the passes by their names. Classes with ``of_kernels``
-    are passes over the modules of kernels, see `shardy_py.ir.interfaces.kernels.KernelModulePass`.
+    are passes over the modules of kernels, see `shardy_py.ir.interfaces.emission.KernelModulePass`.
     """
 
 

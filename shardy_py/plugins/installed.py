@@ -37,7 +37,7 @@ def given_registry(
     options: RuleOptions = DEFAULT_OPTIONS,
     skip_broken: bool = False,
 ) -> Registry:
-    """Return `Registry.from_entry_points` of the installed plugins and of others, one object while all are the same.
+    """Return the cached `Registry.from_entry_points` of the installed plugins and of others.
 
     The other plugins are asked each time, as an op may have been added to one of their dialects.
 
@@ -57,8 +57,8 @@ def given_registry(
     except PluginError:
         # Built without the cache, it says so in the way that the caller wants.
         return Registry.from_entry_points(plugins=plugins, blocked=blocked, options=options, skip_broken=skip_broken)
-    given = _Given(plugins, contributed)
-    return _build_given(installed_distributions(), given, blocked, options, skip_broken)
+    more_plugins = _Given(plugins, contributed)
+    return _build_given(installed_distributions(), more_plugins, blocked, options, skip_broken)
 
 
 def with_framework_dialects(registry: Registry) -> Registry:
@@ -102,6 +102,8 @@ def _build(distributions: Hashable, options: RuleOptions, skip_broken: bool) -> 
 
 @lru_cache(maxsize=8)
 def _build_given(
-    distributions: Hashable, given: _Given, blocked: tuple[str, ...], options: RuleOptions, skip_broken: bool
+    distributions: Hashable, more_plugins: _Given, blocked: tuple[str, ...], options: RuleOptions, skip_broken: bool
 ) -> Registry:
-    return Registry.from_entry_points(plugins=given.plugins, blocked=blocked, options=options, skip_broken=skip_broken)
+    return Registry.from_entry_points(
+        plugins=more_plugins.plugins, blocked=blocked, options=options, skip_broken=skip_broken
+    )

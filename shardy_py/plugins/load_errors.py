@@ -12,8 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
-from shardy_py.guards.error_texts import describe_error, diagnostics_of, name_hint
-from shardy_py.guards.plugin_places import place_in_trace
+from shardy_py.guards.error_texts import describe_error, diagnostics_of, location_in_trace, name_hint
 from shardy_py.values import frozen
 
 _OWN_CODES = frozenset(("broken-plugin", "invalid-hook", "plugin-import"))
@@ -68,9 +67,9 @@ def blame(candidate: Candidate) -> Iterator[None]:
     except ShardyError as error:
         raise PluginError(as_broken(candidate, error)) from error
     except BaseException as error:
-        place = place_in_trace(error)
+        location = location_in_trace(error)
         raise PluginError(
-            evolve(broken(candidate, describe_error(error), hint=call_hint(error)), location=place)
+            evolve(broken(candidate, describe_error(error), hint=call_hint(error)), location=location)
         ) from error
 
 
@@ -82,7 +81,7 @@ def as_broken(candidate: Candidate, error: ShardyError) -> Diagnostic:
     hint = "; ".join(dict.fromkeys(item.hint for item in items if item.hint))
     return evolve(
         broken(candidate, message, hint=hint),
-        location=place_in_trace(error) or first.location,
+        location=location_in_trace(error) or first.location,
         excerpt=first.excerpt,
     )
 
@@ -100,15 +99,15 @@ def call_hint(error: BaseException) -> str:
 
 def _parameters(called: str) -> Iterable[str]:
     """Return the parameters of a public function, class or method by its qualified name, none for others."""
-    found: Any = sys.modules["shardy_py.plugins"]
+    class_: Any = sys.modules["shardy_py.plugins"]
     for part in called.removesuffix(".__init__").split("."):
-        found = getattr(found, part, None)
-    return inspect.signature(found).parameters if callable(found) else ()
+        class_ = getattr(class_, part, None)
+    return inspect.signature(class_).parameters if callable(class_) else ()
 
 
 @contextmanager
 def located(plugin: object) -> Iterator[None]:
-    """Add the file of a plugin to its errors without a place.
+    """Add the file of a plugin to its errors without a location.
 
     Raises:
         PluginError: one came out.

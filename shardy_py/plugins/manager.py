@@ -11,7 +11,7 @@ import pluggy
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError
-from shardy_py.guards.plugin_places import place_of
+from shardy_py.guards.error_texts import location_of
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import hookspecs
@@ -41,7 +41,7 @@ from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.kernels import KernelEmitter
+    from shardy_py.ir.interfaces.emission import KernelEmitter
 
 BUNDLED = "shardy_py"
 
@@ -98,10 +98,10 @@ def load_plugins(
     Raises:
         PluginError: plugins fail to import, have unknown hooks, or return something else; all are named.
     """
-    for name, given in (("plugins", plugins), ("blocked", blocked)):
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    for name, argument in (("plugins", plugins), ("blocked", blocked)):
+        if isinstance(argument, str | bytes) or not isinstance(argument, Iterable):
             hint = f"{name}=[...]"
-            raise PluginError(Diagnostic("invalid-plugins", f"{name} is {shown(given)}, not a list", hint=hint))
+            raise PluginError(Diagnostic("invalid-plugins", f"{name} is {shown(argument)}, not a list", hint=hint))
     not_wanted = {name for name in blocked if isinstance(name, str)}
     loaded = LoadedPlugins()
     infos = loaded.infos
@@ -140,14 +140,14 @@ def contributions(plugins: Iterable[object]) -> tuple[object, ...]:
     Raises:
         PluginError: a plugin has unknown hooks, or a hook fails or returns something else.
     """
-    found: list[object] = []
+    contributed: list[object] = []
     for plugin in plugins:
         answers = _ask(Candidate(_name(plugin), "", partial(_same, plugin)))
         for dialect in answers.dialects:
-            found += (dialect, *dialect.definitions, *dialect.types)
-        found += (plugin, *answers.passes, *answers.frontends, *answers.priorities, *answers.emitters)
-        found += answers.devices
-    return tuple(found)
+            contributed += (dialect, *dialect.definitions, *dialect.types)
+        contributed += (plugin, *answers.passes, *answers.frontends, *answers.priorities, *answers.emitters)
+        contributed += answers.devices
+    return tuple(contributed)
 
 
 def create_manager() -> pluggy.PluginManager:
@@ -169,19 +169,19 @@ def _is_bundled(candidate: Candidate) -> bool:
 
 
 def _duplicates(candidates: Iterable[Candidate]) -> dict[Candidate, Diagnostic]:
-    """Return the plugins whose name an earlier one has, each with its diagnostic."""
+    """Return the plugins with the name of an earlier plugin, each with its diagnostic."""
     first: dict[str, Candidate] = {}
-    found = {}
+    duplicates = {}
     for item in candidates:
         other = first.setdefault(item.name, item)
         if other is not item:
-            found[item] = Diagnostic(
+            duplicates[item] = Diagnostic(
                 "plugin-clash",
                 f"two plugins are named {item.name!r}:"
                 f" one from {other.origin or 'the caller'}, one from {item.origin or 'the caller'}",
                 hint="uninstall one of them",
             )
-    return found
+    return duplicates
 
 
 def _ask(candidate: Candidate) -> _Answers:
@@ -210,8 +210,8 @@ def _ask(candidate: Candidate) -> _Answers:
         )
         check_frontends(candidate, answers.frontends)
         check_own_clashes(candidate, answers.dialects)
-        place = place_of(getattr(plugin, "shardy_register_schedules", None))
-        check_priorities(candidate, answers.priorities, answers.dialects, place=place)
+        location = location_of(getattr(plugin, "shardy_register_schedules", None))
+        check_priorities(candidate, answers.priorities, answers.dialects, location=location)
     return evolve(answers, priorities=tuple(guarded_priority(candidate, item) for item in answers.priorities))
 
 
@@ -234,15 +234,15 @@ def _loaded(candidate: Candidate, answers: _Answers) -> PluginInfo:
 
 def _installed() -> list[tuple[EntryPoint, str]]:
     """Return the entry points of all installed plugins with their origins, sorted."""
-    found = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
-    origins = _origins(found)
-    pairs = [(item, origins[identity(item.dist)]) for item in found]
+    points = entry_points(group=hookspecs.ENTRY_POINT_GROUP)
+    origins = _origins(points)
+    pairs = [(item, origins[identity(item.dist)]) for item in points]
     return sorted(pairs, key=lambda pair: (pair[0].name, pair[0].value, pair[1]))
 
 
-def _origins(found: Iterable[EntryPoint]) -> dict[int, str]:
-    """Return name and version of the distributions of entry points by identity; a look at either parses metadata."""
-    distributions = {identity(item.dist): item.dist for item in found}
+def _origins(points: Iterable[EntryPoint]) -> dict[int, str]:
+    """Return name and version of the distributions of entry points, by identity."""
+    distributions = {identity(item.dist): item.dist for item in points}
     return {key: f"{dist.name} {dist.version}" if dist else "" for key, dist in distributions.items()}
 
 

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
     None where they are not known.
     """
+    Cost = CostOpInterface | Callable[[], CostOpInterface]
+    """The cost of an op, or a function that makes it."""
     Local = Localize | LocalOpInterface
     """The form of an op on one device: a function of the op and its `Shard`, or an object with ``localize``."""
 
@@ -110,10 +112,10 @@ def _check_together(definition: OpDefinition) -> None:
         message = "data flow and mesh references are those of all ops of a name"
         raise refuse("invalid-condition", message, name, hint="leave out when, or give a rule")
     if definition.is_glob:
-        given = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
-        if given:
-            message = f"a name with wildcards can only give traits, not {given[0]}"
-            raise refuse("invalid-glob", message, name, hint=f"give {given[0]} to every full op name")
+        of_one_op = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
+        if of_one_op:
+            message = f"a name with wildcards can only give traits, not {of_one_op[0]}"
+            raise refuse("invalid-glob", message, name, hint=f"give {of_one_op[0]} to every full op name")
     if definition.rule is not None and definition.data_flow is not None:
         message = "the op has a rule and a data flow; shardings go through it by one of them"
         raise refuse("rule-and-data-flow", message, name, hint="leave out the rule, or data_flow")
@@ -147,7 +149,8 @@ class OpDefinition:
             so that it must not be reused for an op that looks the same; or a function of the op that returns what it
             finds there, so that it can be reused where that is the same, too.
         mesh_reference: Access to the mesh to which the op refers besides its shardings.
-        cost: The cost of the op, where it does not follow from the rule.
+        cost: The cost of the op, where it does not follow from the rule; or a function without arguments that returns
+            it, called when a cost is asked for, so that its module need not be imported before.
         indexing: A function of the op that gives its indexing maps: one per operand from the index of the first
             result, or an `OpIndexing`, which also has those from the operands; None where they are not known. An op
             with maps and without a rule gets its rule from them.
@@ -155,7 +158,7 @@ class OpDefinition:
             kernels.
         local: The form of the op on one device: a function of the op and its `Shard`, or an object with ``localize``.
             Without it, the form follows from the rule and the types.
-        place: The line that defines it, for errors, or "".
+        location: The line that defines it, for errors, or "".
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
             that move in steps; nobody checks the sizes then.
         combiner: The combiner of the op's reductions, where the rule gives none.
@@ -175,11 +178,11 @@ class OpDefinition:
     may_have: frozenset[Trait] = field(default=frozenset(), kw_only=True, converter=as_traits)
     contextual: bool | ContextOf = field(default=False, kw_only=True)
     mesh_reference: MeshReferenceOpInterface | None = field(default=None, kw_only=True)
-    cost: CostOpInterface | None = field(default=None, kw_only=True)
+    cost: Cost | None = field(default=None, kw_only=True)
     indexing: Indexing | None = field(default=None, kw_only=True)
     emission: Emission | None = field(default=None, kw_only=True)
     local: Local | None = field(default=None, kw_only=True)
-    place: str = field(default="", kw_only=True, eq=False, repr=False)
+    location: str = field(default="", kw_only=True, eq=False, repr=False)
     any_sizes: bool = field(default=False, kw_only=True)
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
     initial_of: InitialOf | None = field(default=None, kw_only=True)
@@ -210,7 +213,7 @@ class OpDefinition:
         return not _GLOB_CHARACTERS.isdisjoint(self.name)
 
     def with_parts(self, parts: Mapping[str, Any]) -> OpDefinition:
-        """Return the definition with other parts; what stays as it was is not checked again.
+        """Return the definition with other parts; only these are checked.
 
         Args:
             parts: The parts, by the names of the arguments.
@@ -220,15 +223,15 @@ class OpDefinition:
         """
         if not parts.keys() <= _CHECKS.keys():
             return evolve(self, **parts)
-        made = object.__new__(OpDefinition)
+        copied = object.__new__(OpDefinition)
         assign = object.__setattr__
         for name in _FIELDS:
-            assign(made, name, getattr(self, name))
+            assign(copied, name, getattr(self, name))
         for name, part in parts.items():
-            assign(made, name, part)
-        _check_parts(made, parts)
-        _check_together(made)
-        return made
+            assign(copied, name, part)
+        _check_parts(copied, parts)
+        _check_together(copied)
+        return copied
 
     def __call__(self, rule: Rule) -> Rule:
         """Make the definition a decorator: take a function as the rule and hand it back.
@@ -249,18 +252,18 @@ _FIELDS = tuple(item.name for item in fields(OpDefinition))
 
 
 def as_rule(
-    name: str, given: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Any]
+    name: str, rule: str | Rule | ShardingRuleOpInterface | None, kinds: dict[str, Any]
 ) -> Rule | ShardingRuleOpInterface | None:
     """Return the spec of a rule given as a text; any other rule as it is."""
-    if isinstance(given, str):
+    if isinstance(rule, str):
         from shardy_py.sharding.einsum import rule as parse_rule
 
         try:
-            return parse_rule(given, **kinds)
+            return parse_rule(rule, **kinds)
         except RuleError as error:
             raise RuleError(*(evolve(item, op=name) for item in error.diagnostics)) from None
     named = [kind for kind, factors in kinds.items() if factors not in ((), [], "")]
     if named:
         message = f"{named[0]} goes with a rule given as a text only"
         raise PluginError(Diagnostic("invalid-rule", message, op=name, hint="give it to rule(...), or to the builder"))
-    return given
+    return rule

@@ -1,4 +1,4 @@
-"""Traits and rules of the ops of one program: each distinct op is asked about once."""
+"""Traits, rules and reductions of the ops of one program: each distinct op is looked up once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from attrs import evolve
 
 from shardy_py.errors import RuleError, ShardyError
 from shardy_py.guards.error_texts import describe_error
+from shardy_py.guards.guard import Guard
 from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
@@ -16,13 +17,19 @@ from shardy_py.ir.graph.types import Type
 from shardy_py.ir.interfaces.ops import OpFacts, RuleOptions, Trait
 from shardy_py.plugins.guarded_interfaces import op_fingerprint
 from shardy_py.plugins.resolved_definitions import ResolvedDefinition, ResolvedDefinitions
-from shardy_py.plugins.rule_checks import check_written_rule, checked_rule
-from shardy_py.plugins.rule_memory import RuleMemory, attributes_look, look_key
-from shardy_py.plugins.rule_notices import unmarked_factors, warn_at
-from shardy_py.plugins.rule_view import OpView, reads_problem
+from shardy_py.plugins.rule_checks import (
+    as_combiner,
+    as_operand_numbers,
+    check_written_rule,
+    checked_rule,
+    unmarked_factors,
+    warn_at,
+)
+from shardy_py.plugins.rule_view import OpView, RuleMemory, attributes_look, look_key, reads_problem
 from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum.spec import RuleSpec
-from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule import OpShardingRule, Reductions
 from shardy_py.support.identity import identity
 
 _CHANGED = "changed its op"
@@ -55,16 +62,16 @@ def make_facts_of(
     def recalled(
         op: Op, kind: Hashable, resolved: ResolvedDefinition, traits: frozenset[Trait], attributes_key: object
     ) -> tuple[OpFacts, Sequence[Type]]:
-        found = [value.type for value in (*op.operands, *op.results)]
+        value_types = [value.type for value in (*op.operands, *op.results)]
         if attributes_key is None or attributes_key not in looks:
             looks[attributes_key] = shared_look(attributes_key) or attributes_look(op.attributes)
-        key = look_key(kind, looks[attributes_key], len(op.operands), found)
+        key = look_key(kind, looks[attributes_key], len(op.operands), value_types)
         known = None if key is None else memory.get(key)
         if known is None:
             known = OpFacts(traits, make_rule(op, resolved, options, types))
             if key is not None:
                 known = memory.keep(key, known)
-        return known, found
+        return known, value_types
 
     def facts_of_op(op: Op) -> OpFacts:
         key: Hashable
@@ -97,8 +104,8 @@ def make_facts_of(
         if attributes_key is not None:
             key = _identity_key(kind, attributes_key, operands, op.results)
         else:
-            found = [value.type for value in (*operands, *op.results)]
-            key = (kind, freeze(attributes), len(operands), *found)
+            value_types = [value.type for value in (*operands, *op.results)]
+            key = (kind, freeze(attributes), len(operands), *value_types)
         known = memo.get(key)
         if known is None:
             known = memo[key] = recalled(op, kind, resolved, traits, attributes_key)
@@ -110,7 +117,7 @@ def make_facts_of(
 def make_rule(
     op: Op, resolved: ResolvedDefinition, options: RuleOptions, types: Mapping[str, TypeDefinition]
 ) -> OpShardingRule | None:
-    """Return the rule written on an op, else the one that its definition gives, or None.
+    """Return the rule written on an op, else the rule of its definition, or None.
 
     Raises:
         RuleError: the plugin's function fails or returns a rule that does not fit the op.
@@ -154,7 +161,7 @@ def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptio
 
 
 def _call_contextual(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> Any:
-    """Return the answer of a rule function that may look around its op."""
+    """Call a rule function that may read the context of its op."""
     guard = resolved.rule_guard
     before, values = op_fingerprint(op), (*op.operands, *op.results)
     types = [value.type for value in values]
@@ -168,7 +175,7 @@ def _call_contextual(op: Op, resolved: ResolvedDefinition, options: RuleOptions)
 
 
 def _call_on_view(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> Any:
-    """Return the answer of a rule function whose rule is that of all ops that look the same."""
+    """Call a rule function on a view of the op, as equal ops share its rule."""
     guard, view = resolved.rule_guard, OpView(op)
     rule = guard.call(view, options) if resolved.takes_options else guard.call(view)
     if view.reads:
@@ -194,3 +201,36 @@ def _identity_key(
         return kind, attributes, identity(operands[0].type), identity(operands[1].type), identity(results[0].type)
     # No identity is as small as this number, so that the two kinds of keys never meet.
     return (kind, attributes, count, *[identity(value.type) for value in (*operands, *results)])
+
+
+def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinition) -> Reductions:
+    """Return the reductions of an op: those of its rule, completed from its definition.
+
+    Raises:
+        RuleError: the plugin's function fails or returns something else.
+    """
+    if rule is None or not rule.reduction_factors:
+        return Reductions()
+    counts_padding = "" if resolved.counts_padding is None else resolved.counts_padding(op)
+    if rule.is_custom:
+        return evolve(Reductions.of_rule(rule), counts_padding=counts_padding)
+    combiners: Mapping[int, Combiner | None] = {**rule.reductions}
+    initial_operands = rule.initial_operands
+    if not rule.combiners and resolved.combiner is not Combiner.ADD:
+        combiners = dict.fromkeys(rule.reduction_factors, _combiner(op, resolved))
+    if not initial_operands and resolved.initial_of is not None:
+        guard = _guard(resolved, resolved.initial_of, "the function that tells the initial operands")
+        initial_operands = guard.call(op, check=as_operand_numbers)
+    return Reductions(combiners, initial_operands, not resolved.sums_collectives, counts_padding)
+
+
+def _combiner(op: Op, resolved: ResolvedDefinition) -> Combiner | None:
+    if isinstance(resolved.combiner, Combiner):
+        return resolved.combiner
+    guard = _guard(resolved, resolved.combiner, "the function that tells the combiner")
+    combiner: Combiner | None = guard.call(op, check=as_combiner)
+    return combiner
+
+
+def _guard(resolved: ResolvedDefinition, function: Any, role: str) -> Guard:
+    return Guard(function, role, resolved.owner, RuleError, "rule-failed", resolved.location)

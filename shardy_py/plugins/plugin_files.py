@@ -14,11 +14,9 @@ from types import ModuleType
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError
-from shardy_py.guards.error_texts import describe_error
-from shardy_py.guards.plugin_places import place_in_trace
-from shardy_py.plugins.imported_modules import digest_file, find_imported_modules, loaded_modules
+from shardy_py.guards.error_texts import describe_error, location_in_trace
 from shardy_py.plugins.load_errors import Candidate, as_broken, call_hint
-from shardy_py.plugins.read_files import record_read_files
+from shardy_py.plugins.plugin_dependencies import digest_file, find_imported_modules, loaded_modules, record_read_files
 from shardy_py.values import frozen
 
 _INIT = "__init__.py"
@@ -67,19 +65,19 @@ class PluginFile:
         """Return the plugin of a file or a directory.
 
         Raises:
-            PluginError: it cannot be read, or is no Python.
+            PluginError: it cannot be read, or is not Python.
         """
-        place = Path(path)
-        is_package = place.is_dir()
-        if not is_package and place.suffix != ".py":
+        file = Path(path)
+        is_package = file.is_dir()
+        if not is_package and file.suffix != ".py":
             hint = "give a file that ends in .py, or the directory of a package"
             raise PluginError(Diagnostic("plugin-import", f"{path} is not a Python file", hint=hint))
-        if is_package and not (place / _INIT).is_file():
+        if is_package and not (file / _INIT).is_file():
             message = f"{path} is a directory without {_INIT}"
             raise PluginError(Diagnostic("plugin-import", message, hint="give the directory of a package, or a file"))
         try:
-            text = (place / _INIT if is_package else place).read_bytes()
-            files = [(str(item.relative_to(place)), item.read_bytes()) for item in _others(place)] if is_package else []
+            text = (file / _INIT if is_package else file).read_bytes()
+            files = [(str(item.relative_to(file)), item.read_bytes()) for item in _others(file)] if is_package else []
         except OSError as error:
             reason = error.strerror or str(error)
             raise PluginError(Diagnostic("plugin-import", f"{path} cannot be read: {reason}")) from None
@@ -164,11 +162,11 @@ class PluginFile:
 
     def _file(self) -> Path:
         """Return the file on this machine; a package that came from another one is written to a new directory."""
-        place = Path(self.name).absolute()
+        file = Path(self.name).absolute()
         if not self.files:
-            return place / _INIT if place.is_dir() else place
-        if place.is_dir() and PluginFile.read(place).files == self.files:
-            return place / _INIT
+            return file / _INIT if file.is_dir() else file
+        if file.is_dir() and PluginFile.read(file).files == self.files:
+            return file / _INIT
         import atexit
         import shutil
         import tempfile
@@ -183,7 +181,7 @@ class PluginFile:
 
     @contextmanager
     def _blame(self) -> Iterator[None]:
-        """Turn every exception of the file into an error with its place; an interrupt passes.
+        """Turn every exception of the file into an error with its location; an interrupt passes.
 
         Raises:
             PluginError: something else came out.
@@ -199,12 +197,12 @@ class PluginFile:
         except SystemExit as error:
             message = f"the plugin ends the program: sys.exit({error.code!r})"
             hint = "a plugin is imported; put what is to run as a program under if __name__ == '__main__':"
-            place = place_in_trace(error) or self.name
-            raise PluginError(Diagnostic("plugin-import", message, place, hint=hint)) from error
+            location = location_in_trace(error) or self.name
+            raise PluginError(Diagnostic("plugin-import", message, location, hint=hint)) from error
         except BaseException as error:
             message = f"the plugin failed with {describe_error(error)}"
             raise PluginError(
-                Diagnostic("plugin-import", message, place_in_trace(error) or self.name, hint=_hint(error))
+                Diagnostic("plugin-import", message, location_in_trace(error) or self.name, hint=_hint(error))
             ) from error
 
 
@@ -224,8 +222,8 @@ def _hint(error: BaseException) -> str:
 
 
 def _others(package: Path) -> list[Path]:
-    found = sorted(package.rglob("*.py"))
-    return [item for item in found if item != package / _INIT and "__pycache__" not in item.parts]
+    files = sorted(package.rglob("*.py"))
+    return [item for item in files if item != package / _INIT and "__pycache__" not in item.parts]
 
 
 def _free_name(stem: str, file: Path, content: str) -> str:

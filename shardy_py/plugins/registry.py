@@ -22,7 +22,11 @@ from shardy_py.ir.interfaces.ops import (
     Trait,
 )
 from shardy_py.ir.interfaces.passes import Pass
-from shardy_py.plugins.clashes import (
+from shardy_py.plugins.dialect import Dialect, check_dialects
+from shardy_py.plugins.op_definition import OpDefinition
+from shardy_py.plugins.op_facts import make_facts_of
+from shardy_py.plugins.plugin_info import (
+    PluginInfo,
     clash,
     first_of_each,
     frontend_clash,
@@ -31,13 +35,9 @@ from shardy_py.plugins.clashes import (
     type_clash,
     with_problems,
 )
-from shardy_py.plugins.dialect import Dialect, check_dialects
-from shardy_py.plugins.op_definition import OpDefinition
-from shardy_py.plugins.op_facts import make_facts_of
-from shardy_py.plugins.plugin_info import PluginInfo
 from shardy_py.plugins.resolved_definitions import ResolvedDefinitions
-from shardy_py.plugins.rule_memory import RuleMemory
-from shardy_py.plugins.rule_notices import find_notices, warn_of
+from shardy_py.plugins.rule_checks import find_notices, warn_of
+from shardy_py.plugins.rule_view import RuleMemory
 from shardy_py.plugins.type_definition import TypeDefinition, give_shape
 from shardy_py.schedule.model import OpPriority
 from shardy_py.sharding.rule import OpShardingRule
@@ -46,12 +46,11 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
     from shardy_py.ir.interfaces.costs import CostOpInterface
-    from shardy_py.ir.interfaces.kernels import KernelEmitter, KernelModulePass
+    from shardy_py.ir.interfaces.emission import KernelEmitter, KernelModulePass
     from shardy_py.ir.interfaces.local import Localize, LocalOps
-    from shardy_py.plugins.guarded_emitter import GuardedEmitter
-    from shardy_py.plugins.guarded_frontend import GuardedFrontend
+    from shardy_py.plugins.guarded_frontend import GuardedEmitter, GuardedFrontend
     from shardy_py.plugins.resolved_definitions import EmissionOf
-    from shardy_py.sharding.reductions import Reductions
+    from shardy_py.sharding.rule import Reductions
 
 DEFAULT_OPTIONS = RuleOptions()
 
@@ -121,7 +120,7 @@ class Registry:
             options: The options of rule functions.
 
         Raises:
-            PluginError: two dialects define the same op, two frontends have one name, or something is no dialect.
+            PluginError: two dialects define the same op, two frontends have one name, or something is not a dialect.
         """
         return cls.build(
             [(f"dialect {dialect.name!r}", dialect) for dialect in check_dialects(dialects)],
@@ -225,15 +224,15 @@ class Registry:
         """
         from shardy_py.plugins.manager import load_plugins
 
-        found = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
+        loaded = load_plugins(plugins=plugins, blocked=blocked, skip_broken=skip_broken)
         return cls.build(
-            found.dialects,
+            loaded.dialects,
             options=options,
-            plugins=found.infos,
-            passes=found.passes,
-            frontends=found.frontends,
-            emitters=found.emitters,
-            devices=found.devices,
+            plugins=loaded.infos,
+            passes=loaded.passes,
+            frontends=loaded.frontends,
+            emitters=loaded.emitters,
+            devices=loaded.devices,
             skip_broken=skip_broken,
         )
 
@@ -242,24 +241,24 @@ class Registry:
         if options == self.options:
             return self
         # Kept, as it resolves its definitions anew and a run asks for it several times.
-        found = self._under.get(options)
-        if found is None:
-            found = self._under[options] = evolve(self, options=options)
-        return found
+        cached = self._under.get(options)
+        if cached is None:
+            cached = self._under[options] = evolve(self, options=options)
+        return cached
 
     def with_dialects(self, other: Registry, dialects: Iterable[str]) -> Registry:
         """Return the registry with the definitions that another one has of some dialects, where it has none itself."""
-        found = self._completed.get(other._token)
-        if found is None:
+        cached = self._completed.get(other._token)
+        if cached is None:
             more = [item for item in other.definitions if item.name.partition(".")[0] in dialects]
             by_name = {item.key: item for item in (*more, *self.definitions)}
             owners = {name: other.owners.get(name, "") for name in by_name} | dict(self.owners)
             definitions = tuple(by_name[name] for name in sorted(by_name))
-            found = self._completed[other._token] = evolve(self, definitions=definitions, owners=owners)
-        return found
+            cached = self._completed[other._token] = evolve(self, definitions=definitions, owners=owners)
+        return cached
 
     def give_shape(self, type_: OpaqueType) -> Type | None:
-        """Return a type of a dialect with its shape, as it is where it is no tensor, None where nobody defines it.
+        """Return a type of a dialect with its shape, unchanged if it is not a tensor, None if it is not defined.
 
         Raises:
             PluginError: the function of the plugin fails, or returns no shape.
@@ -269,8 +268,8 @@ class Registry:
     @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """Problems of plugins, each once; then the notices."""
-        found = (problem for info in self.plugins for problem in info.problems)
-        return tuple(dict.fromkeys((*found, *self.notices)))
+        problems = (problem for info in self.plugins for problem in info.problems)
+        return tuple(dict.fromkeys((*problems, *self.notices)))
 
     @cached_property
     def notices(self) -> tuple[Diagnostic, ...]:
@@ -317,23 +316,23 @@ class Registry:
     def names_with_traits(self, names: Iterable[str], traits: frozenset[Trait]) -> frozenset[str]:
         """Return the op names whose ops have one of some traits, or may have it where a predicate tells."""
         key = (frozenset(names), traits)
-        found = self._names.get(key)
-        if found is None:
+        cached = self._names.get(key)
+        if cached is None:
             known = [(name, self.traits_of_name(name)) for name in key[0]]
-            chosen = [name for name, own in known if own is None or not own.isdisjoint(traits)]
-            found = self._keep_names(key, chosen)
-        return found
+            chosen = [name for name, name_traits in known if name_traits is None or not name_traits.isdisjoint(traits)]
+            cached = self._keep_names(key, chosen)
+        return cached
 
     def names_with_data_flow(self, names: Iterable[str]) -> frozenset[str]:
         """Return the op names whose ops have data-flow edges."""
         key = (frozenset(names), None)
-        found = self._names.get(key)
-        if found is None:
-            found = self._keep_names(key, [name for name in key[0] if self._resolved[name].data_flow is not None])
-        return found
+        cached = self._names.get(key)
+        if cached is None:
+            cached = self._keep_names(key, [name for name in key[0] if self._resolved[name].data_flow is not None])
+        return cached
 
     def _keep_names(self, key: tuple[frozenset[str], frozenset[Trait] | None], names: Iterable[str]) -> frozenset[str]:
-        """Remember an answer about the names of a program: its passes ask over and over, and so does the next one."""
+        """Cache an answer about the names of a program, as its passes ask for it repeatedly."""
         if len(self._names) >= _MANY_ANSWERS:
             self._names.clear()
         return self._names.setdefault(key, frozenset(names))
@@ -356,7 +355,8 @@ class Registry:
 
     def get_cost(self, op: Op) -> CostOpInterface | None:
         """Return the cost of an op, or None."""
-        return self._resolved.of(op).cost
+        cost_of = self._resolved.of(op).cost
+        return None if cost_of is None else cost_of(op)
 
     def get_indexing(self, op: Op) -> OpIndexing | None:
         """Return the indexing maps of an op in both directions, or None where they are not known.
@@ -371,7 +371,7 @@ class Registry:
             return indexing(op)
         if not self.has_trait(op, Elementwise):
             return None
-        from shardy_py.plugins.bodies.elementwise import elementwise_indexing
+        from shardy_py.plugins.bodies.map_texts import elementwise_indexing
 
         return elementwise_indexing(op)
 
@@ -381,11 +381,11 @@ class Registry:
 
     def get_local(self, op: Op) -> Localize | None:
         """Return the local form of an op, or None where it follows from its rule and its types."""
-        found = self._resolved.of(op)
-        return None if found.local_applies is not None and not found.local_applies(op) else found.local
+        resolved = self._resolved.of(op)
+        return None if resolved.local_applies is not None and not resolved.local_applies(op) else resolved.local
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
-        """Return the rule of an op: the one written on it, else the one its definition gives, or None.
+        """Return the rule of an op: the rule written on it, else the rule of its definition, or None.
 
         Ops of the same name, types and attributes share one rule, unless their definition is contextual.
 
@@ -402,7 +402,7 @@ class Registry:
         Raises:
             RuleError: the plugin's function fails or returns something else.
         """
-        from shardy_py.plugins.op_reductions import reductions_of
+        from shardy_py.plugins.op_facts import reductions_of
 
         return reductions_of(op, self.get_sharding_rule(op), self._resolved.of(op))
 
@@ -425,13 +425,13 @@ class Registry:
 
     def facts_of(self, program: Program) -> Callable[[Op], OpFacts]:
         """Return the function that returns the facts of an op of a program, for callers with many ops."""
-        found = program.facts.get(self._token)
-        if found is None:
+        facts = program.facts.get(self._token)
+        if facts is None:
             # What it knows goes with the program: attribute keys may hold a frontend's native objects alive.
-            found = program.facts[self._token] = make_facts_of(
+            facts = program.facts[self._token] = make_facts_of(
                 self._resolved, self.options, self.types, program.rules, self._rules
             )
-        return found
+        return facts
 
 
 def _is_of_kernels(class_: type[Any]) -> bool:
@@ -445,6 +445,6 @@ def _guard_frontend(frontend: Frontend, owner: str) -> GuardedFrontend:
 
 
 def _guard_emitter(emitter: KernelEmitter, owner: str) -> GuardedEmitter:
-    from shardy_py.plugins.guarded_emitter import GuardedEmitter
+    from shardy_py.plugins.guarded_frontend import GuardedEmitter
 
     return GuardedEmitter(emitter, owner)

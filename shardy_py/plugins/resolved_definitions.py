@@ -1,4 +1,4 @@
-"""Op definitions made ready for look-ups: globs applied, functions of plugins behind the guard."""
+"""Resolve op definitions for look-ups: apply globs, and guard the functions of plugins."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from shardy_py.ir.interfaces.ops import (
     Trait,
 )
 from shardy_py.plugins.bodies.body_text import BodyText
+from shardy_py.plugins.guarded_cost import guard_cost
 from shardy_py.plugins.guarded_interfaces import (
     guard_applies,
     guard_context,
-    guard_cost,
     guard_data_flow,
     guard_emission,
     guard_indexing,
@@ -36,7 +36,7 @@ from shardy_py.plugins.guarded_interfaces import (
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.support.signatures import signature_of
+from shardy_py.support.arguments import signature_of
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.costs import CostOpInterface
     from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
     from shardy_py.ir.interfaces.local import Localize
-    from shardy_py.plugins.bodies.shares import SharedBody
+    from shardy_py.plugins.bodies.shards import SharedBody
 
     IndexingOf = Callable[[Op], OpIndexing | None]
     EmissionOf = Callable[[ElementBuilder, Op], tuple[Scalar, ...]]
@@ -59,7 +59,7 @@ class ResolvedDefinition:
 
     Args:
         owner: The words that name the plugin in errors.
-        place: The line of the definition, or "".
+        location: The line of the definition, or "".
         variants: The definitions that are about some of the ops only, with what holds for these.
     """
 
@@ -72,7 +72,7 @@ class ResolvedDefinition:
     data_flow: ShardableDataFlowOpInterface | None = None
     sharding_attribute: str = "sdy.sharding"
     mesh_reference: MeshReferenceOpInterface | None = None
-    cost: CostOpInterface | None = None
+    cost: Callable[[Op], CostOpInterface] | None = None
     indexing: IndexingOf | None = None
     emission: EmissionOf | None = None
     local: Localize | None = None
@@ -82,7 +82,7 @@ class ResolvedDefinition:
     initial_of: InitialOf | None = None
     sums_collectives: bool = False
     owner: str = "an unknown owner"
-    place: str = ""
+    location: str = ""
     counts_padding: Callable[[Op], str] | None = None
     variants: tuple[tuple[OpDefinition, ResolvedDefinition], ...] = ()
     facts: OpFacts = field(init=False)
@@ -93,12 +93,12 @@ class ResolvedDefinition:
         object.__setattr__(self, "facts", OpFacts(self.traits, None))
         is_plain = not self.predicates and not self.contextual and self.context_of is None and self.rule is not None
         object.__setattr__(self, "is_plain", is_plain)
-        guard = Guard(self.rule, "the rule function", self.owner, RuleError, "rule-failed", self.place)
+        guard = Guard(self.rule, "the rule function", self.owner, RuleError, "rule-failed", self.location)
         object.__setattr__(self, "rule_guard", guard)
 
     def variant_of(self, op: Op) -> ResolvedDefinition:
-        """Return what holds for an op: of the variants that are about it, the one with most conditions."""
-        return next((found for definition, found in self.variants if definition.is_about(op)), self)
+        """Return the variant for an op with the most conditions, or this definition."""
+        return next((variant for definition, variant in self.variants if definition.is_about(op)), self)
 
     def traits_of(self, op: Op) -> frozenset[Trait]:
         """Return the traits of an op: of its name, of matching globs, and of predicates."""
@@ -123,10 +123,10 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         self, definitions: Iterable[OpDefinition], owners: Mapping[str, str], tolerated: frozenset[str]
     ) -> None:
         super().__init__()
-        found = list(definitions)
-        self.definitions = {item.name: item for item in found if not item.when}
+        all_definitions = list(definitions)
+        self.definitions = {item.name: item for item in all_definitions if not item.when}
         self._variants: dict[str, list[OpDefinition]] = {}
-        for item in found:
+        for item in all_definitions:
             if item.when:
                 self._variants.setdefault(item.name, []).append(item)
         self._globs = [item for item in self.definitions.values() if item.is_glob]
@@ -137,83 +137,94 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         if len(self) >= _MANY_NAMES:
             # The registry may live as long as the process; programs can have any names.
             self.clear()
-        found = self[name] = self._resolve(name)
-        return found
+        resolved = self[name] = self._resolve(name)
+        return resolved
 
     def of(self, op: Op) -> ResolvedDefinition:
-        """Return what holds for an op."""
-        found = self[op.name]
-        return found.variant_of(op) if found.variants else found
+        """Return the definition for an op."""
+        resolved = self[op.name]
+        return resolved.variant_of(op) if resolved.variants else resolved
 
     def _resolve(self, name: str) -> ResolvedDefinition:
         base = self._resolve_all(name)
         variants = sorted(self._variants.get(name, ()), key=lambda item: (-len(item.when), item.key))
         if not variants:
             return base
-        told = tuple(
+        variant_traits = tuple(
             (lambda op, item=item: item.traits if item.is_about(op) else ()) for item in variants if item.traits
         )
         # Whoever asks for the traits of a name gets to know that they depend on the op.
-        base = evolve(base, predicates=(*base.predicates, *told))
+        base = evolve(base, predicates=(*base.predicates, *variant_traits))
         return evolve(base, variants=tuple((item, self._variant(base, item)) for item in variants))
 
-    def _variant(self, base: ResolvedDefinition, own: OpDefinition) -> ResolvedDefinition:
-        """Return what holds for the ops that a definition is about: what it gives, and for the rest that of all."""
-        found = self._resolve_one(own, base.traits | own.traits, base.predicates)
+    def _variant(self, base: ResolvedDefinition, definition: OpDefinition) -> ResolvedDefinition:
+        """Return the definition of a variant, with the missing parts from the base definition."""
+        variant = self._resolve_one(definition, base.traits | definition.traits, base.predicates)
         inherited = {
             name: getattr(base, name)
             for name in ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local", "local_applies")
-            if getattr(own, name, None) is None and not (name == "local_applies" and own.local is not None)
+            if getattr(definition, name, None) is None
+            and not (name == "local_applies" and definition.local is not None)
         }
-        if own.rule is None and found.rule is None:
+        if definition.rule is None and variant.rule is None:
             inherited |= {
                 name: getattr(base, name)
-                for name in ("rule", "takes_options", "contextual", "context_of", "any_sizes", "owner", "place")
+                for name in ("rule", "takes_options", "contextual", "context_of", "any_sizes", "owner", "location")
             }
-        return evolve(found, **inherited)
+        return evolve(variant, **inherited)
 
     def _resolve_all(self, name: str) -> ResolvedDefinition:
         globs = [item for item in self._globs if _touches(item.name, name)]
-        own = self.definitions.get(name)
-        matching = ([own] if own else []) + globs
+        definition = self.definitions.get(name)
+        matching = ([definition] if definition else []) + globs
         traits = frozenset(trait for item in matching for trait in item.traits)
         predicates = tuple(self._guarded_predicate(item, name) for item in matching if item.traits_of)
-        if own is None:
+        if definition is None:
             return ResolvedDefinition(traits, predicates)
-        return self._resolve_one(own, traits, predicates)
+        return self._resolve_one(definition, traits, predicates)
 
     def _resolve_one(
-        self, own: OpDefinition, traits: frozenset[Trait], predicates: tuple[TraitsOf, ...]
+        self, definition: OpDefinition, traits: frozenset[Trait], predicates: tuple[TraitsOf, ...]
     ) -> ResolvedDefinition:
         """Return a definition with its functions behind the guard, and the traits of its ops."""
-        owner, place = self._owner(own.key), own.place
-        rule = getattr(own.rule, "get_sharding_rule", own.rule)
-        indexing = None if own.indexing is None else guard_indexing(own.indexing, owner=owner, place=place)
-        body = _shared_body(own.emission, indexing)
+        owner, location = self._owner(definition.key), definition.location
+        rule = getattr(definition.rule, "get_sharding_rule", definition.rule)
+        indexing = (
+            None if definition.indexing is None else guard_indexing(definition.indexing, owner=owner, location=location)
+        )
+        body = _shared_body(definition.emission, indexing)
         is_combined = body is not None and bool(body.word)
-        if rule is None and own.data_flow is None:
-            rule = _derived_rule(own, indexing, traits, body)
+        if rule is None and definition.data_flow is None:
+            rule = _derived_rule(definition, indexing, traits, body)
         return ResolvedDefinition(
             traits,
             predicates,
             rule,
             rule is not None and _takes_options(rule),
-            own.contextual is True,
-            guard_context(own.contextual, owner=owner, place=place),
-            None if own.data_flow is None else guard_data_flow(own.data_flow, owner=owner, place=place),
-            own.sharding_attribute,
-            None if own.mesh_reference is None else guard_mesh_reference(own.mesh_reference, owner=owner, place=place),
-            None if own.cost is None else guard_cost(own.cost, owner=owner, place=place),
+            definition.contextual is True,
+            guard_context(definition.contextual, owner=owner, location=location),
+            None
+            if definition.data_flow is None
+            else guard_data_flow(definition.data_flow, owner=owner, location=location),
+            definition.sharding_attribute,
+            None
+            if definition.mesh_reference is None
+            else guard_mesh_reference(definition.mesh_reference, owner=owner, location=location),
+            None if definition.cost is None else guard_cost(definition.cost, owner=owner, location=location),
             indexing,
-            None if own.emission is None else guard_emission(own.emission, owner=owner, place=place),
-            None if own.local is None else guard_local(own.local, owner=owner, place=place),
-            guard_applies(own.local, owner=owner, place=place),
-            own.any_sizes,
-            body.combiner if body is not None and is_combined and own.combiner is Combiner.ADD else own.combiner,
-            own.initial_of,
-            own.sums_collectives,
+            None
+            if definition.emission is None
+            else guard_emission(definition.emission, owner=owner, location=location),
+            None if definition.local is None else guard_local(definition.local, owner=owner, location=location),
+            guard_applies(definition.local, owner=owner, location=location),
+            definition.any_sizes,
+            body.combiner
+            if body is not None and is_combined and definition.combiner is Combiner.ADD
+            else definition.combiner,
+            definition.initial_of,
+            definition.sums_collectives,
             owner,
-            place,
+            location,
             body.counts_padding if body is not None and is_combined else None,
         )
 
@@ -223,7 +234,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
     def _guarded_predicate(self, item: OpDefinition, name: str) -> TraitsOf:
         """Return a predicate behind the guard; a tolerated plugin's may fail at ops that are not its own."""
         owner = self._owner(item.name)
-        guarded = guard_traits_of(item.traits_of, owner=owner, place=item.place)
+        guarded = guard_traits_of(item.traits_of, owner=owner, location=item.location)
         if _plugin_of(owner) not in self._tolerated or self._is_of(owner, name):
             return guarded
 
@@ -240,17 +251,17 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
     def _is_of(self, owner: str, name: str) -> bool:
         """Return whether a plugin defines ops of the dialect of a name."""
         space, plugin = name.partition(".")[0], _plugin_of(owner)
-        defined = (other for other, found in self._owners.items() if _plugin_of(found) == plugin)
+        defined = (other for other, other_owner in self._owners.items() if _plugin_of(other_owner) == plugin)
         return any(other.partition(".")[0] == space for other in defined)
 
 
 def _derived_rule(
-    own: OpDefinition, indexing: IndexingOf | None, traits: frozenset[Trait], body: SharedBody | None
+    definition: OpDefinition, indexing: IndexingOf | None, traits: frozenset[Trait], body: SharedBody | None
 ) -> Callable[[Op], OpShardingRule | None] | None:
-    """Return the rule function of ops whose definition has none: elementwise, or what follows from indexing maps.
+    """Return the rule function of a definition without rule: elementwise, or derived from indexing maps.
 
     Args:
-        own: The definition.
+        definition: The definition.
         indexing: The indexing maps.
         traits: The traits of the ops.
         body: The scalar body, where it is a text.
@@ -264,26 +275,26 @@ def _derived_rule(
     from shardy_py.sharding.derivation import rule_from_op_maps, with_whole_dims
 
     def rule(op: Op) -> OpShardingRule | None:
-        found = indexing(op)
+        op_indexing = indexing(op)
         shapes = [static_shape(value.type) for value in (*op.operands, *op.results)]
-        if found is None or None in shapes:
+        if op_indexing is None or None in shapes:
             return None
         known = [shape or () for shape in shapes]
-        count, maps = len(op.operands), found.output_to_input
+        count, maps = len(op.operands), op_indexing.output_to_input
         is_combined = body is not None and not any(item.constraints for item in maps) and body.combiner(op) is not None
         derived = rule_from_op_maps(maps, known[:count], known[count:], sums=Contraction in traits or is_combined)
-        if own.emission is None:
+        if definition.emission is None:
             return derived
-        from shardy_py.plugins.bodies.places import whole_dims
+        from shardy_py.plugins.bodies.replicated_dims import whole_dims
 
-        return with_whole_dims(derived, whole_dims(own.emission, op, maps))
+        return with_whole_dims(derived, whole_dims(definition.emission, op, maps))
 
     return rule
 
 
 def _elementwise_rule(body: SharedBody) -> Callable[[Op], OpShardingRule | None]:
-    """Return the rule function of elementwise ops; dimensions whose index the body names stay whole."""
-    from shardy_py.plugins.bodies.places import named_dims
+    """Return the rule function of elementwise ops; dimensions whose index the body names are replicated."""
+    from shardy_py.plugins.bodies.replicated_dims import named_dims
     from shardy_py.sharding.derivation import with_whole_dims
     from shardy_py.sharding.rules import elementwise
 
@@ -295,7 +306,7 @@ def _shared_body(emission: Any, indexing: IndexingOf | None) -> SharedBody | Non
     """Return the scalar body on shards of an op that gives it as a text."""
     if not isinstance(emission, BodyText):
         return None
-    from shardy_py.plugins.bodies.shares import SharedBody
+    from shardy_py.plugins.bodies.shards import SharedBody
 
     return SharedBody(emission, indexing)
 

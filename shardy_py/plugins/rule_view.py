@@ -1,22 +1,25 @@
-"""The view of an op that a rule function gets: what lies around the op cannot be read there.
+"""The view of an op that a rule function gets, and the memory of rules by the contents of that view.
 
 Ops of one name with the same types and attributes share a rule, so a rule that also depends on producers, users or
-regions would be that of whichever op came first. A view is made once per kind of op, when its rule is.
+regions would be that of whichever op came first. A view shows none of these, and is made once per kind of op.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.ir.graph.attributes import shared_key
+from shardy_py.ir.graph.attributes import DenseElements, RawAttribute, Unit, shared_key
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import OpaqueType, TensorType
+from shardy_py.ir.interfaces.ops import OpFacts
 
 _HINT = "give the op contextual=True, or a function of the op that returns what the rule reads there"
 
 
 class _Outside:
-    """An attribute of a view that lies outside of what ops of one kind share.
+    """An attribute that a view refuses, as equal ops do not share it.
 
     Args:
         words: What it is, for the error.
@@ -106,7 +109,7 @@ class OpView(Op):
 
     @property
     def is_changed(self) -> bool:
-        """True if the function changed the op, which it should only look at."""
+        """True if the function changed the op, which it may only read."""
         return self._state() != self._before
 
     def _state(self) -> tuple[Any, ...]:
@@ -137,3 +140,55 @@ def reads_problem(read: str) -> Diagnostic:
 def viewed_op(op: Op) -> Op:
     """Return the op behind a view, for a frontend whose op classes have rules as methods; any other op as it is."""
     return op._op if isinstance(op, OpView) else op
+
+
+MANY_RULES = 20_000
+"""The limit on the rules of a memory; it is emptied before it has more."""
+
+_PLAIN = frozenset((bool, int, float, str, RawAttribute, DenseElements, Unit, TensorType, OpaqueType))
+"""The classes of attributes that mean the same in all programs: symbols, meshes and native constants do not."""
+
+
+class RuleMemory(dict[Hashable, OpFacts]):
+    """Facts of ops by their names, attributes and types, as values, or by themselves; threads may share it."""
+
+    __slots__ = ()
+
+    def keep(self, key: Hashable, facts: OpFacts) -> OpFacts:
+        """Remember facts, and return those that are remembered: the first of several that come at once."""
+        if len(self) >= MANY_RULES:
+            self.clear()
+        return self.setdefault(key, facts)
+
+
+def look_key(kind: Hashable, attributes: Hashable | None, operands: int, types: Iterable[Hashable]) -> Hashable | None:
+    """Return the key of an op in a `RuleMemory`, equal for equal ops of all programs.
+
+    Args:
+        kind: The name of the op, with what its rule reads around it.
+        attributes: The `attributes_look` of its attributes; None for none, which has no key.
+        operands: How many operands it has.
+        types: The types of its operands and results.
+    """
+    return None if attributes is None else (kind, attributes, operands, *types)
+
+
+def attributes_look(attributes: Mapping[str, Any]) -> Hashable | None:
+    """Return attributes as a hashable value that tells 1 and True apart; None for attributes tied to their program."""
+    parts: list[Hashable] = []
+    for name, value in attributes.items():
+        look = _look(value)
+        if look is None:
+            return None
+        parts.append((name, look))
+    return tuple(parts)
+
+
+def _look(value: Any) -> Hashable | None:
+    class_ = type(value)
+    if class_ in _PLAIN:
+        return (class_, value)
+    if class_ is tuple or class_ is list:
+        items = [_look(item) for item in value]
+        return None if None in items else (tuple, *items)
+    return attributes_look(value) if class_ is dict else None

@@ -5,7 +5,8 @@ from shardy_py.propagation.engine import PropagationOptions, apply_solution, pro
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import Solution, solve
 from shardy_py.propagation.steps.factors import Direction, Strategy
-from shardy_py.schedule.default import DEFAULT, FLAT, Entry, Level, Schedule, Selector
+from shardy_py.schedule.builtin import DEFAULT, FLAT
+from shardy_py.schedule.model import Entry, Level, Schedule, Selector
 
 __all__ = [
     "DEFAULT",

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
-from shardy_py.ir.graph.callgraph import main_function
 from shardy_py.ir.graph.dead_ops import find_dead_ops
-from shardy_py.ir.graph.op_index import all_ops
+from shardy_py.ir.graph.enum_attributes import direction_code
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee
 from shardy_py.ir.graph.types import is_scalar, static_shape
-from shardy_py.ir.interfaces.directions import direction_code
+from shardy_py.ir.graph.walk import all_ops, entry_block
 from shardy_py.ir.interfaces.ops import (
     Elementwise,
     IsTerminator,
@@ -26,15 +25,12 @@ from shardy_py.ir.interfaces.ops import (
 )
 from shardy_py.propagation.dead_ops import plan_removal, removable_ops
 from shardy_py.propagation.dependents import Dependents
-from shardy_py.propagation.id_map import IdMap
-from shardy_py.propagation.initial_shardings import initial_shardings, sibling_results
+from shardy_py.propagation.initial_shardings import initial_shardings, members_by_group, sibling_results
 from shardy_py.propagation.problem import NO_RULE, GroupTies, Problem, StepGroup, edge_transform
-from shardy_py.propagation.sharding_groups import members_by_group
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.slots import NO_SLOT, Slots, assign_slots, id_numbers, slots_of
+from shardy_py.propagation.slots import NO_SLOT, IdMap, Slots, assign_slots, check_types, id_numbers, slots_of
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
-from shardy_py.propagation.type_check import check_types
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import identity_rule
 
@@ -194,12 +190,12 @@ class _Compiler:
         rule_id = self.problem.outcomes.intern_rule(plan.rule)
         # Enum members are hashed slowly, and so are groups; most are known already.
         key = (op.name, plan.traits, rule_id, multi_use, plan.fixed and int(plan.fixed), plan.conservative)
-        found = self._groups.get(key)
-        if found is None:
+        cached_group = self._groups.get(key)
+        if cached_group is None:
             group = StepGroup(op.name, plan.traits, rule_id, multi_use, plan.fixed, is_elementwise, plan.conservative)
-            found = self._groups[key] = self.problem.intern_group(group)
-        plan.groups[multi_use] = found
-        return found
+            cached_group = self._groups[key] = self.problem.intern_group(group)
+        plan.groups[multi_use] = cached_group
+        return cached_group
 
     def _add_edge(self, op: Op) -> None:
         if op.name == DATA_FLOW_EDGE:
@@ -256,12 +252,12 @@ class _Compiler:
     def _transforms(self, data_flow: ShardableDataFlowOpInterface) -> bool:
         """Return whether the interface has a transform of its own."""
         class_ = type(data_flow)
-        found = self._has_transform.get(class_)
-        if found is None:
-            own = getattr(class_, "transform_target_sharding", None)
-            found = own is not ShardableDataFlowOpInterface.transform_target_sharding
-            self._has_transform[class_] = found
-        return found
+        has_transform = self._has_transform.get(class_)
+        if has_transform is None:
+            method = getattr(class_, "transform_target_sharding", None)
+            has_transform = method is not ShardableDataFlowOpInterface.transform_target_sharding
+            self._has_transform[class_] = has_transform
+        return has_transform
 
     def _func_edge_sources(self, op: Op) -> Iterator[Value]:
         """Yield the values that flow into a function argument from its calls, or into a call result from the callee.
@@ -311,14 +307,14 @@ class _Compiler:
 
 
 def _dangling_edge(op: Op, wanted: str) -> UnsupportedError:
-    message = "the input of the data flow edge is no edge owner with this edge as its only use"
+    message = "the input of the data flow edge is not an edge owner with this edge as its only use"
     return UnsupportedError(Diagnostic("dangling-edge", message, op.location, op.name, f"its input must be {wanted}"))
 
 
 def _check_arity(op: Op, rule: OpShardingRule, count: int) -> None:
-    given = len(rule.operand_mappings) + len(rule.result_mappings)
-    if given != count:
-        message = f"the rule {rule} is for {given} operands and results, the op has {count}"
+    arity = len(rule.operand_mappings) + len(rule.result_mappings)
+    if arity != count:
+        message = f"the rule {rule} is for {arity} operands and results, the op has {count}"
         hint = "give one tensor mapping per operand and per result"
         raise RuleError(Diagnostic("rule-arity", message, op.location, op.name, hint))
 

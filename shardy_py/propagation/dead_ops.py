@@ -110,7 +110,7 @@ class Removal:
 
 @define(frozen=True)
 class Erasure:
-    """Steps that the erasure of one op concerns.
+    """Steps that change when an op is erased.
 
     Attributes:
         gone: The steps of the erased ops.

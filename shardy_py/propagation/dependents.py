@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from shardy_py.ir.graph.data_flow import edge_user
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNCTION, RETURN
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.ir.interfaces.ops import IsTerminator, OpOperand, OpSemantics
-from shardy_py.propagation.id_map import ABSENT, IdMap
-from shardy_py.propagation.slots import Slots
+from shardy_py.propagation.slots import ABSENT, IdMap, Slots
 
 
 class Dependents:
@@ -67,19 +66,23 @@ class Dependents:
 
     def of(self, slot: int) -> tuple[int, ...]:
         """Return the steps to put back on the worklist when a slot changes, in order."""
-        found = self._found[slot]
-        if found is None:
-            found = self._found[slot] = self._put_back.of(self._values[slot])
+        put_back = self._found[slot]
+        if put_back is None:
+            put_back = self._found[slot] = self._put_back.of(self._values[slot])
             steps = self._steps_of_slots.of(slot) if slot in self._shared else self._edges_at.get(slot)
             if steps:
-                others = tuple([step for step in steps if step not in found])
+                others = tuple([step for step in steps if step not in put_back])
                 if others:
                     self.not_requeued[slot] = others
-        return found
+        return put_back
 
     def all_of(self, slot: int) -> tuple[int, ...]:
         """Return all steps that see a change of a slot, those put back first."""
         return self.of(slot) + self.not_requeued.get(slot, ())
+
+    def steps_with(self, slot: int) -> Sequence[int]:
+        """Return the steps with a slot among theirs, in order."""
+        return self._steps_of_slots.of(slot)
 
     def of_value(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of one value of a slot changes, in order."""
@@ -87,7 +90,7 @@ class Dependents:
 
 
 class _StepsOfSlots:
-    """Per-slot steps with the slot among theirs, in one flat array: lists for all slots take ten times the memory."""
+    """Steps by slot, in a flat array, as lists for all slots take ten times the memory."""
 
     __slots__ = ("_pairs", "_step_slots")
 
@@ -131,13 +134,13 @@ class _PutBack:
         owner, uses, step_of = value.owner, value.uses, self._step_of.numbers
         if isinstance(owner, Op) and owner.name != DATA_FLOW_EDGE:
             # Nearly all values are results of ops with a step, all of whose users have one, too.
-            own = step_of[owner.id]
+            defining_step = step_of[owner.id]
             if len(uses) == 1:
                 other = step_of[uses[0][0].id]
-                if own != ABSENT != other != own:
-                    return own, other
+                if defining_step != ABSENT != other != defining_step:
+                    return defining_step, other
             else:
-                steps = [own, *[step_of[user.id] for user, _ in reversed(uses)]]
+                steps = [defining_step, *[step_of[user.id] for user, _ in reversed(uses)]]
                 if ABSENT not in steps:
                     return tuple(dict.fromkeys(steps))
         return self._of_any(value)

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Literal
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.callgraph import main_function
+from shardy_py.ir.graph.graphs import main_function
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.rule_attributes import drop_rules
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.propagation.compile import check_types, compile_checked
 from shardy_py.propagation.dead_ops import erase_ops
-from shardy_py.propagation.outcome_memory import SHARED
+from shardy_py.propagation.initial_shardings import sync_sharding_groups
 from shardy_py.propagation.problem import Problem
-from shardy_py.propagation.sharding_groups import sync_sharding_groups
 from shardy_py.propagation.solve import Solution, Strategies, solve
-from shardy_py.propagation.step_outcomes import StepOutcomes
+from shardy_py.propagation.step_outcomes import SHARED, StepOutcomes
 from shardy_py.propagation.steps.factors import Strategy
-from shardy_py.schedule.default import DEFAULT, Schedule
+from shardy_py.schedule.builtin import DEFAULT
+from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
 
@@ -199,7 +199,7 @@ def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> Non
 
 
 def op_rules(problem: Problem) -> Iterator[tuple[Op, OpShardingRule]]:
-    """Yield the ops with a rule of their own, which edges and barriers have not, with the rule."""
+    """Yield the ops with a rule, without edges and barriers, and their rules."""
     is_own = [group.fixed is None and not group.name.endswith("data_flow_edge") for group in problem.groups]
     for op, group, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
         if rule is not None and is_own[group]:

@@ -10,8 +10,8 @@ from attrs import field
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
 from shardy_py.propagation.dependents import Dependents
-from shardy_py.propagation.id_map import IdMap
 from shardy_py.propagation.sharding_table import ShardingTable
+from shardy_py.propagation.slots import IdMap
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.rule import OpShardingRule
@@ -124,12 +124,12 @@ class Problem:
 
     def intern_group(self, group: StepGroup) -> int:
         """Return the index of a step group."""
-        found = self._group_ids.get(group)
-        if found is None:
-            found = self._group_ids[group] = len(self.groups)
+        group_id = self._group_ids.get(group)
+        if group_id is None:
+            group_id = self._group_ids[group] = len(self.groups)
             self.groups.append(group)
             self.group_steps.append([])
-        return found
+        return group_id
 
     def add_step(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: int) -> None:
         """Add a step; `number_steps` comes last."""

@@ -57,32 +57,32 @@ class ShardingTable:
         """Return the id of a sharding; 0 for None."""
         if sharding is None:
             return NO_SHARDING
-        found = self._ids.get(sharding)
-        return self._enter(sharding) if found is None else found
+        known_id = self._ids.get(sharding)
+        return self._enter(sharding) if known_id is None else known_id
 
     def _enter(self, sharding: TensorSharding) -> int:
         with self._lock:
-            found = self._ids.get(sharding)
-            if found is None:
-                found = len(self.values)
+            known_id = self._ids.get(sharding)
+            if known_id is None:
+                known_id = len(self.values)
                 self.values.append(sharding)
                 self._one_mesh = self._one_mesh and sharding.mesh == self.values[1].mesh  # type: ignore[union-attr]
                 self.has_axes.append(any(map(_AXES, sharding.dim_shardings)))
                 # Last, as other threads find the id from here on.
-                self._ids[sharding] = found
-        return found
+                self._ids[sharding] = known_id
+        return known_id
 
     def mesh_of(self, sharding: TensorSharding) -> Mesh:
         """Return the mesh of a sharding, looked up by name unless it is inlined."""
         mesh = sharding.mesh
         if isinstance(mesh, Mesh):
             return mesh
-        found = self.meshes.get(mesh)
-        if found is None:
+        named_mesh = self.meshes.get(mesh)
+        if named_mesh is None:
             known = ", ".join(map(symbol, self.meshes)) or "none"
             message = f"unknown mesh {symbol(mesh)} in sharding {sharding}"
             raise VerificationError(Diagnostic("unknown-mesh", message, hint=f"the module's meshes are {known}"))
-        return found
+        return named_mesh
 
     def fully_open_like(self, sharding_id: int, rank: int) -> int:
         """Return the id of the fully open sharding of a rank on the mesh of another sharding."""
@@ -107,20 +107,20 @@ class ShardingTable:
         Most are known already, and these names are hashed much faster than a sharding is made.
         """
         key = (mesh, dims, closed)
-        found = self._whole_axis_ids.get(key)
-        if found is None:
+        known_id = self._whole_axis_ids.get(key)
+        if known_id is None:
             sharding = TensorSharding(mesh, tuple(map(self.dimension, dims, closed)))
-            found = self._whole_axis_ids[key] = self.intern(sharding)
-            self._whole_axis_tensors[found] = WholeAxisTensor(dims, closed, ())
-        return found
+            known_id = self._whole_axis_ids[key] = self.intern(sharding)
+            self._whole_axis_tensors[known_id] = WholeAxisTensor(dims, closed, ())
+        return known_id
 
     def dimension(self, names: Names, is_closed: bool) -> DimensionSharding:
         """Return the sharding of a dimension along whole axes, the same object for the same axes."""
-        found = self._dims.get((names, is_closed))
-        if found is None:
+        cached = self._dims.get((names, is_closed))
+        if cached is None:
             axes = tuple([AxisRef(name) for name in names])
-            found = self._dims[names, is_closed] = DimensionSharding(axes, is_closed)
-        return found
+            cached = self._dims[names, is_closed] = DimensionSharding(axes, is_closed)
+        return cached
 
     def common_mesh(self, ids: Sequence[int]) -> tuple[str | Mesh, Mesh] | None:
         """Return the mesh (as written, and itself) that all shardings share, or None.
@@ -133,10 +133,10 @@ class ShardingTable:
         for sharding_id in ids:
             if sharding_id == NO_SHARDING:
                 continue
-            own = self._meshes_of.get(sharding_id) or self._find_mesh(sharding_id)
+            name_and_mesh = self._meshes_of.get(sharding_id) or self._find_mesh(sharding_id)
             if common is None or common[1].is_empty:
-                common = own
-            elif own[1] is not common[1] and not own[1].is_empty and own[1] != common[1]:
+                common = name_and_mesh
+            elif name_and_mesh[1] is not common[1] and not name_and_mesh[1].is_empty and name_and_mesh[1] != common[1]:
                 return None
         return common
 
@@ -144,5 +144,5 @@ class ShardingTable:
         """Return the mesh of a sharding, as written and itself."""
         sharding = self.values[sharding_id]
         assert sharding is not None, "a missing sharding has no mesh"
-        found = self._meshes_of[sharding_id] = (sharding.mesh, self.mesh_of(sharding))
-        return found
+        name_and_mesh = self._meshes_of[sharding_id] = (sharding.mesh, self.mesh_of(sharding))
+        return name_and_mesh

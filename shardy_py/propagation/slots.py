@@ -5,20 +5,22 @@ Values that an edge ties together share one slot (the edge's); values that canno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from attrs import field
 
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.data_flow import edge_user
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.op_values import entry_block
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.graph.walk import all_ops, entry_block, region_arguments
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
-from shardy_py.propagation.id_map import ABSENT, IdMap
+from shardy_py.support.identity import identity
 from shardy_py.values import define
 
+ABSENT = -1
 NO_SLOT = ABSENT
 
 
@@ -139,3 +141,91 @@ def _add_data_flow_op(op: Op, data_flow: ShardableDataFlowOpInterface, slots: Sl
         numbers[owner.id] = slot
         for target in data_flow.get_non_edge_owner_targets(op, owner):
             numbers[target.id] = slot
+
+
+class IdMap(Mapping[int, int]):
+    """Mapping from ids, which a program gives out in order, to numbers that are not negative.
+
+    It takes a third of the memory of a dictionary.
+
+    Attributes:
+        numbers: Id to number; `ABSENT` for ids without one. For loops that cannot afford a call for each id.
+    """
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, size: int) -> None:
+        """Return an empty mapping for the ids below ``size``."""
+        self.numbers = [ABSENT] * size
+
+    def __setitem__(self, id_: int, number: int) -> None:
+        self.numbers[id_] = number
+
+    def __getitem__(self, id_: int) -> int:
+        number = self.get(id_)
+        if number is None:
+            raise KeyError(id_)
+        return number
+
+    def get(self, id_: int, default: Any = None) -> Any:
+        """Return the number of an id, or the default for one that has none or is newer than the mapping."""
+        number = self.numbers[id_] if 0 <= id_ < len(self.numbers) else ABSENT
+        return default if number == ABSENT else number
+
+    def __iter__(self) -> Iterator[int]:
+        return (id_ for id_, number in enumerate(self.numbers) if number != ABSENT)
+
+    def __len__(self) -> int:
+        return len(self.numbers) - self.numbers.count(ABSENT)
+
+
+def check_types(program: Program, *, arguments: bool = False) -> None:
+    """Check that every result has a type that can be sharded, or none at all.
+
+    Mirrors basic_propagation.cc::allValidShapes.
+
+    Args:
+        program: The program.
+        arguments: Whether to check the arguments of blocks, too. The reference does not, although it leaves such
+            arguments without a sharding.
+
+    Raises:
+        UnsupportedError: a dynamic shape or a tuple; every such op is named.
+    """
+    if not any(map(_type_problem, _distinct_types(program, arguments))):
+        return
+    problems: list[Diagnostic] = []
+    for op in all_ops(program):
+        for value in (*op.results, *region_arguments(op)) if arguments else op.results:
+            _note_problem(value, op, problems)
+    raise UnsupportedError(*problems)
+
+
+def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
+    """Return the distinct types of all results, by identity, as equal types are mostly one object."""
+    ops = all_ops(program)
+    types = {identity(value.type): value.type for op in ops for value in op.results}
+    if arguments:
+        types.update({identity(value.type): value.type for op in ops if op.regions for value in region_arguments(op)})
+    return types.values()
+
+
+def _note_problem(value: Value, op: Op, problems: list[Diagnostic]) -> None:
+    """Note a value with a type that cannot be sharded."""
+    message = _type_problem(value.type)
+    if message is not None:
+        hint = "give every dimension a size, and pass the elements of a tuple one by one"
+        what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
+        problems.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
+
+
+def _type_problem(type_: Type) -> str | None:
+    if isinstance(type_, TensorType):
+        if type_.is_static:
+            return None
+        return f"Shardy propagation only supports ranked tensors with a static shape. type: {type_}"
+    if type_.is_tuple:
+        return f"Shardy propagation doesn't support tuples: {type_}"
+    if type_.text.startswith("tensor<*"):
+        return f"Shardy propagation only supports ranked tensors with a static shape. type: {type_}"
+    return None

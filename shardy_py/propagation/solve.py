@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import field
-
 from shardy_py.propagation.compile import has_multi_use
 from shardy_py.propagation.dead_ops import Removal
 from shardy_py.propagation.problem import NO_RULE, NO_TIES, Problem
@@ -15,7 +13,9 @@ from shardy_py.propagation.step_classes import StepClasses
 from shardy_py.propagation.step_outcomes import NOTHING, Directions, Outcome
 from shardy_py.propagation.steps.factors import Direction, Strategy
 from shardy_py.propagation.user_priorities import PriorityRound, start_priorities
-from shardy_py.schedule.default import Schedule, Vector
+from shardy_py.propagation.worklist import LevelStart, Worklist
+from shardy_py.schedule.builtin import Vector
+from shardy_py.schedule.model import Schedule
 from shardy_py.support.identity import identity
 from shardy_py.values import define
 
@@ -74,19 +74,22 @@ def solve(
         solver.run_levels()
         return Solution(problem, solver.current)
     rounds = start_priorities(problem, solver.current)
+    if rounds:
+        solver.keep_level_starts()
     solver.run_levels()
     done = 0
-    for one in rounds:
+    for priority_round in rounds:
         if after_priority is not None:
             after_priority(done, solver.current)
-        apply_round(problem, solver.current, one)
-        solver.run_levels(one.priority)
-        done = one.priority
+        apply_round(problem, solver.current, priority_round)
+        solver.touch_users(slot for slot, _ in priority_round.updates)
+        solver.run_levels(priority_round.priority)
+        done = priority_round.priority
     return Solution(problem, solver.current)
 
 
 def _make_recorder(problem: Problem, observer: Observer | None, log: VisitLog | None) -> Recorder | None:
-    """Return the recorder of a solve that somebody looks at."""
+    """Return the recorder of a solve with an observer or a log, else None."""
     if observer is None and log is None:
         return None
     from shardy_py.propagation.trace import Recorder
@@ -94,9 +97,9 @@ def _make_recorder(problem: Problem, observer: Observer | None, log: VisitLog | 
     return Recorder(problem, observer, log)
 
 
-def apply_round(problem: Problem, current: list[int], one: PriorityRound) -> None:
+def apply_round(problem: Problem, current: list[int], priority_round: PriorityRound) -> None:
     """Reveal the dimension shardings of one user priority, in place."""
-    for slot, update in one.updates:
+    for slot, update in priority_round.updates:
         sharding = problem.table.values[current[slot]]
         if sharding is not None:
             current[slot] = problem.table.intern(update(sharding))
@@ -108,7 +111,8 @@ class _Solver:
     The outcome of a visit depends on the directions and the shardings that the step sees only. So a level need not
     visit a step to which it gives no other directions than the level before, unless one of its shardings changed since
     its last visit. All other visits come in the order in which they would if each level began with a visit of every
-    step, as in the reference.
+    step, as in the reference. The levels of a later user priority need not visit a step whose shardings are as they
+    were when the level began for the priority before.
     """
 
     __slots__ = (
@@ -118,8 +122,10 @@ class _Solver:
         "_coupled",
         "_directions",
         "_function_results",
+        "_level_starts",
         "_memos",
         "_returned",
+        "_touched",
         "classes",
         "current",
         "problem",
@@ -147,6 +153,17 @@ class _Solver:
         self._again: list[int] = []
         self._directions: list[Directions] = []
         self._memos: list[dict[tuple[int, ...], Outcome]] = []
+        self._level_starts: dict[tuple[int, Strategy], LevelStart] | None = None
+        self._touched: list[int] = []
+
+    def keep_level_starts(self) -> None:
+        """Keep what each level began with, so that the next user priority visits only what changed since then."""
+        self._level_starts = {}
+
+    def touch_users(self, slots: Iterable[int]) -> None:
+        """Note the steps of slots that changed between two user priorities."""
+        if self._level_starts is not None:
+            self._again.extend(step for slot in slots for step in self.problem.dependents.steps_with(slot))
 
     def run_levels(self, user_priority: int = 0) -> None:
         """Run every level, each with every strategy, to its fixpoint; a schedule that settles repeats the last one.
@@ -173,8 +190,13 @@ class _Solver:
             self._fixpoint(self._begin(level, strategy))
             self._sync_function_results(strategy)
 
-    def _begin(self, level: int, strategy: Strategy) -> _Worklist:
+    def _begin(self, level: int, strategy: Strategy) -> Worklist:
         """Take up the directions of a level; return the worklist with all steps that may have something to do."""
+        starts = self._level_starts
+        if starts is not None:
+            self._touched.extend(self._again)
+            if (level, strategy) in starts:
+                return self._begin_again(level, strategy, starts[level, strategy])
         classes, num_steps = self.classes, self.problem.num_steps
         is_first = level == 0 or len(self.strategies) > 1
         if is_first:
@@ -193,9 +215,31 @@ class _Solver:
             waiting[step] = active[step]
         self._again.clear()
         if self.removal is not None or (self.recorder is not None and self.recorder.keeps_all):
-            # An op may be erased although its step has nothing to do, and a log has every visit.
+            # An op may be erased although its step has nothing to do, and a log has every visit of the first priority.
             self._active, waiting = bytearray(self._alive), bytearray(self._alive)
-        return _Worklist(waiting, level, strategy)
+        if starts is not None and self.removal is None:
+            start = LevelStart(
+                self._active, list(self._directions), list(self._memos), list(self.current), len(self._touched)
+            )
+            starts[level, strategy] = start
+        return Worklist(waiting, level, strategy)
+
+    def _begin_again(self, level: int, strategy: Strategy, start: LevelStart) -> Worklist:
+        """Take up a level of a later user priority; return the worklist with the steps that see a change since."""
+        problem, current, active = self.problem, self.current, start.active
+        self._active, self._directions, self._memos = active, start.directions, start.memos
+        waiting = bytearray(problem.num_steps)
+        touched = dict.fromkeys(self._touched[start.num_touched :])
+        slots = dict.fromkeys(slot for step in touched for slot in problem.step_slots[step] if slot >= 0)
+        for step in touched:
+            waiting[step] = active[step]
+        for slot in slots:
+            if current[slot] != start.current[slot]:
+                for step in problem.dependents.steps_with(slot):
+                    waiting[step] = active[step]
+        self._again.clear()
+        start.current, start.num_touched = list(current), len(self._touched)
+        return Worklist(waiting, level, strategy)
 
     def _direct(self, step_class: int, vector: Vector, strategy: Strategy) -> Sequence[int]:
         """Give a class of steps its directions; return its steps, or none where nothing changes or may go anywhere."""
@@ -262,7 +306,7 @@ class _Solver:
                 seen_by.extend(self.problem.dependents.all_of(other))
         return seen_by
 
-    def _fixpoint(self, work: _Worklist) -> None:
+    def _fixpoint(self, work: Worklist) -> None:
         """Visit steps, last put back first, until nothing changes.
 
         Mirrors basic_propagation.cc::propagate.
@@ -306,16 +350,16 @@ class _Solver:
                 ids = tuple([current[slot] for slot in slots])
             if transforms and step in transforms:
                 outcome = memos[class_of[step]][self._seen(step, ids)]
-                own = self._own(step, outcome)
+                target_outcome = self._own(step, outcome)
             else:
-                own = outcome = memos[class_of[step]][ids]
+                target_outcome = outcome = memos[class_of[step]][ids]
             if recorder is not None:
-                self._record(recorder, step, ids, own, outcome)
+                self._record(recorder, step, ids, target_outcome, outcome)
             if not outcome:
                 continue
             # A step is not put back for what it changes itself, so it may not be done at the next level.
             again.append(step)
-            for position, new in own:
+            for position, new in target_outcome:
                 slot = slots[position]
                 if slot < 0:
                     continue
@@ -334,7 +378,7 @@ class _Solver:
             self.removal = None
             self.classes.regroup(self._alive)
 
-    def _change_several(self, slot: int, new: int, tied_new: int, step: int, work: _Worklist) -> None:
+    def _change_several(self, slot: int, new: int, tied_new: int, step: int, work: Worklist) -> None:
         """Set a slot with other results of its op, with members of a sharding group, or with steps not put back.
 
         Mirrors basic_propagation.cc::updateTensorSharding.
@@ -355,7 +399,7 @@ class _Solver:
             work.put_back(steps, step, self._active)
             work.touch(problem.dependents.all_of(member), self._active, self._again)
 
-    def _erase(self, step: int, work: _Worklist) -> None:
+    def _erase(self, step: int, work: Worklist) -> None:
         """Erase the op of a step, as the reference's driver does when it meets an op without uses."""
         removal = self.removal
         assert removal is not None, "only called while ops are being erased"
@@ -366,7 +410,7 @@ class _Solver:
         for other in erasure.touched:
             self._set_multi_use(other, removal, work)
 
-    def _set_multi_use(self, step: int, removal: Removal, work: _Worklist) -> None:
+    def _set_multi_use(self, step: int, removal: Removal, work: Worklist) -> None:
         classes, problem = self.classes, self.problem
         group = problem.groups[classes.groups[classes.of_step[step]]]
         multi_use = has_multi_use(problem.step_ops[step], removal.use_count)
@@ -379,11 +423,13 @@ class _Solver:
             self._directions.append(())
             self._direct(step_class, classes.vector(step_class, work.level), work.strategy)
 
-    def _record(self, recorder: Recorder, step: int, ids: tuple[int, ...], own: Outcome, outcome: Outcome) -> None:
+    def _record(
+        self, recorder: Recorder, step: int, ids: tuple[int, ...], target_outcome: Outcome, outcome: Outcome
+    ) -> None:
         group = self.classes.groups[self.classes.of_step[step]]
         if self.problem.groups[group].rule != NO_RULE:
             seen = self._seen(step, ids) if step in self.problem.transforms else ids
-            recorder.record(step, group, seen, self.current, own, outcome)
+            recorder.record(step, group, seen, self.current, target_outcome, outcome)
 
     def _seen(self, step: int, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shardings of an edge as its sources see them."""
@@ -405,40 +451,3 @@ class _Solver:
             is_target = position == last and sharding is not None
             result.append((position, table.intern(after(sharding)) if is_target and sharding else new))
         return tuple(result)
-
-
-@define
-class _Worklist:
-    """The steps that wait for a visit.
-
-    All steps from ``cursor`` on have not had their first turn. They are not put on the stack, but wait for that turn;
-    those that have nothing to do are passed over.
-
-    Attributes:
-        waiting: Whether a step is to be visited.
-        level: The level.
-        strategy: The strategy.
-        stack: The steps that were put back after their first turn, the next one last.
-        cursor: The step after the last one that had its first turn.
-    """
-
-    waiting: bytearray
-    level: int
-    strategy: Strategy
-    stack: list[int] = field(factory=list)
-    cursor: int = 0
-
-    def put_back(self, steps: Iterable[int], visited: int, active: bytearray) -> None:
-        """Put active steps back that do not wait already; the one just visited has nothing to add."""
-        for step in steps:
-            if active[step] and not self.waiting[step] and step != visited:
-                self.waiting[step] = 1
-                if step < self.cursor:
-                    self.stack.append(step)
-
-    def touch(self, steps: Iterable[int], active: bytearray, again: list[int]) -> None:
-        """Mark steps that see a change and are not put back: they wait for their first turn, or for the next level."""
-        for step in steps:
-            again.append(step)
-            if step >= self.cursor:
-                self.waiting[step] = active[step]

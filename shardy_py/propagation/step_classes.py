@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from shardy_py.propagation.problem import NO_RULE, Problem, StepGroup
 from shardy_py.propagation.step_outcomes import Directions
 from shardy_py.propagation.steps.factors import Direction
-from shardy_py.schedule.default import FACTOR_KINDS, Schedule, Vector, matching_entries, vectors_of_levels
+from shardy_py.schedule.builtin import FACTOR_KINDS, Vector, matching_entries, vectors_of_levels
+from shardy_py.schedule.model import Schedule
 
 _BOTH: Vector = (int(Direction.BOTH),) * len(FACTOR_KINDS) + (0,)
 
@@ -75,10 +76,10 @@ class StepClasses:
             return ()
         kinds = self._problem.outcomes.kinds[rule]
         key = (kinds, vector)
-        found = self._directions.get(key)
-        if found is None:
-            found = self._directions[key] = tuple([vector[kind] for kind in kinds])
-        return found
+        cached = self._directions.get(key)
+        if cached is None:
+            cached = self._directions[key] = tuple([vector[kind] for kind in kinds])
+        return cached
 
     def directions_of(self, step: int, group: int, level: int) -> Directions:
         """Return the direction of every factor of a step, as a member of a group, at a level."""
@@ -116,11 +117,11 @@ class StepClasses:
     def _class_of(self, step: int, group: int) -> int:
         """Return the class of a step under a schedule with predicates, a new one where there is none."""
         key = (group, self._entries_of(self._problem.groups[group], step))
-        found = self._class_ids.get(key)
-        if found is None:
-            found = self._class_ids[key] = len(self.groups)
+        class_id = self._class_ids.get(key)
+        if class_id is None:
+            class_id = self._class_ids[key] = len(self.groups)
             self._add(group, step)
-        return found
+        return class_id
 
     def _add(self, group: int, step: int) -> None:
         step_class, profile = len(self.groups), self._profile(group, step)
@@ -132,16 +133,16 @@ class StepClasses:
 
     def _profile(self, group: int, step: int) -> int:
         """Return the profile of a group, of one of its steps where the schedule has predicates."""
-        one = self._problem.groups[group]
-        key: object = one.fixed
-        if one.fixed is None and self._schedule is not None:
-            key = (self._entries_of(one, step), one.multi_use)
-        found = self._profile_ids.get(key)
-        if found is None:
-            found = self._profile_ids[key] = len(self.vectors)
+        step_group = self._problem.groups[group]
+        key: object = step_group.fixed
+        if step_group.fixed is None and self._schedule is not None:
+            key = (self._entries_of(step_group, step), step_group.multi_use)
+        profile_id = self._profile_ids.get(key)
+        if profile_id is None:
+            profile_id = self._profile_ids[key] = len(self.vectors)
             self.by_profile.append([])
-            self.vectors.append(self._vectors(one, step))
-        return found
+            self.vectors.append(self._vectors(step_group, step))
+        return profile_id
 
     def _vectors(self, group: StepGroup, step: int) -> tuple[Vector, ...]:
         schedule = self._schedule
@@ -155,7 +156,7 @@ class StepClasses:
         """Return the entries of the schedule that select a group, or one of its steps."""
         assert self._schedule is not None, "only asked where there is a schedule"
         key: object = step if self._is_predicated else (group.name, group.traits)
-        found = self._entries.get(key)
-        if found is None:
-            found = self._entries[key] = matching_entries(self._schedule, self._problem.step_ops[step], group.traits)
-        return found
+        cached = self._entries.get(key)
+        if cached is None:
+            cached = self._entries[key] = matching_entries(self._schedule, self._problem.step_ops[step], group.traits)
+        return cached

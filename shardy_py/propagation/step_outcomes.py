@@ -1,4 +1,4 @@
-"""Outcomes of steps, each computed once.
+"""Outcomes of steps, each computed once, and shared by the runs of a process.
 
 The outcome of a visit depends on the rule, directions, strategy and shardings of the step only. A program repeats the
 same few hundred combinations over and over, so outcomes are kept under that key.
@@ -6,7 +6,8 @@ same few hundred combinations over and over, so outcomes are kept under that key
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import prod
 from threading import Lock
@@ -16,7 +17,7 @@ from shardy_py.propagation.steps.aggressive import propagate_aggressive
 from shardy_py.propagation.steps.basic import propagate_basic
 from shardy_py.propagation.steps.factors import NO_LISTENER, Projection, StepContext, StepListener, Strategy, Updates
 from shardy_py.propagation.steps.whole_axis import WholeAxisRule, WholeAxisTensor, propagate_whole_axes, whole_axis_rule
-from shardy_py.schedule.default import FACTOR_KINDS
+from shardy_py.schedule.builtin import FACTOR_KINDS
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings, project, unproject
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
@@ -90,8 +91,8 @@ class StepMemo(dict[tuple[int, ...], Outcome]):
         self._context = context
 
     def __missing__(self, ids: tuple[int, ...]) -> Outcome:
-        found = self[ids] = self._outcomes.compute(self._rule_id, self._context, ids)
-        return found
+        outcome = self[ids] = self._outcomes.compute(self._rule_id, self._context, ids)
+        return outcome
 
 
 @define(frozen=True)
@@ -122,7 +123,7 @@ NOTHING: dict[tuple[int, ...], Outcome] = _Nothing()
 
 
 class _WholeAxisRules(dict[int, WholeAxisRule | None]):
-    """Per-class fast forms of rules; a missing one is made at once."""
+    """Fast forms of rules by class, computed when they are looked up."""
 
     __slots__ = ("_rules",)
 
@@ -130,8 +131,8 @@ class _WholeAxisRules(dict[int, WholeAxisRule | None]):
         self._rules = rules
 
     def __missing__(self, rule_id: int) -> WholeAxisRule | None:
-        found = self[rule_id] = whole_axis_rule(self._rules[rule_id])
-        return found
+        outcome = self[rule_id] = whole_axis_rule(self._rules[rule_id])
+        return outcome
 
 
 class StepOutcomes:
@@ -174,13 +175,13 @@ class StepOutcomes:
             return known[0]
         key = rule_class(rule)
         with self._lock:
-            found = self._class_ids.get(key)
-            if found is None:
-                found = self._class_ids[key] = len(self.rules)
+            class_id = self._class_ids.get(key)
+            if class_id is None:
+                class_id = self._class_ids[key] = len(self.rules)
                 self.rules.append(rule)
                 self.kinds.append(factor_kinds(rule))
-            self._rule_ids[identity(rule)] = found, rule
-        return found
+            self._rule_ids[identity(rule)] = class_id, rule
+        return class_id
 
     def memo(
         self,
@@ -201,11 +202,11 @@ class StepOutcomes:
             conservative: Whether sub-axes may not be introduced.
         """
         key = (rule_id, directions, strategy is Strategy.BASIC, is_elementwise, conservative)
-        found = self._memos.get(key)
-        if found is None:
+        cached = self._memos.get(key)
+        if cached is None:
             context = MemoKey(directions, strategy, is_elementwise, conservative)
-            found = self._memos.setdefault(key, StepMemo(self, rule_id, context))
-        return found
+            cached = self._memos.setdefault(key, StepMemo(self, rule_id, context))
+        return cached
 
     def outcome(
         self,
@@ -245,9 +246,9 @@ class StepOutcomes:
             return ()
         name, mesh = common
         if context.strategy is Strategy.AGGRESSIVE:
-            whole = self._whole_axis_tensors(rule_id, ids)
-            if whole is not None:
-                return self._compute_whole_axes(rule_id, context, ids, whole, name, mesh)
+            whole_axis_tensors = self._whole_axis_tensors(rule_id, ids)
+            if whole_axis_tensors is not None:
+                return self._compute_whole_axes(rule_id, context, ids, whole_axis_tensors, name, mesh)
         rule = self.rules[rule_id]
         sizes = rule.factor_sizes
         mappings = rule.mappings
@@ -271,12 +272,12 @@ class StepOutcomes:
     def _view(self, rule_id: int, position: int, sharding_id: int, mesh: Mesh) -> TensorFactorShardings:
         """Return the factor shardings of one tensor; they are computed once and copied."""
         key = (rule_id, position, sharding_id)
-        found = self._views.get(key)
-        if found is None:
+        view = self._views.get(key)
+        if view is None:
             rule = self.rules[rule_id]
             sharding = self.table.values[sharding_id]
-            found = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
-        return found.copy()
+            view = self._views[key] = project(sharding, rule.mappings[position], rule.factor_sizes, mesh)
+        return view.copy()
 
     def _whole_axis_tensors(self, rule_id: int, ids: tuple[int, ...]) -> list[WholeAxisTensor] | None:
         """Return the tensors of a step if the fast form of its rule applies to them."""
@@ -312,9 +313,9 @@ class StepOutcomes:
                 outcome.append((tensor, table.intern_whole_axes(name, tuple(changes[tensor]), old.closed)))
                 continue
             dims = tuple(map(table.dimension, changes[tensor], old.closed))
-            whole = table.values[ids[tensor]]
-            assert whole is not None, "a missing sharding has no axes elsewhere"
-            new = TensorSharding(name, dims, whole.replicated_axes, whole.unreduced_axes, whole.reduction_op)
+            sharding = table.values[ids[tensor]]
+            assert sharding is not None, "a missing sharding has no axes elsewhere"
+            new = TensorSharding(name, dims, sharding.replicated_axes, sharding.unreduced_axes, sharding.reduction_op)
             outcome.append((tensor, table.intern(new)))
         return tuple(outcome)
 
@@ -336,3 +337,39 @@ def propagate_step(
     """Propagate along the factors of a step, in place; return which tensors changed."""
     propagate = propagate_basic if strategy is Strategy.BASIC else propagate_aggressive
     return propagate(projection, context, listener)
+
+
+MANY_MESHES = 8
+"""The limit on the meshes, or sets of meshes, with outcomes that are kept."""
+MANY_OUTCOMES = 20_000
+"""The limit on the rules, shardings and outcomes kept for the same meshes; the next run after that starts anew."""
+
+_Meshes = tuple[tuple[str, Mesh], ...]
+
+
+class OutcomeMemory:
+    """Outcomes by meshes, the ones asked for last; threads may share it.
+
+    An outcome depends on rule, directions, strategy, shardings and meshes only, so that those of one program hold in
+    all others. Nothing of a program is kept but its rules and shardings.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_Meshes, StepOutcomes] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, meshes: Mapping[str, Mesh]) -> StepOutcomes:
+        """Return the outcomes for programs with some meshes, new ones where too many are kept."""
+        key = tuple(meshes.items())
+        with self._lock:
+            outcomes = self._kept.pop(key, None)
+            if outcomes is None or outcomes.size > MANY_OUTCOMES:
+                outcomes = StepOutcomes(ShardingTable(dict(meshes)))
+            self._kept[key] = outcomes
+            if len(self._kept) > MANY_MESHES:
+                self._kept.popitem(last=False)
+        return outcomes
+
+
+SHARED = OutcomeMemory()
+"""The memory of this process."""

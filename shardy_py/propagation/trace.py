@@ -1,9 +1,9 @@
 """Log of a solve, visit by visit, and its accepted updates.
 
-A solve with a log notes every visit of a step and every synchronisation of a function result: what it saw and what it
-changed, as small integers. A solve with an observer reports those that changed shardings, the accepted updates, as they
-happen. Factor shardings and refusals with their reasons are computed again when asked for. Without either
-nothing of this exists.
+A solve with a log notes every visit of a step (of later user priorities, those of steps that see a change) and every
+synchronisation of a function result: what it saw and what it changed, as small integers. A solve with an observer
+reports those that changed shardings, the accepted updates, as they happen. Factor shardings and refusals with their
+reasons are computed again when asked for. Without either nothing of this exists.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ DirectionsOf = Callable[[int, int, int], Directions]
 
 
 class SchedulePosition(NamedTuple):
-    """Place of a visit in the priority hierarchy."""
+    """Position of a visit in the priority hierarchy."""
 
     user_priority: int
     level: int
@@ -144,7 +144,7 @@ class VisitLog:
 
 
 class Recorder:
-    """Recorder of one solve for its observer and its log; exists only where there is one of them.
+    """Recorder of a solve for its observer and its log.
 
     Args:
         problem: The problem that is solved.
@@ -159,7 +159,7 @@ class Recorder:
         self.keeps_all = log is not None
 
     def enter(self, user_priority: int, level: int, strategy: Strategy) -> None:
-        """Note the place of the following visits in the hierarchy."""
+        """Note the position of the following visits in the hierarchy."""
         self.log.places.append(SchedulePosition(user_priority, level, strategy))
 
     def record(
@@ -219,11 +219,11 @@ def op_of_visit(problem: Problem, step: int) -> Op:
 def changed_slots(problem: Problem, visit: Visit) -> Iterator[tuple[int, int, int, bool]]:
     """Yield position, slot, new sharding and whether a sharding group brings it, in the order in which they are set."""
     slots = slots_of_visit(problem, visit.step)
-    for (position, own), (_, new) in zip(visit.changed, visit.outcome, strict=True):
+    for (position, old), (_, new) in zip(visit.changed, visit.outcome, strict=True):
         slot = slots[position]
         if slot < 0:
             continue
-        yield position, slot, own, False
+        yield position, slot, old, False
         is_result = visit.step < 0 and position == 1
         for member, _ in () if is_result else problem.tied.get(slot, NO_TIES).others():
             yield position, member, new, True
@@ -241,7 +241,7 @@ def make_update(problem: Problem, log: VisitLog, visit: Visit, current: Sequence
     common = problem.table.common_mesh(visit.seen)
     assert common is not None, "a step without a common mesh changes nothing"
     values, slot_values = problem.table.values, problem.slot_values
-    place = log.places[visit.place]
+    schedule_position = log.places[visit.place]
     group = problem.groups[visit.group] if visit.step >= 0 else None
     changes = []
     for position, slot, new_id, is_tied in changed_slots(problem, visit):
@@ -253,9 +253,9 @@ def make_update(problem: Problem, log: VisitLog, visit: Visit, current: Sequence
         tuple([slot_values[slot] if slot >= 0 else None for slot in slots_of_visit(problem, visit.step)]),
         rule_of_visit(problem, visit),
         tuple(map(Direction, directions_of_visit(problem, log, visit))),
-        place.strategy,
-        place.level,
-        place.user_priority,
+        schedule_position.strategy,
+        schedule_position.level,
+        schedule_position.user_priority,
         common[1],
         tuple([values[sharding_id] for sharding_id in visit.seen]),
         tuple(changes),

@@ -1,26 +1,52 @@
-"""Reports as JSON: plain data with stable keys."""
+"""Reports as JSON: plain data with stable keys, and the origin of a record."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import asdict
 
-from shardy_py.api.communications import split_communications
 from shardy_py.api.main_function import argument_name, argument_names, arguments_of, result_name, result_names
 from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
+from shardy_py.api.summary import split_communications
+from shardy_py.errors import Diagnostic
 from shardy_py.extensions import function
 from shardy_py.ir.graph.program import Value
 from shardy_py.plugins import Registry
-from shardy_py.report.copies import copies_data
-from shardy_py.report.diagnostics import diagnostics_data
-from shardy_py.report.json_text import record_json
+from shardy_py.transforms.constant_copies import ConstantCopy
 
 if TYPE_CHECKING:
     from shardy_py.cost.memory import MemoryReport
+
+
+ORIGIN = "origin"
+
+
+def record_json(
+    data: Mapping[str, Any], origin: Mapping[str, Any] | None = None, *, warnings: Iterable[Diagnostic] | None = None
+) -> str:
+    """Return a record as JSON text.
+
+    Args:
+        data: The record.
+        origin: What a reader needs to get the same record again; None where the caller knows it.
+        warnings: What the user should know, as the key ``warnings``; None where the record has it.
+    """
+    record = dict(data) if origin is None else {ORIGIN: origin, **data}
+    if warnings is not None:
+        record["warnings"] = diagnostics_data(warnings)
+    return json.dumps(record, indent=2, ensure_ascii=False)
+
+
+def diagnostics_data(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
+    """Return diagnostics as plain data with stable keys."""
+    return [
+        {"code": item.code, "message": item.message, "location": item.location, "op": item.op, "hint": item.hint}
+        for item in diagnostics
+    ]
 
 
 def report_data(result: Result, text: str | None = None) -> dict[str, Any]:
@@ -47,12 +73,12 @@ def report_data(result: Result, text: str | None = None) -> dict[str, Any]:
             "missing": [asdict(item) for item in result.coverage.missing],
         },
         "arguments": [
-            _value(result, value, argument_name(value.index), own)
-            for value, own in zip(arguments, argument_names(result.main), strict=True)
+            _value(result, value, argument_name(value.index), own_name)
+            for value, own_name in zip(arguments, argument_names(result.main), strict=True)
         ],
         "results": [
-            _value(result, value, result_name(value.index), own)
-            for value, own in zip(result.main.function_results, result_names(result.main), strict=True)
+            _value(result, value, result_name(value.index), own_name)
+            for value, own_name in zip(result.main.function_results, result_names(result.main), strict=True)
         ],
         "warnings": diagnostics_data(result.warnings),
         **copies,
@@ -109,11 +135,31 @@ def plugins_json(registry: Registry) -> str:
     )
 
 
-def _value(result: Result, value: Value, name: str, own: str) -> dict[str, Any]:
+def copies_data(copies: Sequence[ConstantCopy]) -> list[dict[str, Any]]:
+    """Return the copies as plain data."""
+    return [
+        {
+            "op": item.op,
+            "location": item.location,
+            "type": item.type,
+            "reason": item.reason.name.lower(),
+            "user": item.user,
+            "user_location": item.user_location,
+            "operand": item.operand,
+            "through": item.through or None,
+            "original": item.original,
+            "sharding": None if item.sharding is None else str(item.sharding),
+            "outcome": item.outcome,
+        }
+        for item in copies
+    ]
+
+
+def _value(result: Result, value: Value, name: str, own_name: str) -> dict[str, Any]:
     sharding = result.sharding(value)
     return {
         "name": name,
-        **({} if own == name else {"label": own}),
+        **({} if own_name == name else {"label": own_name}),
         "type": str(value.type),
         "sharding": None if sharding is None else str(sharding),
     }
@@ -121,3 +167,48 @@ def _value(result: Result, value: Value, name: str, own: str) -> dict[str, Any]:
 
 def _dump(data: Any) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def plan_data(result: Result, *, warnings: list[Diagnostic] | None = None) -> dict[str, Any]:
+    """Return the styles of layers along each dimension of the mesh, and the placements of parameters, as plain data.
+
+    Args:
+        result: The propagated program of PyTorch.
+        warnings: Gets what no style says; without it, Python's `warnings` do.
+
+    Raises:
+        OptionError: it is no program of PyTorch.
+        UnsupportedError: placements cannot say a sharding.
+    """
+    mesh = next(iter(result.program.meshes.values()), None)
+    axes = () if mesh is None else mesh.axes
+    if not axes:
+        # A program of another kind has no plan, which the call says.
+        result.parallelize_plan()
+    plans = {axis.name: result.parallelize_plan(axis=axis.name, warnings=warnings) for axis in axes}
+    arguments = result.program.origin.arguments
+    return {
+        "mesh": {axis.name: axis.size for axis in axes},
+        "plans": {
+            axis: {module: _entry(entry) for module, entry in plan.items()} for axis, plan in plans.items() if plan
+        },
+        "warnings": list(dict.fromkeys(item.message for plan in plans.values() for item in plan.warnings)),
+        "notes": [item.message for plan in plans.values() for item in plan.notes],
+        "placements": {
+            name: [str(placement) for placement in result.placements(number)]
+            for number, item in enumerate(arguments)
+            if item.kind in ("parameter", "buffer")
+            for name in item.names
+        },
+    }
+
+
+def _entry(entry: Any) -> dict[str, str]:
+    """Return the style of a layer, with the placements that are not the style's own."""
+    layouts = {"input_layouts": entry.input, "output_layouts": entry.output}
+    return {"style": entry.style, **{name: str(item) for name, item in layouts.items() if item is not None}}
+
+
+def plan_json(result: Result, *, warnings: list[Diagnostic] | None = None) -> str:
+    """Return `plan_data` as JSON."""
+    return json.dumps(plan_data(result, warnings=warnings), indent=2) + "\n"

@@ -37,11 +37,11 @@ def graph_suffix(file: str) -> str:
     Raises:
         OptionError: it is of no known format.
     """
-    found = next((suffix for suffix in SUFFIXES if file.lower().endswith(suffix)), None)
-    if found is None:
+    suffix_of_file = next((suffix for suffix in SUFFIXES if file.lower().endswith(suffix)), None)
+    if suffix_of_file is None:
         message = f"{file}: no format of graphs has this suffix"
         raise OptionError(Diagnostic("unknown-format", message, hint=f"end the name in {' or '.join(SUFFIXES)}"))
-    return found
+    return suffix_of_file
 
 
 def _graphml(graph: nx.MultiDiGraph) -> str:

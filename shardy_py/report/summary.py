@@ -1,14 +1,15 @@
-"""The report on a propagation: a few lines of text, and a table where ops have no rule."""
+"""The report on a propagation as a few lines of text, with a table where ops have no rule; and a rule as one line."""
 
 from __future__ import annotations
 
 import sys
 from typing import IO
 
-from shardy_py.api.communications import split_communications
 from shardy_py.api.result import Result
-from shardy_py.report.styles import terminal_lines
-from shardy_py.support.amounts import format_bytes
+from shardy_py.api.rules import OpRule
+from shardy_py.api.summary import split_communications
+from shardy_py.report.terminal_text import terminal_lines
+from shardy_py.support.texts import format_bytes
 
 
 def print_report(result: Result, *, text: str | None = None, file: IO[str] | None = None) -> None:
@@ -59,3 +60,10 @@ def summary_text(result: Result, text: str | None = None) -> str:
 def _words(kind: str) -> str:
     """Return a kind of communication in words: ``all-reduce``."""
     return kind.replace("_", "-")
+
+
+def format_rule(rule: OpRule) -> str:
+    """Return one op and its rule as a line."""
+    what = str(rule.rule) if rule.rule is not None else "data-flow edges" if rule.data_flow else "no rule"
+    place = f"{rule.location}  " if rule.location else ""
+    return f"{place}{rule.op}  {what}"

@@ -12,8 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from shardy_py.report.styles import text_width
-from shardy_py.report.words import fold, least_width, wrap_line
+from shardy_py.report.terminal_text import fold, least_width, text_width, wrap_line
 
 Sections = Iterable[Iterable[Sequence[str]]]
 """The rows of a table, in sections with a line between them."""
@@ -140,14 +139,14 @@ def _narrow_table(
     width: int,
 ) -> Table:
     """Return a table of some of the columns, with the cells of words folded."""
-    own = [columns[number] for number in group]
-    widths = _widths(own, width - _GAP * len(own))
+    group_columns = [columns[number] for number in group]
+    widths = _widths(group_columns, width - _GAP * len(group_columns))
     folded = [
         [["\n".join(fold(row[number], size)) for number, size in zip(group, widths, strict=True)] for row in rows]
         for rows in sections
     ]
-    headings = ["\n".join(fold(column.heading, size)) for column, size in zip(own, widths, strict=True)]
-    table = _table(title, headings, folded, [column.is_words for column in own])
+    headings = ["\n".join(fold(column.heading, size)) for column, size in zip(group_columns, widths, strict=True)]
+    table = _table(title, headings, folded, [column.is_words for column in group_columns])
     table.collapse_padding, table.pad_edge = True, False
     return table
 
@@ -158,12 +157,12 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     widths = [column.least for column in columns]
     if sum(widths) > width:
         widths = [min(size, limit) if column.is_words else size for column, size in zip(columns, widths, strict=True)]
-    left = max(0, width - sum(widths))
+    rest = max(0, width - sum(widths))
     growing = sorted(range(len(columns)), key=lambda number: columns[number].width - widths[number])
     for place, number in enumerate(growing):
-        more = min(columns[number].width - widths[number], left // (len(growing) - place))
+        more = min(columns[number].width - widths[number], rest // (len(growing) - place))
         widths[number] += more
-        left -= more
+        rest -= more
     return widths
 
 

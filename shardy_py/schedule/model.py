@@ -45,41 +45,41 @@ def _refuse(message: str, hint: str = "") -> OptionError:
     return OptionError(Diagnostic("invalid-schedule", message, hint=hint))
 
 
-def _names(given: Any) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise _refuse(f"the names of a selector are {given!r}, not a tuple of names", f"names=({given!r},)")
-    return _tuple_of(given, str, "names of ops")
+def _names(names: Any) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise _refuse(f"the names of a selector are {names!r}, not a tuple of names", f"names=({names!r},)")
+    return _tuple_of(names, str, "names of ops")
 
 
-def _traits(given: Any) -> tuple[Trait, ...]:
-    if isinstance(given, Trait):
-        raise _refuse(f"the traits of a selector are the trait {given}, not a tuple of traits", f"traits=({given},)")
-    wrong = next((item for item in given if isinstance(item, str)), None) if isinstance(given, Iterable) else None
+def _traits(traits: Any) -> tuple[Trait, ...]:
+    if isinstance(traits, Trait):
+        raise _refuse(f"the traits of a selector are the trait {traits}, not a tuple of traits", f"traits=({traits},)")
+    wrong = next((item for item in traits if isinstance(item, str)), None) if isinstance(traits, Iterable) else None
     if wrong is not None:
         known = [trait.name for trait in TRAITS]
         hint = f"give the marker: traits=(sdy.{wrong},)" if wrong in known else did_you_mean(wrong, known)
         raise _refuse(f"a selector names the trait {wrong!r} as a text", hint)
-    return _tuple_of(given, Trait, "traits")
+    return _tuple_of(traits, Trait, "traits")
 
 
-def _kinds(given: Any) -> tuple[FactorKind, ...]:
-    if isinstance(given, FactorKind):
-        raise _refuse(f"the factor kinds of a selector are {given}, not a tuple of kinds", f"factor_kinds=({given},)")
-    return _tuple_of(given, FactorKind, "factor kinds")
+def _kinds(kinds: Any) -> tuple[FactorKind, ...]:
+    if isinstance(kinds, FactorKind):
+        raise _refuse(f"the factor kinds of a selector are {kinds}, not a tuple of kinds", f"factor_kinds=({kinds},)")
+    return _tuple_of(kinds, FactorKind, "factor kinds")
 
 
-def _tuple_of(given: Any, class_: type[_T], what: str) -> tuple[_T, ...]:
+def _tuple_of(value: Any, class_: type[_T], what: str) -> tuple[_T, ...]:
     """Return the items of an argument as a tuple.
 
     Raises:
         OptionError: it holds something else.
     """
-    if given.__class__ is tuple and not given:
-        return given
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        hint = "put it into a tuple: (..., )" if isinstance(given, class_) else ""
-        raise _refuse(f"{shown(given)} is no tuple of {what}", hint)
-    items = tuple(given)
+    if value.__class__ is tuple and not value:
+        return value
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        hint = "put it into a tuple: (..., )" if isinstance(value, class_) else ""
+        raise _refuse(f"{shown(value)} is not a tuple of {what}", hint)
+    items = tuple(value)
     for item in items:
         if not isinstance(item, class_):
             hint = f"one of {', '.join(map(str, FactorKind))}" if class_ is FactorKind else ""
@@ -87,12 +87,12 @@ def _tuple_of(given: Any, class_: type[_T], what: str) -> tuple[_T, ...]:
     return items
 
 
-def _entries(given: Any) -> tuple[Entry, ...]:
-    return _tuple_of(given, Entry, "entries, each a selector with a direction,")
+def _entries(entries: Any) -> tuple[Entry, ...]:
+    return _tuple_of(entries, Entry, "entries, each a selector with a direction,")
 
 
-def _levels(given: Any) -> tuple[Level, ...]:
-    return _tuple_of(given, Level, "levels")
+def _levels(levels: Any) -> tuple[Level, ...]:
+    return _tuple_of(levels, Level, "levels")
 
 
 @frozen

@@ -22,8 +22,7 @@ from typing import Any, get_args
 
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean, read_text_file
 from shardy_py.ir.interfaces.ops import TRAITS, Trait
-from shardy_py.schedule.builtin import NAMED
-from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.builtin import DEFAULT, NAMED
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector, Uses
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.support.texts import parse_toml
@@ -44,7 +43,7 @@ def format_schedule(schedule: Schedule) -> str:
     """Return a schedule as TOML that `parse_schedule` reads back.
 
     Raises:
-        OptionError: an entry has a predicate, which is no data.
+        OptionError: an entry has a predicate, which is not data.
     """
     blocks = [f"then = {_string(NOTHING)}\n" + ("settles = true\n" if schedule.settles else "")]
     for level in schedule.levels:
@@ -65,7 +64,7 @@ def parse_schedule(
         more_traits: The names of traits that may be named besides the bundled ones.
 
     Raises:
-        OptionError: it is no TOML or no schedule; all problems are listed.
+        OptionError: it is not TOML, or not a schedule; all problems are listed.
     """
     data = parse_toml(text, code="invalid-schedule", source=source)
     reader = _Reader(source, frozenset((*more_traits, *(trait.name for trait in TRAITS))))
@@ -131,8 +130,8 @@ class _Reader:
         self.known_traits = known_traits
         self.problems: list[Diagnostic] = []
 
-    def problem(self, place: str, message: str, *, hint: str = "") -> None:
-        where = f"{place}: " if place else ""
+    def problem(self, context: str, message: str, *, hint: str = "") -> None:
+        where = f"{context}: " if context else ""
         self.problems.append(Diagnostic("invalid-schedule", f"{where}{message}", self.source, hint=hint))
 
     def schedule(self, data: Mapping[str, Any], builtin: Mapping[str, Schedule]) -> Schedule | None:
@@ -160,64 +159,64 @@ class _Reader:
 
     def level(self, index: int, table: Mapping[str, Any]) -> Level:
         """Return one level."""
-        place = f"level {index}"
-        self.known_keys(place, table, ("name", "entries"))
-        name = table.get("name", place)
+        context = f"level {index}"
+        self.known_keys(context, table, ("name", "entries"))
+        name = table.get("name", context)
         if not isinstance(name, str):
-            self.problem(place, f"name is {name!r}, not a text")
+            self.problem(context, f"name is {name!r}, not a text")
         entries = table.get("entries", [])
         if not isinstance(entries, list) or not entries:
-            self.problem(place, "there are no entries", hint='write entries = ["toy.add"]')
+            self.problem(context, "there are no entries", hint='write entries = ["toy.add"]')
             return Level(str(name), ())
-        return Level(str(name), tuple(self.entry(f"{place}, entry {i}", item) for i, item in enumerate(entries)))
+        return Level(str(name), tuple(self.entry(f"{context}, entry {i}", item) for i, item in enumerate(entries)))
 
-    def entry(self, place: str, item: Any) -> Entry:
+    def entry(self, context: str, item: Any) -> Entry:
         """Return one entry."""
         if isinstance(item, str):
             return Entry(Selector(names=(item,)))
         if not isinstance(item, dict):
-            self.problem(place, f"{item!r} is neither a name nor a table")
+            self.problem(context, f"{item!r} is neither a name nor a table")
             return Entry(Selector())
-        self.known_keys(place, item, _ENTRY_KEYS)
+        self.known_keys(context, item, _ENTRY_KEYS)
         selector = Selector(
-            names=self.texts(place, item, "names"),
-            traits=self.traits(place, item, "traits"),
-            excluded_names=self.texts(place, item, "except-names"),
-            excluded_traits=self.traits(place, item, "except-traits"),
+            names=self.texts(context, item, "names"),
+            traits=self.traits(context, item, "traits"),
+            excluded_names=self.texts(context, item, "except-names"),
+            excluded_traits=self.traits(context, item, "except-traits"),
             factor_kinds=tuple(
-                self.choice(place, "factors", kind, _KINDS) for kind in self.texts(place, item, "factors")
+                self.choice(context, "factors", kind, _KINDS) for kind in self.texts(context, item, "factors")
             ),
-            uses=self.choice(place, "uses", item.get("uses", "any"), _USES),
+            uses=self.choice(context, "uses", item.get("uses", "any"), _USES),
         )
-        return Entry(selector, self.choice(place, "direction", item.get("direction", "both"), _DIRECTIONS))
+        return Entry(selector, self.choice(context, "direction", item.get("direction", "both"), _DIRECTIONS))
 
-    def texts(self, place: str, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    def texts(self, context: str, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
         """Return a list of texts."""
         values = table.get(key, [])
         if isinstance(values, list) and all(isinstance(value, str) for value in values):
             return tuple(values)
-        self.problem(place, f"{key} is {values!r}, not a list of texts")
+        self.problem(context, f"{key} is {values!r}, not a list of texts")
         return ()
 
-    def traits(self, place: str, table: Mapping[str, Any], key: str) -> tuple[Trait, ...]:
+    def traits(self, context: str, table: Mapping[str, Any], key: str) -> tuple[Trait, ...]:
         """Return a list of traits."""
-        names = self.texts(place, table, key)
+        names = self.texts(context, table, key)
         for name in names:
             if name not in self.known_traits:
                 meant = did_you_mean(name, self.known_traits)
                 hint = f"{meant} the known traits are {', '.join(sorted(self.known_traits))}".lstrip()
-                self.problem(place, f"{key}: there is no trait {name!r}", hint=hint)
+                self.problem(context, f"{key}: there is no trait {name!r}", hint=hint)
         return tuple(map(Trait, names))
 
-    def choice(self, place: str, key: str, value: Any, choices: Mapping[str, Any]) -> Any:
+    def choice(self, context: str, key: str, value: Any, choices: Mapping[str, Any]) -> Any:
         """Return the value of a word."""
         if isinstance(value, str) and value in choices:
             return choices[value]
-        self.problem(place, f"{key} is {value!r}", hint=f"write one of {', '.join(choices)}")
+        self.problem(context, f"{key} is {value!r}", hint=f"write one of {', '.join(choices)}")
         return next(iter(choices.values()))
 
-    def known_keys(self, place: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    def known_keys(self, context: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
         """Find keys that mean nothing."""
         for key in table:
             if key not in known:
-                self.problem(place, f"unknown key {key!r}", hint=f"the keys are {', '.join(known)}")
+                self.problem(context, f"unknown key {key!r}", hint=f"the keys are {', '.join(known)}")

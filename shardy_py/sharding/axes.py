@@ -1,14 +1,29 @@
-"""Axis references and sub-axes, with their algebra."""
+"""Axis references and sub-axes with their algebra, and the base class of all attribute values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from attrs import field
 
 from shardy_py.values import frozen
+
+
+class SdyAttribute:
+    """A value that can be an attribute of an op, such as ``#sdy.sharding<...>``.
+
+    Attributes:
+        mnemonic: The name of the attribute.
+        is_array: Whether it is a mere array, which MLIR writes inside the brackets: ``#sdy<manual_axes{"x"}>``.
+    """
+
+    __slots__ = ()
+
+    mnemonic: ClassVar[str]
+    is_array: ClassVar[bool] = False
+
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*").fullmatch
 
@@ -18,7 +33,7 @@ def _escape(char: str) -> str:
         return "\\\\"
     if char != '"' and " " <= char <= "~":
         return char
-    # What MLIR has as bytes that are no UTF-8 is written back as these; other surrogates are no characters at all.
+    # What MLIR has as bytes that are not UTF-8 is written back as these; other surrogates are not characters at all.
     errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
     return "".join(f"\\{byte:02X}" for byte in char.encode("utf-8", errors))
 
@@ -72,7 +87,7 @@ class AxisRef:
         return f"{quote(self.name)}:{self.sub_axis}" if self.sub_axis else quote(self.name)
 
     def size(self, mesh: AxisSizes) -> int:
-        """Return the number of shards this axis makes."""
+        """Return the number of shards along this axis."""
         return self.sub_axis.size if self.sub_axis else mesh.axis_size(self.name)
 
     def next_pre_size(self, mesh: AxisSizes) -> int:

@@ -72,7 +72,7 @@ def truncate_without_overlap(axes: Sequence[AxisRef], others: Sequence[AxisRef])
 
 
 def any_overlap(axes: Iterable[AxisRef], others: Sequence[AxisRef]) -> bool:
-    """Return whether an axis of one list shares anything with an axis of the other."""
+    """Return whether an axis of a list overlaps an axis of another list."""
     return any(axis.overlaps(other) for axis in axes for other in others)
 
 

@@ -1,4 +1,4 @@
-"""Combiners of the partial results of reductions."""
+"""Combiners of partial results, of the reductions of a rule and of collectives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BOOLEAN_WORDS: dict[str, ReductionOp] = {"and": "min", "mul": "min", "min": "mi
 
 
 class Combiner(Enum):
-    """The function that makes one of the partial results of two shards.
+    """The function that combines the partial results of two shards.
 
     ``AND`` and ``OR`` are bitwise on integers, logical on booleans. ``MIN`` and ``MAX`` compare as the element type
     does: signless integers count as signed.
@@ -55,7 +55,7 @@ def parse_combiner(word: object) -> Combiner | None:
     """Return the combiner of a word, or None for ``not``; a combiner is returned as it is.
 
     Raises:
-        RuleError: it is no such word.
+        RuleError: it is another word.
 
     >>> parse_combiner("max"), parse_combiner("not")
     (<Combiner.MAX: 'max'>, None)
@@ -88,8 +88,40 @@ def split_words(reduction: str | Iterable[str] | Mapping[str, str | Combiner]) -
     if isinstance(reduction, Mapping):
         return [(name, parse_combiner(word)) for name, word in reduction.items()]
     items = _SPACED_COLON.sub(":", reduction).replace(",", " ").split() if isinstance(reduction, str) else reduction
-    found = []
+    words = []
     for item in items:
         name, colon, word = item.partition(":")
-        found.append((name, parse_combiner(word) if colon else Combiner.ADD))
-    return found
+        words.append((name, parse_combiner(word) if colon else Combiner.ADD))
+    return words
+
+
+_REDUCTION_OP = "#sdy<reduction_op "
+_REDUCTION_OPS: tuple[ReductionOp, ...] = ("sum", "max", "min")
+"""In the order of upstream's enumeration, ``shardy/dialect/sdy/ir/enums.td``."""
+
+
+def reduction_op_text(reduction: ReductionOp) -> str:
+    """Return the attribute of a collective that says how it combines."""
+    return f"{_REDUCTION_OP}{reduction}>"
+
+
+def reduction_op_code(text: str) -> int | None:
+    """Return the number by which the enumeration is written in generic form; None for another attribute.
+
+    Upstream writes ``sdy.all_reduce max``. MLIR that does not know the word yet, as that of jaxlib 0.10.2, keeps the
+    number.
+
+    >>> reduction_op_code("#sdy<reduction_op max>")
+    1
+    """
+    word = text.removeprefix(_REDUCTION_OP).removesuffix(">")
+    codes: dict[str, int] = {known: code for code, known in enumerate(_REDUCTION_OPS)}
+    return codes.get(word) if text.startswith(_REDUCTION_OP) else None
+
+
+def parse_reduction_op(attribute: object) -> ReductionOp:
+    """Return the reduction of a collective, from its attribute: the word or the number; a sum where there is none."""
+    if isinstance(attribute, int):
+        return _REDUCTION_OPS[attribute] if 0 <= attribute < len(_REDUCTION_OPS) else "sum"
+    code = None if attribute is None else reduction_op_code(str(attribute))
+    return "sum" if code is None else _REDUCTION_OPS[code]

@@ -1,9 +1,10 @@
-"""The tokens of attribute text, and errors that point at them."""
+"""Tokens of attribute text, lists of items between commas, and errors that point at a token."""
 
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from shardy_py.errors import Diagnostic, ParseError
 
@@ -125,8 +126,8 @@ class Cursor:
         line = self.text.count("\n", 0, offset) + 1
         column = offset - (self.text.rfind("\n", 0, offset) + 1) + 1
         is_cut = '"' in self.token[:2] and not self._ends()
-        found = f"'{self.token[0] if is_cut else _shortened(self.token)}'" if self.token else "the end of the text"
-        message = f"column {column}: expected {expected}, but found {found} in: {_excerpt(self.text, offset)}"
+        token = f"'{self.token[0] if is_cut else _shortened(self.token)}'" if self.token else "the end of the text"
+        message = f"column {column}: expected {expected}, but found {token} in: {_excerpt(self.text, offset)}"
         raise ParseError(Diagnostic(code, message, location=f"{line}:{column}", hint=hint))
 
     def _offset(self) -> int:
@@ -144,3 +145,17 @@ def _excerpt(text: str, offset: int, width: int = 60) -> str:
     start, end = max(0, offset - width), min(len(text), offset + width)
     body = " ".join(text[start:end].split())
     return ("..." if start else "") + body + ("..." if end < len(text) else "")
+
+
+_T = TypeVar("_T")
+
+
+def comma_list(cursor: Cursor, close: str, item: Callable[[Cursor], _T]) -> tuple[_T, ...]:
+    """Parse comma-separated items up to and including ``close``; the opening token is consumed already."""
+    if cursor.accept(close):
+        return ()
+    items = [item(cursor)]
+    while cursor.accept(","):
+        items.append(item(cursor))
+    cursor.expect(close, ",")
+    return tuple(items)

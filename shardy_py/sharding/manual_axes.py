@@ -80,7 +80,7 @@ def common_mesh(
 
     An empty mesh fits every mesh. Where the order of the devices does not matter, a mesh in default order is preferred.
     """
-    found: str | Mesh | None = None
+    mesh_or_name: str | Mesh | None = None
     mesh: Mesh | None = None
     for sharding in shardings:
         if sharding is None:
@@ -89,12 +89,12 @@ def common_mesh(
         if other is None:
             return None
         if mesh is None or mesh.is_empty:
-            found, mesh = sharding.mesh, other
+            mesh_or_name, mesh = sharding.mesh, other
             continue
         if other.is_empty:
             continue
         if not other.equals(mesh, ignore_device_ids=ignore_device_ids):
             return None
         if ignore_device_ids and not other.device_ids:
-            found, mesh = sharding.mesh, other
-    return found
+            mesh_or_name, mesh = sharding.mesh, other
+    return mesh_or_name

@@ -10,8 +10,7 @@ from typing import ClassVar
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.sharding.axes import AxisRef, quote
-from shardy_py.sharding.sdy_attribute import SdyAttribute
+from shardy_py.sharding.axes import AxisRef, SdyAttribute, quote
 from shardy_py.support.arguments import shown
 from shardy_py.values import define, frozen
 
@@ -108,7 +107,7 @@ class Mesh(SdyAttribute):
             ) from None
 
     def equals(self, other: Mesh, *, ignore_device_ids: bool = False) -> bool:
-        """Return whether both are the same mesh, on request whatever the order of their devices."""
+        """Return whether two meshes are equal; the order of devices may be ignored."""
         if not ignore_device_ids:
             return self == other
         return self.is_maximal == other.is_maximal and self.axes == other.axes

@@ -1,4 +1,4 @@
-"""Text to values: the body of every attribute of the vocabulary, and whole ``#sdy`` attributes.
+"""Parse and print ``#sdy`` attributes, with and without their names.
 
 Accepts what MLIR accepts there: white space and comments anywhere, hexadecimal integers, quoted symbols.
 Parsing checks the form only; `shardy_py.sharding.verify` checks the meaning.
@@ -11,13 +11,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from shardy_py.errors import Diagnostic, ParseError
+from shardy_py.errors import Diagnostic, ParseError, with_article
 from shardy_py.sharding import grammar
-from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axes import AxisRef, SdyAttribute
 from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import DimensionSharding, ManualAxes, TensorSharding, TensorShardingPerValue
 from shardy_py.support.texts import refuse_bad_text, require_text
 
@@ -145,5 +144,7 @@ def format_attribute(value: Any) -> str:
         ParseError: the value has no attribute form.
     """
     if not isinstance(value, SdyAttribute):
-        raise ParseError(Diagnostic("unknown-attribute", f"a {type(value).__name__} is not an #sdy attribute: {value}"))
+        raise ParseError(
+            Diagnostic("unknown-attribute", f"{with_article(type(value).__name__)} is not an #sdy attribute: {value}")
+        )
     return f"#sdy<{value.mnemonic}{value}>" if value.is_array else f"#sdy.{value.mnemonic}{value}"

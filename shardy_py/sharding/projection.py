@@ -37,7 +37,7 @@ class FactorSharding:
 
 @define(slots=True)
 class TensorFactorShardings:
-    """One tensor's factor shardings, with the parts of its sharding that belong to no dimension."""
+    """The factor shardings of a tensor, with the parts of its sharding that belong to no dimension."""
 
     factors: dict[int, FactorSharding]
     replicated_axes: Axes = ()
@@ -50,7 +50,7 @@ class TensorFactorShardings:
 
 
 class _AxisCursor:
-    """Hands out the axes of a dimension, whole or in parts."""
+    """Splits the axes of a dimension between its factors."""
 
     __slots__ = ("axes", "index", "mesh", "pre_size", "size")
 
@@ -97,7 +97,7 @@ class _AxisCursor:
 
 
 def _take_factor(cursor: _AxisCursor, factor_size: int) -> tuple[Axes, int]:
-    """Return the axes a non-minor-most factor takes, and what is left of its size."""
+    """Return the axes of a factor that is not the minor-most one, and its remaining size."""
     taken: list[AxisRef] = []
     common = 1
     while not cursor.done:
@@ -217,14 +217,14 @@ def _unproject_dim(
 
 
 def _append(axes: list[AxisRef], more: Axes, mesh: Mesh) -> None:
-    """Append axes; only the first can be the continuation of what is there."""
+    """Append axes; the first one is merged with the last axis present where that is possible."""
     if more:
         add_axis_or_merge(axes, more[0], mesh)
         axes.extend(more[1:])
 
 
 def distribute_axes(axes: Sequence[AxisRef], factor_sizes: Sequence[int], mesh: Mesh) -> tuple[list[Axes], Axes]:
-    """Hand axes, major first, to factors, each to the first factors that can take it, whole or in parts.
+    """Distribute axes, major first, to the first factors with room for them or for a part.
 
     Mirrors sharding_projection.cc::distributeAxesAcrossFactors.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from operator import index as integer
@@ -11,14 +11,15 @@ from typing import Any, Protocol
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 
 Shape = tuple[int, ...]
 """The sizes of a tensor; () for a scalar and for anything that is not a tensor."""
 
-Dims = Sequence[int | None]
-"""One dimension per tensor; None where the tensor has no part in the factor."""
+Dims = Sequence[int | None] | Mapping[int, int]
+"""One dimension per tensor, None where the tensor has no part in the factor; or tensor number to dimension."""
+
+_GATHERED = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
 
 class HasShardableValues(Protocol):
@@ -45,7 +46,7 @@ def values_of(op: HasShardableValues) -> list[Any]:
     """Return the operands and the results of an op.
 
     Raises:
-        RuleError: it is no op.
+        RuleError: it is not an op.
     """
     try:
         return [*op.operands, *op.results]
@@ -54,43 +55,55 @@ def values_of(op: HasShardableValues) -> list[Any]:
         raise RuleError(Diagnostic("no-op", f"{shown(op)} has no operands and results", hint=hint)) from None
 
 
-def as_shapes(given: Iterable[Shape], side: str) -> tuple[Shape, ...]:
+def as_shapes(tensor_shapes: Iterable[Shape], side: str) -> tuple[Shape, ...]:
     """Return the shapes of the operands or the results of an op as tuples.
 
     Args:
-        given: A sequence of sizes per tensor.
+        tensor_shapes: A sequence of sizes per tensor.
         side: What messages call a tensor: ``operand`` or ``result``.
 
     Raises:
-        RuleError: one is no sequence of sizes.
+        RuleError: one is not a sequence of sizes.
     """
     try:
-        shapes = tuple([shape if type(shape) is tuple else tuple(shape) for shape in given])
+        shapes = tuple([shape if type(shape) is tuple else tuple(shape) for shape in tensor_shapes])
     except TypeError:
         shapes = None
     if shapes is not None and all(map(_is_size, chain.from_iterable(shapes))):
         return shapes
-    message = f"the shapes of {side}s are {shown(given)}, not one tuple of sizes per {side}"
+    message = f"the shapes of {side}s are {shown(tensor_shapes)}, not one tuple of sizes per {side}"
     raise RuleError(Diagnostic("rule-rank", message, hint=f"for example [(8, 4)] for one {side}"))
 
 
 class OpShardingRuleBuilder:
-    """Collects factors and where they lie; `build` makes the rule.
+    """Collects factors with their dimensions; `build` returns the rule.
 
     A dimension left without a factor gets one of its own of size 1, so that nothing propagates through it.
 
     >>> builder = OpShardingRuleBuilder([(8, 32), (32, 16)], [(8, 16)])
     >>> builder.add_factor([0, None], [0], 8).add_factor([None, 1], [1], 16) is builder
     True
-    >>> str(builder.add_factor([1, 0], [None], 32, kind=FactorKind.REDUCTION).build())
+    >>> str(builder.add_factor({0: 1, 1: 0}, {}, 32, kind=FactorKind.REDUCTION).build())
     '<([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}>'
     """
 
-    __slots__ = ("_blocked", "_combiners", "_initial", "_operands", "_results", "_sizes", "_special")
+    __slots__ = (
+        "_blocked",
+        "_combiners",
+        "_initial",
+        "_ones",
+        "_operands",
+        "_results",
+        "_shapes",
+        "_sizes",
+        "_special",
+    )
 
     def __init__(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> None:
-        self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in as_shapes(operand_shapes, "operand")]
-        self._results: list[list[DimMapping]] = [[()] * len(shape) for shape in as_shapes(result_shapes, "result")]
+        self._shapes = as_shapes(operand_shapes, "operand"), as_shapes(result_shapes, "result")
+        self._operands: list[list[DimMapping]] = [[()] * len(shape) for shape in self._shapes[0]]
+        self._results: list[list[DimMapping]] = [[()] * len(shape) for shape in self._shapes[1]]
+        self._ones: set[tuple[int, int, int]] = set()
         self._sizes: list[int] = []
         self._blocked: list[int] = []
         self._special: list[tuple[int, FactorKind]] = []
@@ -102,7 +115,7 @@ class OpShardingRuleBuilder:
         """Start a rule for the operands and results of an op.
 
         Raises:
-            RuleError: it is no op.
+            RuleError: it is not an op.
         """
         values_of(op)
         return cls(map(tensor_shape, op.operands), map(tensor_shape, op.results))
@@ -122,8 +135,9 @@ class OpShardingRuleBuilder:
         A factor of size 1 is not appended to a dimension that already has a factor: it would say nothing.
 
         Args:
-            operand_dims: One dimension per operand, None for operands without the factor.
-            result_dims: One dimension per result.
+            operand_dims: One dimension per operand, None for operands without the factor; or operand number to
+                dimension, for those with the factor.
+            result_dims: The same for the results.
             size: The size of the factor.
             kind: What sharding the factor costs.
             blocked: Whether shardings do not propagate along the factor.
@@ -137,24 +151,58 @@ class OpShardingRuleBuilder:
             RuleError: there are not as many dimensions as tensors, a tensor has no such dimension, dimensions are no
                 sequence, or kind, combiner or size is none.
         """
-        own = (self._new_factor(size, kind, blocked, combiner),)
+        factors = (self._new_factor(size, kind, blocked, combiner),)
         for mappings, dims in ((self._operands, operand_dims), (self._results, result_dims)):
-            if not isinstance(dims, Sequence):
-                raise _no_sequence(dims, "operand" if mappings is self._operands else "result")
-            if len(dims) != len(mappings):
-                message = f"a factor needs one dimension or None per tensor: {len(mappings)}, not {len(dims)}"
-                raise RuleError(Diagnostic("no-dimension", message, hint="None is for a tensor without the factor"))
-            for index, dim in enumerate(dims):
+            side = "operand" if mappings is self._operands else "result"
+            for index, dim in _numbered(dims, side, len(mappings)):
                 if dim is None:
                     continue
                 mapping = mappings[index]
                 if not 0 <= _number(dim) < len(mapping):
-                    raise _no_dimension(dim, "operand" if mappings is self._operands else "result", index, mapping)
+                    raise _no_dimension(dim, side, index, mapping)
                 if not mapping[dim]:
-                    mapping[dim] = own
+                    mapping[dim] = factors
                 elif size != 1:
-                    mapping[dim] += own
+                    mapping[dim] += factors
         return self
+
+    def tie(
+        self,
+        operand_dims: Mapping[int, int],
+        result_dims: Mapping[int, int],
+        size: int,
+        *,
+        kind: FactorKind = FactorKind.PASS_THROUGH,
+        combiner: Combiner | str = Combiner.ADD,
+    ) -> OpShardingRuleBuilder:
+        """Add a factor to dimensions that go together wherever their sizes allow it.
+
+        Dimensions of size 1 that are made of larger ones, or larger ones of them, as in a padding or a slice, share no
+        factor: each is replicated by itself. A factor of size 1 is no part of a dimension that has others.
+
+        Args:
+            operand_dims: Operand number to dimension.
+            result_dims: Result number to dimension.
+            size: The size of the factor.
+            kind: What sharding the factor costs.
+            combiner: How the partial results along a reduction factor combine.
+
+        Returns:
+            The builder itself.
+        """
+        if size != 1:
+            return self.add_factor(operand_dims, result_dims, size, kind=kind, combiner=combiner)
+        places = [(0, *place) for place in operand_dims.items()] + [(1, *place) for place in result_dims.items()]
+        sizes = [self._shapes[side][number][dim] for side, number, dim in places]
+        if kind in _GATHERED and max(sizes, default=1) > 1:
+            for (side, number, dim), own in zip(places, sizes, strict=True):
+                ins, outs = ({number: dim} if side == which else {} for which in (0, 1))
+                self.tie(ins, outs, own, kind=FactorKind.NEED_REPLICATION)
+            return self
+        free = [place for place, own in zip(places, sizes, strict=True) if own == 1 and place not in self._ones]
+        self._ones.update(places)
+        ins, outs = ({number: dim for side, number, dim in free if side == which} for which in (0, 1))
+        return self.add_factor(ins, outs, 1, kind=kind, combiner=combiner)
 
     def add_factor_all(
         self, dim: int, size: int, *, kind: FactorKind = FactorKind.PASS_THROUGH, blocked: bool = False
@@ -265,7 +313,7 @@ class OpShardingRuleBuilder:
         )
 
     def _of_kind(self, kind: FactorKind) -> tuple[int, ...]:
-        return tuple([factor for factor, own in self._special if own is kind])
+        return tuple([factor for factor, factor_kind in self._special if factor_kind is kind])
 
     def _new_factor(self, size: int, kind: FactorKind, blocked: bool, combiner: Combiner | str = Combiner.ADD) -> int:
         factor = len(self._sizes)
@@ -275,38 +323,39 @@ class OpShardingRuleBuilder:
         if kind is not FactorKind.PASS_THROUGH:
             self._special.append((factor, self._reduced(factor, kind, combiner)))
         elif combiner is not Combiner.ADD:
-            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is no reduction"
+            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is not a reduction"
             raise RuleError(Diagnostic("factor-kind", message, hint="give kind=FactorKind.REDUCTION"))
         if blocked:
             self._blocked.append(factor)
         return factor
 
     def _reduced(self, factor: int, kind: FactorKind, combiner: Combiner | str) -> FactorKind:
-        """Return the kind of a factor, with its combiner noted; what does not combine needs replication."""
+        """Return the kind of a factor, and note its combiner; a factor that does not combine needs replication."""
         if not isinstance(kind, FactorKind):
             hint = "; ".join(f"FactorKind.{known.name}" for known in FactorKind)
-            raise RuleError(Diagnostic("factor-kind", f"{kind!r} is no kind of a factor", hint=f"the kinds are {hint}"))
+            message = f"{kind!r} is not a valid kind of factor"
+            raise RuleError(Diagnostic("factor-kind", message, hint=f"the kinds are {hint}"))
         if combiner is Combiner.ADD:
             return kind
-        found = parse_combiner(combiner)
+        parsed = parse_combiner(combiner)
         if kind is not FactorKind.REDUCTION:
-            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is no reduction"
+            message = f"the factor combines by {getattr(combiner, 'value', combiner)}, but is not a reduction"
             raise RuleError(Diagnostic("factor-kind", message, hint="give kind=FactorKind.REDUCTION"))
-        if found is None:
+        if parsed is None:
             return FactorKind.NEED_REPLICATION
-        if found is not Combiner.ADD:
-            self._combiners.append((factor, found))
+        if parsed is not Combiner.ADD:
+            self._combiners.append((factor, parsed))
         return kind
 
 
 def _is_size(size: object) -> bool:
-    """Return whether something is the size of a dimension, maybe an unknown one."""
+    """Return whether a value is the size of a dimension, or None for an unknown size."""
     return type(size) is int or size is None or as_integer(size) is not None
 
 
-def _number(given: Any) -> int:
+def _number(value: Any) -> int:
     """Return the number of a dimension or operand; -1, which none has, for anything but an integer."""
-    number = given if type(given) is int else as_integer(given)
+    number = value if type(value) is int else as_integer(value)
     return -1 if number is None else number
 
 
@@ -318,18 +367,38 @@ def _checked_size(size: Any) -> int:
         raise RuleError(Diagnostic("factor-size", message, hint="give a size of a dimension")) from None
 
 
-def _no_sequence(given: object, side: str) -> RuleError:
-    message = f"{side}_dims is {given!r}, not one dimension per {side}"
-    return RuleError(Diagnostic("no-dimension", message, hint=f"[{given!r}] for one {side}; None is no dimension"))
+def _numbered(dims: Dims, side: str, count: int) -> Iterable[tuple[int, int | None]]:
+    """Return the number of each tensor that a factor is about, with its dimension.
+
+    Raises:
+        RuleError: there are not as many dimensions as tensors, or no tensor of such a number.
+    """
+    if isinstance(dims, Mapping):
+        unknown = [number for number in dims if not 0 <= _number(number) < count]
+        if unknown:
+            message = f"there is no {side} {shown(unknown[0])} for the factor: the op has {count}"
+            raise RuleError(Diagnostic("no-dimension", message, hint=f"{side}s are numbered from 0"))
+        return dims.items()
+    if not isinstance(dims, Sequence):
+        raise _no_sequence(dims, side)
+    if len(dims) != count:
+        message = f"a factor needs one dimension or None per tensor: {count}, not {len(dims)}"
+        raise RuleError(Diagnostic("no-dimension", message, hint="None is for a tensor without the factor"))
+    return enumerate(dims)
+
+
+def _no_sequence(value: object, side: str) -> RuleError:
+    message = f"{side}_dims is {value!r}, not one dimension per {side}"
+    return RuleError(Diagnostic("no-dimension", message, hint=f"[{value!r}] for one {side}; None stands for none"))
 
 
 def _no_dimension(dim: object, what: str, number: int, mapping: Sequence[object]) -> RuleError:
     message = f"{what} {number} has no dimension {shown(dim)}, its rank is {len(mapping)}"
-    return RuleError(Diagnostic("no-dimension", message, hint="dimensions are numbered from 0; None is no dimension"))
+    return RuleError(Diagnostic("no-dimension", message, hint="dimensions are numbered from 0; None stands for none"))
 
 
 def identity_rule(shape: Sequence[int], *, num_operands: int = 1, num_results: int = 1) -> OpShardingRule:
-    """Return the rule of an op all of whose tensors have one shape and are sharded alike.
+    """Return the rule of an op whose tensors all have the same shape and sharding.
 
     Mirrors ``createIdentityShardingRule`` in upstream's ``op_sharding_rule_builder.cc``.
 
@@ -355,7 +424,7 @@ def pointwise_rule(op: HasShardableValues) -> OpShardingRule | None:
         op: The op; anything with operands and results whose types may have a shape.
 
     Returns:
-        The rule, or None where the first result is no tensor or another tensor has more dimensions than it.
+        The rule, or None where the first result is not a tensor or another tensor has more dimensions than it.
     """
     if not op.results or not hasattr(op.results[0].type, "shape"):
         return None

@@ -51,15 +51,15 @@ def _all_problems(
     malformed = tuple(_malformed(rule))
     if malformed:
         return malformed
-    # A rule with nothing on one side of the arrow is no attribute, but a rule all the same.
+    # A rule with nothing on one side of the arrow is not an attribute, but a rule all the same.
     sided = bool(rule.operand_mappings and rule.result_mappings)
     counts = (len(rule.operand_mappings), len(rule.result_mappings)) == (len(operand_shapes), len(result_shapes))
     if sided or not counts:
-        found = verify_op_sharding_rule(rule, operand_shapes, result_shapes)
+        problems = verify_op_sharding_rule(rule, operand_shapes, result_shapes)
     else:
-        found = [*_ranks(rule, shapes), *verify_op_sharding_rule(_both_sides(rule))]
-    if found:
-        return tuple(found)
+        problems = [*_ranks(rule, shapes), *verify_op_sharding_rule(_both_sides(rule))]
+    if problems:
+        return tuple(problems)
     sizes = () if any_sizes else _size_problems(rule, shapes, len(operand_shapes))
     return (*sizes, *_reduction_problems(rule))
 
@@ -81,8 +81,8 @@ def written_rule_problems(
     if counts and not rule.may_stand_on_op:
         # No attribute of Shardy's, which has no say in it then.
         return tuple(_ranks(rule, operand_shapes + result_shapes))
-    found = verify_op_sharding_rule(rule, operand_shapes, result_shapes)
-    return tuple(found or _reduction_problems(rule))
+    problems = verify_op_sharding_rule(rule, operand_shapes, result_shapes)
+    return tuple(problems or _reduction_problems(rule))
 
 
 def shown_shapes(operand_shapes: Sequence[Shape], result_shapes: Sequence[Shape]) -> str:
@@ -136,23 +136,23 @@ def _fill_dims(mapping: TensorMapping, shape: Shape, sizes: tuple[int, ...], use
     """Return whether the factors of a tensor, each once, make up the sizes of its dimensions; add them to ``used``."""
     if len(mapping) != len(shape):
         return False
-    own: set[int] = set()
+    dim_factors: set[int] = set()
     occurrences = 0
     for dim, size in zip(mapping, shape, strict=True):
-        made = 1
+        product = 1
         for factor in dim:
             if type(factor) is not int or not 0 <= factor < len(sizes):
                 return False
             factor_size = sizes[factor]
             if type(factor_size) is not int or (factor_size == 1 and len(dim) > 1):
                 return False
-            made *= factor_size
-            own.add(factor)
-        if made != size or not dim or made < 0:
+            product *= factor_size
+            dim_factors.add(factor)
+        if product != size or not dim or product < 0:
             return False
         occurrences += len(dim)
-    used |= own
-    return len(own) == occurrences
+    used |= dim_factors
+    return len(dim_factors) == occurrences
 
 
 def _malformed(rule: OpShardingRule) -> Iterator[Diagnostic]:
@@ -184,7 +184,7 @@ def _ranks(rule: OpShardingRule, shapes: Sequence[Shape]) -> Iterator[Diagnostic
 
 
 def _both_sides(rule: OpShardingRule) -> OpShardingRule:
-    """Return a rule without operands or results with a scalar in their place."""
+    """Return a rule in which missing operands or results are replaced by a scalar."""
     scalars = ((),)
     return OpShardingRule(
         rule.factor_sizes,
@@ -201,11 +201,11 @@ def _size_problems(rule: OpShardingRule, shapes: Sequence[Shape], num_operands: 
     sizes = rule.factor_sizes
     loose = {factor for factor in range(rule.num_factors) if _may_differ(rule, factor)}
     unfounded = loose - _factors_with_exact_dims(rule, shapes)
-    places = Counter(factor for mapping in rule.mappings for dim in mapping for factor in dim)
+    uses = Counter(factor for mapping in rule.mappings for dim in mapping for factor in dim)
     for number, (mapping, shape) in enumerate(zip(rule.mappings, shapes, strict=True)):
         for index, (dim, size) in enumerate(zip(mapping, shape, strict=True)):
-            made = prod(sizes[factor] for factor in dim)
-            if size is None or made == size or (len(dim) == 1 and made == 1 and places[dim[0]] == 1):
+            product = prod(sizes[factor] for factor in dim)
+            if size is None or product == size or (len(dim) == 1 and product == 1 and uses[dim[0]] == 1):
                 continue
             if not loose.isdisjoint(dim) and unfounded.isdisjoint(dim):
                 continue
@@ -245,10 +245,10 @@ def _reduction_problems(rule: OpShardingRule) -> Iterator[Diagnostic]:
     named = [factor for factor, _ in rule.combiners]
     for factor, combiner in rule.combiners:
         if not isinstance(combiner, Combiner):
-            message = f"factor {factor_symbol(factor)} combines by {combiner!r}, which is no Combiner"
+            message = f"factor {factor_symbol(factor)} combines by {combiner!r}, which is not a Combiner"
             yield Diagnostic("unknown-combiner", message, hint="for example Combiner.MAX")
         if factor not in rule.reduction_factors:
-            message = f"factor {factor_symbol(factor)} has a combiner, but is no reduction factor"
+            message = f"factor {factor_symbol(factor)} has a combiner, but is not a reduction factor"
             yield Diagnostic("factor-kinds", message, hint="list it among the reduction factors, too")
     if len(set(named)) != len(named) or named != sorted(named):
         yield Diagnostic("factor-order", "combiners must be sorted by factor, each named once")

@@ -1,4 +1,4 @@
-"""Moves of elements between the parts of a sharded dimension: which part sends which elements to which other one.
+"""Plan the moves of elements between the parts of a sharded dimension.
 
 Parts are numbered along the dimension; a part of a dimension of n elements over k parts has ceil(n / k) of them, the
 last parts fewer. Coordinates are places in the whole dimension, places count from the start of what a part has.
@@ -84,7 +84,7 @@ class Windows:
 
 
 def own_runs(size: int, parts: int, shard_size: int, shift: int = 0) -> list[list[Run]]:
-    """Return what the parts of a dimension have.
+    """Return the runs of elements that each part of a dimension holds.
 
     Args:
         size: The number of all elements.
@@ -127,19 +127,19 @@ def sent_elements(rounds: Sequence[Round]) -> int:
 
 
 def covered(rounds: Sequence[Round], parts: int) -> list[tuple[int, int]]:
-    """Return, per part, the places in its window between which elements arrive; (0, 0) where none does."""
-    found: list[list[Move]] = [[] for _ in range(parts)]
+    """Return, per part, the range of its window that receives elements; (0, 0) where none arrive."""
+    received: list[list[Move]] = [[] for _ in range(parts)]
     for item in rounds:
         for move in item.moves:
-            found[move.target].append(move)
+            received[move.target].append(move)
     return [
         (min(move.place for move in moves), max(move.place + move.size for move in moves)) if moves else (0, 0)
-        for moves in found
+        for moves in received
     ]
 
 
 class _Near:
-    """The parts that have elements near a coordinate, without a look at all others."""
+    """The parts that have elements near a coordinate, found by bisection."""
 
     def __init__(self, held: Sequence[Sequence[Run]]) -> None:
         self._places = sorted((run.start, part) for part, runs in enumerate(held) for run in runs)
@@ -153,9 +153,9 @@ class _Near:
 
 
 def _moves_to(target: int, held: Sequence[Sequence[Run]], near: _Near, start: int, size: int) -> Iterator[Move]:
-    own = list(_common(target, target, held[target], start, size))
-    yield from own
-    taken = [(move.place, move.place + move.size) for move in own]
+    local = list(_common(target, target, held[target], start, size))
+    yield from local
+    taken = [(move.place, move.place + move.size) for move in local]
     for source in near.parts(start, size):
         if source == target:
             continue
@@ -173,7 +173,7 @@ def _common(source: int, target: int, runs: Sequence[Run], start: int, size: int
 
 
 def _by_distance(moves: Sequence[Move]) -> list[Move]:
-    """Return large moves first, and those over one distance together: pieces then lie at the same place everywhere."""
+    """Sort moves by size, then by distance, so that pieces have equal offsets on all parts."""
     return sorted(moves, key=lambda move: (-move.size, move.target - move.source, move.target))
 
 

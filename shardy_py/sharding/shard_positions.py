@@ -1,6 +1,6 @@
-"""The devices of a mesh by their places along axes: the parts they hold, groups of them, and pairs.
+"""Positions of the devices of a mesh along axes: their parts, replica groups, and permutation pairs.
 
-Device ``mesh.device_ids[q]`` has the place q in row-major order; the first axis of a dimension is the major one.
+Device ``mesh.device_ids[q]`` has the position q in row-major order; the first axis of a dimension is the major one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shardy_py.sharding.tensor import TensorSharding
 
 
 def devices_of(mesh: Mesh) -> Sequence[int]:
-    """Return the device number of each place."""
+    """Return the device number at each position of a mesh."""
     return mesh.device_ids or range(mesh.total_size)
 
 
@@ -27,8 +27,8 @@ def shard_positions(mesh: Mesh, axes: Sequence[AxisRef]) -> list[int]:
     """
     devices = devices_of(mesh)
     result = [0] * (max(devices, default=0) + 1)
-    for place, device in enumerate(devices):
-        result[device] = _index(place, mesh, axes)
+    for position, device in enumerate(devices):
+        result[device] = _index(position, mesh, axes)
     return result
 
 
@@ -71,9 +71,9 @@ def replica_groups(mesh: Mesh, axes: Sequence[AxisRef]) -> tuple[tuple[int, ...]
     ((0, 2), (1, 3))
     """
     groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for place, device in enumerate(devices_of(mesh)):
-        # The place with the digits of the axes set to 0 is the same for all of a group.
-        groups[_without(place, mesh, axes)].append((_index(place, mesh, axes), device))
+    for position, device in enumerate(devices_of(mesh)):
+        # The position with the digits of the axes set to 0 is the same for all of a group.
+        groups[_without(position, mesh, axes)].append((_index(position, mesh, axes), device))
     return tuple(tuple(device for _, device in sorted(group)) for group in groups.values())
 
 
@@ -82,14 +82,14 @@ def permutation_pairs(
 ) -> list[tuple[int, int]]:
     """Return the pairs of devices that bring a tensor from one sharding to another with the same shard shapes.
 
-    Devices that hold the same shard are paired in the order of their places.
+    Devices that hold the same shard are paired in the order of their positions.
     """
     targets: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for place, device in enumerate(devices_of(target_mesh)):
-        targets[_indices(place, target_mesh, target)].append(device)
+    for position, device in enumerate(devices_of(target_mesh)):
+        targets[_indices(position, target_mesh, target)].append(device)
     pairs = []
-    for place, device in enumerate(devices_of(source_mesh)):
-        pairs.append((device, targets[_indices(place, source_mesh, source)].pop(0)))
+    for position, device in enumerate(devices_of(source_mesh)):
+        pairs.append((device, targets[_indices(position, source_mesh, source)].pop(0)))
     return sorted(pairs)
 
 
@@ -106,26 +106,26 @@ def _parts_of_axes(mesh: Mesh) -> Iterator[AxisRef]:
                     yield AxisRef(axis.name, SubAxis(before, size))
 
 
-def _indices(place: int, mesh: Mesh, sharding: TensorSharding) -> tuple[int, ...]:
-    return tuple(_index(place, mesh, dim.axes) for dim in sharding.dim_shardings)
+def _indices(position: int, mesh: Mesh, sharding: TensorSharding) -> tuple[int, ...]:
+    return tuple(_index(position, mesh, dim.axes) for dim in sharding.dim_shardings)
 
 
-def _index(place: int, mesh: Mesh, axes: Sequence[AxisRef]) -> int:
+def _index(position: int, mesh: Mesh, axes: Sequence[AxisRef]) -> int:
     result = 0
     for axis in axes:
-        result = result * axis.size(mesh) + place // _stride(mesh, axis) % axis.size(mesh)
+        result = result * axis.size(mesh) + position // _stride(mesh, axis) % axis.size(mesh)
     return result
 
 
-def _without(place: int, mesh: Mesh, axes: Sequence[AxisRef]) -> int:
+def _without(position: int, mesh: Mesh, axes: Sequence[AxisRef]) -> int:
     for axis in axes:
         stride = _stride(mesh, axis)
-        place -= place // stride % axis.size(mesh) * stride
-    return place
+        position -= position // stride % axis.size(mesh) * stride
+    return position
 
 
 def _stride(mesh: Mesh, axis: AxisRef) -> int:
-    """Return the distance in places of two neighbours along an axis or a part of one."""
+    """Return the distance in positions between neighbours along an axis or a sub-axis."""
     number = [item.name for item in mesh.axes].index(axis.name)
     minor = prod(item.size for item in mesh.axes[number + 1 :])
     return minor * (mesh.axes[number].size // axis.next_pre_size(mesh))

@@ -9,9 +9,8 @@ from typing import ClassVar, Literal
 
 from attrs import evolve
 
-from shardy_py.sharding.axes import AxisRef, axes_size, quote
+from shardy_py.sharding.axes import AxisRef, SdyAttribute, axes_size, quote
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -124,7 +123,7 @@ class TensorSharding(SdyAttribute):
         """Return whether both place the same data on every device (open and closed aside).
 
         Args:
-            other: The sharding to compare with; None is no sharding, which is fully replicated.
+            other: The sharding to compare with; None is the absence of a sharding, which is fully replicated.
             ignore_unreduced_axes: Whether to compare only the dimensions.
         """
         unreduced = () if ignore_unreduced_axes else self.unreduced_axes
@@ -159,9 +158,9 @@ class TensorSharding(SdyAttribute):
         return tuple(None if size is None else -(-size // dim.sharded_size(mesh)) for size, dim in sizes)
 
     def with_whole_dims(self, dims: Container[int]) -> TensorSharding:
-        """Return this sharding with some dimensions whole on every device, and closed."""
-        own = enumerate(self.dim_shardings)
-        return evolve(self, dim_shardings=tuple([CLOSED if number in dims else dim for number, dim in own]))
+        """Return this sharding with some dimensions replicated and closed."""
+        numbered = enumerate(self.dim_shardings)
+        return evolve(self, dim_shardings=tuple([CLOSED if number in dims else dim for number, dim in numbered]))
 
     def map_dims(self, function: Callable[[DimensionSharding], DimensionSharding]) -> TensorSharding:
         """Return this sharding with ``function`` applied to every dimension; itself if that changes none."""

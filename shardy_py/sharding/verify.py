@@ -1,4 +1,4 @@
-"""The invariants of meshes and tensor shardings, each broken one as a diagnostic.
+"""Verify meshes and tensor shardings: each broken invariant is a diagnostic.
 
 Codes are stable. All problems are collected, except those that only follow from one already found.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import pairwise
+from typing import Any
 
 from shardy_py.errors import Diagnostic
-from shardy_py.sharding.axes import AxisRef, quote
-from shardy_py.sharding.field_types import field_problem
+from shardy_py.sharding.axes import AxisRef, SubAxis, quote
 from shardy_py.sharding.manual_axes import resolve_mesh
-from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding, TensorShardingPerValue, symbol
+from shardy_py.support.arguments import as_integer, shown
 
 
 class NoShape(Enum):
@@ -99,13 +100,13 @@ def verify_tensor_sharding(
     if problem is not None:
         return [problem]
     lists = _axis_lists(sharding)
-    found = [*_priorities(sharding), *_unknown_axes(lists, mesh), *_bound(lists, bound_axes)]
-    known = [(place, [axis for axis in axes if mesh.has_axis(axis.name)]) for place, axes in lists]
-    found += [*_duplicates(known), *_mergeable(known, mesh), *_unsorted(known, mesh)]
-    found += [*_invalid_sub_axes(known, mesh), *_overlaps(known)]
-    if check_divisibility and not found and isinstance(shape, Sequence):
-        found += _not_divisible(sharding, mesh, shape)
-    return found
+    problems = [*_priorities(sharding), *_unknown_axes(lists, mesh), *_bound(lists, bound_axes)]
+    known = [(role, [axis for axis in axes if mesh.has_axis(axis.name)]) for role, axes in lists]
+    problems += [*_duplicates(known), *_mergeable(known, mesh), *_unsorted(known, mesh)]
+    problems += [*_invalid_sub_axes(known, mesh), *_overlaps(known)]
+    if check_divisibility and not problems and isinstance(shape, Sequence):
+        problems += _not_divisible(sharding, mesh, shape)
+    return problems
 
 
 def _maximal(sharding: TensorSharding) -> Iterator[Diagnostic]:
@@ -156,57 +157,57 @@ def _priorities(sharding: TensorSharding) -> Iterator[Diagnostic]:
 
 
 def _unknown_axes(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             if not mesh.has_axis(axis.name):
                 names = ", ".join(quote(item.name) for item in mesh.axes) or "none"
-                message = f"{place}: unknown axis name: {quote(axis.name)}"
+                message = f"{role}: unknown axis name: {quote(axis.name)}"
                 yield Diagnostic("unknown-axis", message, hint=f"the axes of the mesh are {names}")
 
 
 def _bound(lists: Places, bound_axes: Collection[str]) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             if axis.name in bound_axes:
-                message = f"{place}: operates on axis {quote(axis.name)} which is already bound by a manual computation"
+                message = f"{role}: operates on axis {quote(axis.name)} which is already bound by a manual computation"
                 yield Diagnostic("bound-axis", message, hint="leave the axis out: shapes inside are local to it")
 
 
 def _duplicates(lists: Places) -> Iterator[Diagnostic]:
     seen: dict[AxisRef, str] = {}
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             if axis in seen:
-                message = f"{place}: duplicate axis ref: {axis}, already in {seen[axis]}"
+                message = f"{role}: duplicate axis ref: {axis}, already in {seen[axis]}"
                 yield Diagnostic("duplicate-axis", message, hint="use every axis at most once in a sharding")
-            seen.setdefault(axis, place)
+            seen.setdefault(axis, role)
 
 
 def _mergeable(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for first, second in pairwise(axes):
             if first.can_merge(second):
                 # The mesh decides whether the whole is the full axis; invalid sub-axes never are.
-                whole = first.merge(second, mesh)
-                message = f"{place}: two consecutive sub-axes can be merged: {first}, {second}"
-                yield Diagnostic("mergeable-sub-axes", message, hint=f"write {whole}")
+                merged = first.merge(second, mesh)
+                message = f"{role}: two consecutive sub-axes can be merged: {first}, {second}"
+                yield Diagnostic("mergeable-sub-axes", message, hint=f"write {merged}")
 
 
 def _unsorted(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         ordered = sorted(axes, key=mesh.sort_key)
-        if not place.startswith("dim") and list(axes) != ordered:
+        if not role.startswith("dim") and list(axes) != ordered:
             hint = "the order is " + ", ".join(str(axis) for axis in ordered)
-            yield Diagnostic("axes-order", f"{place} are not ordered w.r.t. mesh", hint=hint)
+            yield Diagnostic("axes-order", f"{role} are not ordered w.r.t. mesh", hint=hint)
 
 
 def _invalid_sub_axes(lists: Places, mesh: Mesh) -> Iterator[Diagnostic]:
-    for place, axes in lists:
+    for role, axes in lists:
         for axis in axes:
             problem = _sub_axis_problem(axis, mesh.axis_size(axis.name))
             if problem is not None:
                 code, message, hint = problem
-                yield Diagnostic(code, f"{place}: {message}: {axis}", hint=hint)
+                yield Diagnostic(code, f"{role}: {message}: {axis}", hint=hint)
 
 
 def _sub_axis_problem(axis: AxisRef, full_size: int) -> tuple[str, str, str] | None:
@@ -227,8 +228,8 @@ def _sub_axis_problem(axis: AxisRef, full_size: int) -> tuple[str, str, str] | N
 
 
 def _overlaps(lists: Places) -> Iterator[Diagnostic]:
-    entries = [(axis, place) for place, axes in lists for axis in axes]
-    for index, (axis, place) in enumerate(entries):
+    entries = [(axis, role) for role, axes in lists for axis in axes]
+    for index, (axis, role) in enumerate(entries):
         for other, other_place in entries[:index]:
             if axis == other or not axis.overlaps(other):
                 continue
@@ -236,7 +237,7 @@ def _overlaps(lists: Places) -> Iterator[Diagnostic]:
                 message = f"both sub-axis and full-axis are used for axis name: {quote(axis.name)}"
             else:
                 message = f"overlapping sub-axes: {other}, {axis}"
-            where = place if place == other_place else f"{other_place} and {place}"
+            where = role if role == other_place else f"{other_place} and {role}"
             yield Diagnostic("overlapping-axes", f"{where}: {message}", hint="use every part of an axis at most once")
 
 
@@ -281,12 +282,61 @@ def verify_tensor_shardings(
     if len(items) != len(shapes):
         message = f"{kind} shardings don't match number of values: {len(items)} shardings vs {len(shapes)} values"
         return [Diagnostic("sharding-count", message, hint="write one sharding per value")]
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     for index, (sharding, shape) in enumerate(zip(items, shapes, strict=True)):
-        place = f"{kind} - " if len(items) == 1 else f"{kind} {index} - "
-        found += _placed(place, verify_tensor_sharding(sharding, lookup(sharding), shape, bound_axes=bound_axes))
-    return found
+        prefix = f"{kind} - " if len(items) == 1 else f"{kind} {index} - "
+        problems += _placed(prefix, verify_tensor_sharding(sharding, lookup(sharding), shape, bound_axes=bound_axes))
+    return problems
 
 
-def _placed(place: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    return [Diagnostic(item.code, place + item.message, item.location, item.op, item.hint) for item in diagnostics]
+def _placed(prefix: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return [Diagnostic(item.code, prefix + item.message, item.location, item.op, item.hint) for item in diagnostics]
+
+
+_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
+    MeshAxis: {"name": (str,), "size": (int,)},
+    Mesh: {"axes": (MeshAxis,), "device_ids": (int,)},
+    SubAxis: {"pre_size": (int,), "size": (int,)},
+    AxisRef: {"name": (str,), "sub_axis": (SubAxis, type(None))},
+    DimensionSharding: {"axes": (AxisRef,), "is_closed": (bool,), "priority": (int, type(None))},
+    TensorSharding: {
+        "mesh": (str, Mesh),
+        "dim_shardings": (DimensionSharding,),
+        "replicated_axes": (AxisRef,),
+        "unreduced_axes": (AxisRef,),
+        "reduction_op": (str,),
+    },
+}
+_EXAMPLE = 'TensorSharding("mesh", (DimensionSharding((AxisRef("x"),)), DimensionSharding())), on Mesh.of(x=2)'
+_WORDS = {str: "a text", int: "an integer", bool: "True or False", type(None): "None"}
+_TUPLES = {"axes", "device_ids", "dim_shardings", "replicated_axes", "unreduced_axes"}
+
+
+def field_problem(value: Any) -> Diagnostic | None:
+    """Return the first part of a sharding or a mesh that is of another type than its class says.
+
+    >>> print(field_problem(DimensionSharding(("x",))).message)
+    axes of DimensionSharding is ('x',), not a tuple of AxisRef
+    """
+    for name, classes in _FIELDS.get(type(value), {}).items():
+        content = getattr(value, name)
+        items = content if name in _TUPLES and isinstance(content, tuple) else (content,)
+        if not all(_fits(item, classes) for item in items):
+            known = " or ".join(_WORDS.get(item, item.__name__) for item in classes)
+            wanted = f"a tuple of {known}" if name in _TUPLES else known
+            message = f"{name} of {type(value).__name__} is {shown(content)}, not {wanted}"
+            return Diagnostic("invalid-field", message, hint=_EXAMPLE)
+        for item in items:
+            problem = field_problem(item)
+            if problem is not None:
+                return problem
+    return None
+
+
+def _fits(item: object, classes: tuple[type, ...]) -> bool:
+    if isinstance(item, str):
+        # Half a pair of surrogates is not Unicode, and MLIR has no text for it.
+        return str in classes and item == item.encode(errors="ignore").decode()
+    if type(item).__name__ in ("bool", "bool_"):
+        return bool in classes
+    return isinstance(item, classes) or (int in classes and as_integer(item) is not None)

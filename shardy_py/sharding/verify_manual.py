@@ -1,4 +1,4 @@
-"""The invariants of the shardings of a manual computation, each broken one as a diagnostic."""
+"""Verify the shardings of a manual computation: each broken invariant is a diagnostic."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def verify_manual_computation_shardings(
         meshes: The meshes by name.
         bound_axes: The manual axes of the manual computations around it.
     """
-    found = [
+    problems = [
         *_nested(manual_axes, bound_axes),
         *_values(manual_axes, operands, meshes, bound_axes, "operand"),
         *_values(manual_axes, results, meshes, bound_axes, "result"),
     ]
-    if found or not (operands.shardings or results.shardings):
-        return found
+    if problems or not (operands.shardings or results.shardings):
+        return problems
     return list(_mesh_problems(manual_axes, (*operands.shardings, *results.shardings), meshes))
 
 
@@ -88,9 +88,9 @@ def _values(
 ) -> list[Diagnostic]:
     if not (values.shardings or values.global_shapes or values.local_shapes):
         return []
-    found = verify_tensor_shardings(values.shardings, meshes, values.global_shapes, kind=kind, bound_axes=bound_axes)
-    if found:
-        return found
+    problems = verify_tensor_shardings(values.shardings, meshes, values.global_shapes, kind=kind, bound_axes=bound_axes)
+    if problems:
+        return problems
     outside, inside = len(values.global_shapes), len(values.local_shapes)
     if outside != inside:
         message = f"number of op {kind}s and region {kind}s must match. Op has {outside} op {kind}s and "
@@ -100,18 +100,18 @@ def _values(
         zip(values.shardings, values.global_shapes, values.local_shapes, strict=False)
     ):
         mesh = resolve_mesh(sharding.mesh, meshes)
-        found += _order(manual_axes, sharding, f"{kind} sharding at index {index}")
+        problems += _order(manual_axes, sharding, f"{kind} sharding at index {index}")
         if mesh is not None and not isinstance(shape, NoShape):
-            found += _local_shape(manual_axes, sharding, mesh, (shape, local), (kind, index))
-    return found
+            problems += _local_shape(manual_axes, sharding, mesh, (shape, local), (kind, index))
+    return problems
 
 
-def _order(manual_axes: Sequence[str], sharding: TensorSharding, place: str) -> Iterator[Diagnostic]:
+def _order(manual_axes: Sequence[str], sharding: TensorSharding, role: str) -> Iterator[Diagnostic]:
     for index, dim in enumerate(sharding.dim_shardings):
         first_free = num_manual_axes(dim, manual_axes)
         late = [axis for axis in dim.axes[first_free:] if axis.name in manual_axes]
         if late:
-            message = f"{place} must have all manual axes come before free axes in its dimension sharding at index "
+            message = f"{role} must have all manual axes come before free axes in its dimension sharding at index "
             message += f"{index}. Saw manual axis {late[0]} after free axis {dim.axes[dim.axes.index(late[0]) - 1]}"
             yield Diagnostic("manual-axes-order", message, hint="put the manual axes first")
 

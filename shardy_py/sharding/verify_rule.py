@@ -1,4 +1,4 @@
-"""The invariants of op sharding rules, each broken one as a diagnostic."""
+"""Verify op sharding rules: each broken invariant is a diagnostic."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def verify_op_sharding_rule(
         operand_shapes: The shapes of the operands of its op; None leaves them out of account.
         result_shapes: The shapes of the results.
     """
-    found = [
+    problems = [
         *_values(rule, rule.operand_mappings, operand_shapes, "operand"),
         *_values(rule, rule.result_mappings, result_shapes, "result"),
     ]
-    if found:
-        return found
+    if problems:
+        return problems
     return [*_unused(rule), *_special_factors(rule)]
 
 
@@ -41,25 +41,25 @@ def _values(
         message = f"number of {kind} mappings cannot be 0"
         yield Diagnostic("mapping-count", message, hint="only an op with operands and results can have a rule")
     for index, mapping in enumerate(mappings):
-        place = kind if len(mappings) == 1 else f"{kind} {index}"
+        role = kind if len(mappings) == 1 else f"{kind} {index}"
         if shapes is not None:
-            yield from _shape_problems(mapping, shapes[index], place)
-        yield from _mapping_problems(rule, mapping, place)
+            yield from _shape_problems(mapping, shapes[index], role)
+        yield from _mapping_problems(rule, mapping, role)
 
 
-def _shape_problems(mapping: TensorMapping, shape: Sequence[int | None] | None, place: str) -> Iterator[Diagnostic]:
+def _shape_problems(mapping: TensorMapping, shape: Sequence[int | None] | None, role: str) -> Iterator[Diagnostic]:
     if shape is None:
-        message = f"{place} - expected a ranked tensor with a static shape"
+        message = f"{role} - expected a ranked tensor with a static shape"
         yield Diagnostic("mapping-shape", message, hint="an op on dynamic or unranked values cannot have a rule")
     elif len(mapping) != len(shape):
-        message = f"{place} - mapping rank must match: {len(mapping)} != {len(shape)}"
+        message = f"{role} - mapping rank must match: {len(mapping)} != {len(shape)}"
         yield Diagnostic("mapping-rank", message, hint=f"write {len(shape)} dimensions, each with its factors")
 
 
-def _mapping_problems(rule: OpShardingRule, mapping: TensorMapping, place: str) -> Iterator[Diagnostic]:
+def _mapping_problems(rule: OpShardingRule, mapping: TensorMapping, role: str) -> Iterator[Diagnostic]:
     seen: dict[int, int] = {}
     for index, dim in enumerate(mapping):
-        where = f"{place} - dim {index}:"
+        where = f"{role} - dim {index}:"
         yield from _dim_problems(rule, dim, where)
         for factor in dim:
             if factor in seen:

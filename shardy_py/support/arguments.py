@@ -1,19 +1,21 @@
-"""Arguments of public functions, checked where they are given: a wrong one is an error that names it."""
+"""Check the arguments of public functions: a wrong one is an error that names it."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import unwrap
 from itertools import chain
 from math import isnan
 from numbers import Real
+from operator import index
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar
 
-from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.support.integers import INT64_MAX, as_integer
+from shardy_py.errors import Diagnostic, OptionError, with_article
 from shardy_py.values import without_addresses
 
 _P = ParamSpec("_P")
@@ -33,7 +35,7 @@ def shown(value: object) -> str:
         text = without_addresses(repr(value))
     except Exception:  # whatever the object of a caller raises
         bits = value.bit_length() if isinstance(value, int) else 0
-        return f"a number of {bits} bits" if bits else f"a {type(value).__name__}"
+        return f"a number of {bits} bits" if bits else with_article(type(value).__name__)
     return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}..."
 
 
@@ -63,22 +65,22 @@ def checks_of(annotations: Mapping[str, object], known: Mapping[str, Any]) -> di
         annotations: Name to annotation, as text.
         known: The names that annotations may use.
     """
-    found = {name: _check_of(str(text), known) for name, text in annotations.items()}
-    return {name: check for name, check in found.items() if check is not None}
+    checks = {name: _check_of(str(text), known) for name, text in annotations.items()}
+    return {name: check for name, check in checks.items() if check is not None}
 
 
-def check_arguments(function: str, checks: Mapping[str, Check], given: Iterable[tuple[str, object]]) -> None:
+def check_arguments(function: str, checks: Mapping[str, Check], arguments: Iterable[tuple[str, object]]) -> None:
     """Refuse arguments that are not of their types.
 
     Args:
         function: The name of the function, for the error.
         checks: The checks by the names of arguments.
-        given: The arguments by name.
+        arguments: The arguments by name.
 
     Raises:
         OptionError: one is of another type.
     """
-    for name, value in given:
+    for name, value in arguments:
         check = checks.get(name)
         if check is not None and not check[0](value):
             message = f"{function}: {name} is {shown(value)}, not {check[1]}"
@@ -173,10 +175,10 @@ _GENERIC: tuple[tuple[str, Any, str], ...] = (
 
 
 def _check_of(text: str, known: Mapping[str, Any]) -> Check | None:
-    """Return what checks values of an annotation, or None where it is none of the simple ones."""
-    whole = _SIMPLE.get(text)
-    if whole is not None:
-        return whole
+    """Return the check of an annotation, or None where it is not a simple one."""
+    simple = _SIMPLE.get(text)
+    if simple is not None:
+        return simple
     parts = [_part(part, known) for part in _alternatives(text)]
     checks = [part for part in parts if part is not None]
     if len(checks) < len(parts):
@@ -185,7 +187,7 @@ def _check_of(text: str, known: Mapping[str, Any]) -> Check | None:
 
 
 def _alternatives(text: str) -> list[str]:
-    """Return what stands between the bars of an annotation, those in brackets aside."""
+    """Return the alternatives of an annotation, split at bars outside brackets."""
     parts, depth = [""], 0
     for char in text:
         depth += (char == "[") - (char == "]")
@@ -206,8 +208,54 @@ def _part(text: str, known: Mapping[str, Any]) -> Check | None:
         _, classes, what = generic
         return lambda value: isinstance(value, classes) and not isinstance(value, (str, bytes)), what
     # What a function takes in many forms it explains better itself.
-    found: Any = None if text == "Any" or text.endswith("Like") else known.get(text)
-    is_union = isinstance(found, UnionType) and all(isinstance(item, type) for item in found.__args__)
-    if is_union or (isinstance(found, type) and not getattr(found, "_is_protocol", False)):
-        return lambda value: isinstance(value, found), f"a {text}"
+    class_: Any = None if text == "Any" or text.endswith("Like") else known.get(text)
+    is_union = isinstance(class_, UnionType) and all(isinstance(item, type) for item in class_.__args__)
+    if is_union or (isinstance(class_, type) and not getattr(class_, "_is_protocol", False)):
+        return lambda value: isinstance(value, class_), with_article(text)
     return None
+
+
+INT64_MAX = 2**63 - 1
+_MOST_DIGITS = 1000
+
+
+def as_integer(value: Any) -> int | None:
+    """Return an integer of Python or numpy; None for anything else, be it a Boolean.
+
+    >>> as_integer(3), as_integer(True), as_integer("3")
+    (3, None, None)
+    """
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return None
+    try:
+        return index(value)
+    except TypeError:
+        return None
+
+
+def parse_integer(text: str) -> int | None:
+    """Return the value of a decimal number without a sign; None for any other text, and beyond 64 bits.
+
+    >>> parse_integer("12"), parse_integer("-1"), parse_integer("9" * 5000)
+    (12, None, None)
+    """
+    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        return None
+    value = int(text)
+    return value if value <= INT64_MAX else None
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function, even if its annotations cannot be evaluated.
+
+    From Python 3.14 on annotations are evaluated when they are asked for, which `inspect.signature` does by itself.
+
+    Raises:
+        TypeError: it cannot be called.
+        ValueError: it has no signature, as some functions of C.
+    """
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.STRING)
+    return inspect.signature(function)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import parse_integer
+from shardy_py.support.arguments import parse_integer, shown
 
 _BITS = {
     "pred": 1,
@@ -51,14 +50,6 @@ _QUANTIZED = re.compile(r"^!quant\.uniform<([^:<]+)")
 _COMPLEX = re.compile(r"^complex<(.*)>$")
 
 
-def _bits(element_type: str) -> int:
-    try:
-        return _BITS[element_type]
-    except (KeyError, TypeError):
-        message = f"there is no element type {shown(element_type)}"
-        raise VerificationError(Diagnostic("unknown-element-type", message)) from None
-
-
 def bit_width(element_type: str) -> int:
     """Return the bits of information in one element of an XLA element type.
 
@@ -81,6 +72,14 @@ def storage_bits(element_type: str) -> int:
         VerificationError: there is no such element type.
     """
     return -(-_bits(element_type) // 8) * 8
+
+
+def _bits(element_type: str) -> int:
+    try:
+        return _BITS[element_type]
+    except (KeyError, TypeError):
+        message = f"there is no element type {shown(element_type)}"
+        raise VerificationError(Diagnostic("unknown-element-type", message)) from None
 
 
 def packed_bits(element_type: str) -> int:

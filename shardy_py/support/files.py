@@ -20,7 +20,7 @@ _MODE = 0o666
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
-    """Write a whole file next to its place, then move it there.
+    """Write a file beside its target, then move it to the target.
 
     The new file has the mode of the old one before it has any content, and a symbolic link stays a link. Where the
     move would change more than the content, it is written in place: a file with several names (hard links), of another
@@ -33,8 +33,8 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         content: Its content; text is written as UTF-8, names of files in it as the system has them.
 
     Raises:
-        OSError: the place cannot be written; the old file is as it was. It has the given name.
-        UnicodeEncodeError: the text is no valid Unicode; the old file is as it was.
+        OSError: the target cannot be written; the old file is as it was. It has the given name.
+        UnicodeEncodeError: the text is not valid Unicode; the old file is as it was.
     """
     data = content.encode(errors="surrogateescape") if isinstance(content, str) else content
     try:
@@ -69,10 +69,10 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _replace(target: str, data: bytes, mode: int, *, exists: bool = False) -> None:
-    """Put a new file in the place of a regular one, or where there is none.
+    """Replace a regular file, or create it.
 
     Args:
-        target: The place.
+        target: The file.
         data: The content.
         mode: The mode; that of a new file without the bits of the umask.
         exists: Whether the mode is that of an old file, from which nothing is taken.
@@ -121,7 +121,7 @@ def _reserve(handle: int, wanted: int, size: int) -> None:
 
 
 def _is_more_than_content(target: str, old: os.stat_result) -> bool:
-    """Return whether a file has what a new one in its place would not have."""
+    """Return whether a file has properties that a new file would lose."""
     if old.st_nlink > 1 or not os.access(os.path.dirname(target), os.W_OK | os.X_OK):
         return True
     if hasattr(os, "geteuid") and (old.st_uid != os.geteuid() or old.st_gid != _group_of_new(target)):
@@ -153,7 +153,7 @@ def _descriptor(path: str) -> int | None:
 
 
 def _append(descriptor: int, data: bytes) -> None:
-    """Write to an open file of this process, behind what it has been given already."""
+    """Append to an open file of this process."""
     if sys.stdout is not None:
         sys.stdout.flush()
     with os.fdopen(os.dup(descriptor), "wb") as stream:

@@ -20,7 +20,7 @@ FROZEN_BY_PYTHON = 1_000
 
 
 class _GrownOld:
-    """Objects that became old without a look by the collector since the last full collection.
+    """Number of objects that became old since the last full collection without being examined.
 
     Attributes:
         objects: The number of these objects.
@@ -59,7 +59,7 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
 
 
 def resume_garbage_collection() -> None:
-    """Turn the collector on after a pause of the caller's own, all that was made since counting as old."""
+    """Turn the collector on after a pause; all objects created meanwhile count as old."""
     if not gc.isenabled():
         if _may_freeze():
             _grow_old()

@@ -1,4 +1,4 @@
-"""Signals that ask a process to end: what it has begun is undone first.
+"""Handle signals that ask a process to end: its unfinished work is undone first.
 
 By default such a signal ends the process where it stands, and leaves half-written files and other processes behind.
 That is as it should be while there is nothing to undo: no library can delay it. So handlers are installed for the time
@@ -65,7 +65,7 @@ def raise_on_termination() -> Iterator[None]:
 
 @contextmanager
 def unwind_on_termination() -> Iterator[None]:
-    """Leave a block before a signal ends the process, so that the block can undo what it has begun."""
+    """Leave a block before a signal ends the process, so that the block can clean up."""
     try:
         with raise_on_termination():
             yield
@@ -126,7 +126,7 @@ class _BetweenImports:
 
 
 def _set_alarm(handle: _BetweenImports) -> bool:
-    """Call a handler again soon, unless somebody else uses the alarm; return whether it will be."""
+    """Schedule another call of a handler, unless the alarm is in use; return whether it is scheduled."""
     # Not by a thread that sends the signal again: the interrupted code may hold the locks that its start needs.
     if not hasattr(signal, "setitimer"):
         return False

@@ -13,11 +13,11 @@ from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
 from shardy_py.support.arguments import checked
-from shardy_py.testing.numeric.data import make_generator, make_operand
+from shardy_py.testing.numeric.operands import make_generator, make_operand
 from shardy_py.testing.ops import TypeLike, make_op, to_type
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from shardy_py.ir.graph.attributes import Attribute, RawAttribute
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type, tensor
-from shardy_py.support.arguments import checked, shown
+from shardy_py.support.arguments import as_integer, checked, shown
 from shardy_py.support.element_types import ARRAY_ELEMENT_TYPES
-from shardy_py.support.integers import as_integer
 
 TypeLike = Type | Iterable[int]
 """A type; or the sizes of an ``f32`` tensor; or anything with ``shape`` and ``dtype``, such as an array."""

@@ -82,7 +82,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     """Explain why two sharding rules are not equal."""
     if op != "==" or type(left).__name__ != "OpShardingRule" or type(left) is not type(right):
         return None
-    from shardy_py.testing.rule_differences import first_difference
+    from shardy_py.testing.rules import first_difference
 
     difference = first_difference(right, left)  # type: ignore[arg-type]
     return ["sharding rules differ", f"left:  {left}", f"right: {right}", f"first difference: {difference}"]

@@ -71,9 +71,12 @@ class TorchForms:
         """Return the communication, by node, module and source line."""
         return list_redistributions(self.explicit, self.registry, is_explicit=True)
 
-    def on_processes(self, device_mesh: Any, *, state: Mapping[str, Any] | None, strict: bool) -> TorchProgram:
+    def on_processes(
+        self, device_mesh: Any, *, state: Mapping[str, Any] | None, strict: bool, optimize: bool
+    ) -> TorchProgram:
         """Return the program on the processes of a device mesh."""
-        return TorchProgram(make_local_torch_program(self.explicit, self.registry, strict=strict), device_mesh, state)
+        local = make_local_torch_program(self.explicit, self.registry, strict=strict, optimize=optimize)
+        return TorchProgram(local, device_mesh, state)
 
     @cached_property
     def explicit(self) -> Program:

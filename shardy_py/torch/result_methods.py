@@ -85,7 +85,12 @@ class TorchMethods(_Base):
         return self.torch_forms.redistributions()
 
     def to_torch(
-        self, device_mesh: Any, *, state: Mapping[str, Any] | None = None, strict: bool = False
+        self,
+        device_mesh: Any,
+        *,
+        state: Mapping[str, Any] | None = None,
+        strict: bool = False,
+        optimize: bool = True,
     ) -> TorchProgram:
         """Return the program on the processes of a device mesh: each runs it on its shards, with collectives between.
 
@@ -96,12 +101,13 @@ class TorchMethods(_Base):
             device_mesh: A ``DeviceMesh`` with the dimensions of the mesh; every process calls this.
             state: The parameters and buffers by name; by default those of the exported program.
             strict: Whether an op without a local form is an error; otherwise it runs on gathered operands.
+            optimize: Whether to send the fewest bytes; otherwise each op communicates as propagation left it.
 
         Raises:
             OptionError: it is no program of PyTorch, or the device mesh does not fit.
             ShardyError: an op has no local form.
         """
-        return self.torch_forms.on_processes(device_mesh, state=state, strict=strict)
+        return self.torch_forms.on_processes(device_mesh, state=state, strict=strict, optimize=optimize)
 
     @cached_property
     def torch_forms(self) -> TorchForms:

@@ -37,25 +37,27 @@ class Annotation:
         return self.text
 
 
-def capture_annotations(problem: Problem, labels: Labels, given: Mapping[int, TensorSharding]) -> dict[int, Annotation]:
+def capture_annotations(
+    problem: Problem, labels: Labels, initial: Mapping[int, TensorSharding]
+) -> dict[int, Annotation]:
     """Return the annotations of slots, while the program is as propagation saw it.
 
     Args:
         problem: The problem.
         labels: The names of values and ops.
-        given: Value id to the sharding that the user gave.
+        initial: Value id to the sharding that the user gave.
     """
-    found: dict[int, Annotation] = {}
+    by_slot: dict[int, Annotation] = {}
     for slot, value in enumerate(problem.slot_values):
         sharding = problem.table.values[problem.initial[slot]]
         if sharding is not None:
-            found[slot] = _annotation(problem, labels, slot, value, sharding, given)
+            by_slot[slot] = _annotation(problem, labels, slot, value, sharding, initial)
     for step, (before, _) in problem.transforms.items():
         slot = problem.step_slots[step][-1]
-        if slot in found and problem.slot_values[slot].owning_op.operands[0].is_block_argument:
+        if slot in by_slot and problem.slot_values[slot].owning_op.operands[0].is_block_argument:
             # What the user wrote includes the manual axes, which are not visible in the body.
-            found[slot] = evolve(found[slot], sharding=before(found[slot].sharding))
-    return found
+            by_slot[slot] = evolve(by_slot[slot], sharding=before(by_slot[slot].sharding))
+    return by_slot
 
 
 def _annotation(
@@ -64,7 +66,7 @@ def _annotation(
     slot: int,
     value: Value,
     sharding: TensorSharding,
-    given: Mapping[int, TensorSharding],
+    initial: Mapping[int, TensorSharding],
 ) -> Annotation:
     name, op = labels.value(slot), value.owning_op
     if op.name == FUNCTION:
@@ -73,8 +75,8 @@ def _annotation(
         return Annotation("constraint", f"sharding constraint {name}", sharding)
     if op.name == DATA_FLOW_EDGE and op.operands:
         return _of_edge(op.operands[0], name, sharding)
-    found = None if value.id in given else _from_users(problem, labels, slot, value, sharding, given)
-    return found or Annotation("op", f"sharding of {op.name} {name}".removesuffix(f" {op.name}"), sharding)
+    from_users = None if value.id in initial else _from_users(problem, labels, slot, value, sharding, initial)
+    return from_users or Annotation("op", f"sharding of {op.name} {name}".removesuffix(f" {op.name}"), sharding)
 
 
 def _of_function(value: Value, name: str, sharding: TensorSharding) -> Annotation:
@@ -101,7 +103,7 @@ def _from_users(
     slot: int,
     value: Value,
     sharding: TensorSharding,
-    given: Mapping[int, TensorSharding],
+    initial: Mapping[int, TensorSharding],
 ) -> Annotation | None:
     """Return the annotation of a user that a pass gave to the value, or that of a member of its sharding group."""
     for user, number in value.uses:
@@ -113,7 +115,7 @@ def _from_users(
             text = f"in_shardings[{number}] of the manual computation {_results(problem, labels, user)}"
             return Annotation("manual computation", text, sharding)
     for member, _ in problem.tied.get(slot, NO_TIES).others():
-        if problem.slot_values[member].id in given:
+        if problem.slot_values[member].id in initial:
             text = f"sharding of {labels.value(member)}, in a sharding group with {labels.value(slot)}"
             return Annotation("group", text, sharding, member)
     return None
@@ -121,8 +123,8 @@ def _from_users(
 
 def _starts_with(problem: Problem, value: Value, sharding: TensorSharding) -> bool:
     slot = problem.slot_of.get(value.id)
-    own = None if slot is None else problem.table.values[problem.initial[slot]]
-    return own is not None and own.dim_shardings == sharding.dim_shardings
+    initial = None if slot is None else problem.table.values[problem.initial[slot]]
+    return initial is not None and initial.dim_shardings == sharding.dim_shardings
 
 
 def _results(problem: Problem, labels: Labels, op: Op) -> str:

@@ -13,8 +13,8 @@ from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.trace.annotations import Annotation
 from shardy_py.trace.history import Cause, ShardingChange
-from shardy_py.trace.slot_dims import axes_of
 from shardy_py.trace.slot_moves import GROUP, SlotMove, dimension_of, direction_of
+from shardy_py.trace.slots import axes_of
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
@@ -69,17 +69,17 @@ class _Finder:
     def chains(self, slot: int, dimension: int, axis: AxisRef, time: int) -> Iterator[SlotChain]:
         """Yield the chains of an axis that a dimension has before a time; chains may be as long as the program."""
         pending: list[tuple[SlotMove | SlotChain, _Moves]] = [
-            (one, None) for one in self._steps(slot, dimension, axis, time)
+            (step, None) for step in self._steps(slot, dimension, axis, time)
         ]
         pending.reverse()
         while pending:
-            found, behind = pending.pop()
-            if isinstance(found, SlotChain):
-                yield evolve(found, moves=_unroll(behind))
+            step_or_chain, behind = pending.pop()
+            if isinstance(step_or_chain, SlotChain):
+                yield evolve(step_or_chain, moves=_unroll(behind))
                 continue
-            end = 2 * found.visit + (2 if found.direction == GROUP else 1)
-            steps = list(self._steps(found.source, found.source_dimension, found.axis, end))
-            pending.extend((one, (found, behind)) for one in reversed(steps))
+            end = 2 * step_or_chain.visit + (2 if step_or_chain.direction == GROUP else 1)
+            steps = list(self._steps(step_or_chain.source, step_or_chain.source_dimension, step_or_chain.axis, end))
+            pending.extend((step, (step_or_chain, behind)) for step in reversed(steps))
 
     def _steps(self, slot: int, dimension: int, axis: AxisRef, time: int) -> Iterator[SlotMove | SlotChain]:
         """Yield the last move of each part of an axis to a dimension, or the start of its chain."""
@@ -119,9 +119,7 @@ class _Finder:
         explanation = trace.visits.explain(visit)
         assert explanation is not None, "a visit that changed something has a mesh"
         factors = explanation.rule.mappings[moment.position][dimension]
-        for accepted in explanation.accepted_by(moment.position):
-            if accepted.factor not in factors:
-                continue
+        for accepted in explanation.accepted_by(moment.position, factors):
             source = (slots[accepted.source], dimension_of(explanation, accepted.source, accepted.factor))
             direction = direction_of(explanation, accepted.source, accepted.target)
             for part in _common((axis,), (accepted.axis,), mesh):
@@ -138,13 +136,13 @@ _Moves = tuple[SlotMove, Any] | None
 
 
 def _unroll(moves: _Moves) -> tuple[SlotMove, ...]:
-    found: list[SlotMove] = []
+    unrolled: list[SlotMove] = []
     while moves is not None:
         move, moves = moves
-        found.append(move)
-    return tuple(reversed(found))
+        unrolled.append(move)
+    return tuple(reversed(unrolled))
 
 
 def _common(first: tuple[AxisRef, ...], second: tuple[AxisRef, ...], mesh: Mesh) -> tuple[AxisRef, ...]:
-    """Return what both lists have."""
+    """Return the axes that both lists have."""
     return axis_set_difference(first, axis_set_difference(first, second, mesh), mesh)

@@ -100,17 +100,17 @@ class _Replay:
             self._begin_rounds(2 * number, self.log.places[visit.place].user_priority)
             if visit.outcome:
                 self._apply(number, visit)
-        for one in self.rounds:
-            self._begin(2 * len(self.log.visits), one)
+        for round_ in self.rounds:
+            self._begin(2 * len(self.log.visits), round_)
         return History(self.problem, self.moments, self.updates)
 
     def _begin_rounds(self, time: int, user_priority: int) -> None:
         while self.rounds and self.rounds[0].priority <= user_priority:
             self._begin(time, self.rounds.pop(0))
 
-    def _begin(self, time: int, one: PriorityRound) -> None:
-        before = {slot: self.current[slot] for slot, _ in one.updates}
-        apply_round(self.problem, self.current, one)
+    def _begin(self, time: int, round_: PriorityRound) -> None:
+        before = {slot: self.current[slot] for slot, _ in round_.updates}
+        apply_round(self.problem, self.current, round_)
         for slot, old in before.items():
             if self.current[slot] != old:
                 self.moments[slot].append(ShardingChange(time, self.current[slot], Cause.PRIORITY))

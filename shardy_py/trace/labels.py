@@ -1,15 +1,16 @@
-"""Names of the values and ops of a run, as the text of the module has them."""
+"""Names of the values and ops of a run, as the text of the module has them, and locations short enough for a line."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from attrs import evolve, field
 
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, NAMED_COMPUTATION, RETURN
-from shardy_py.ir.graph.op_values import all_values
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.trace import op_of_visit
 from shardy_py.transforms.constant_copies import CopyLog
@@ -110,7 +111,9 @@ class Labels:
     def ops(self) -> dict[int, OpLabel]:
         """Number to the label of every op, in program order: a step, or a number that `other` takes."""
         steps = [(self.indices.get(step, 0), step, label) for step, label in self.of_step.items() if step >= 0]
-        others = [(one.index, number, one.label) for number, one in enumerate(self.others, start=len(self.results))]
+        others = [
+            (other.index, number, other.label) for number, other in enumerate(self.others, start=len(self.results))
+        ]
         # Where steps have no index there are no others, and steps are in program order.
         return {number: label for _, number, label in sorted([*steps, *others], key=lambda item: item[:2])}
 
@@ -120,7 +123,7 @@ class Labels:
 
     def other_maker(self, slot: int) -> OpWithoutStep | None:
         """Return the op that makes a value and through which nothing propagates, or None."""
-        return next((one for one in self.others if slot in one.results), None)
+        return next((other for other in self.others if slot in other.results), None)
 
     def location(self, slot: int) -> str:
         """Return the place of the op that makes a value, or ""."""
@@ -128,21 +131,21 @@ class Labels:
         return "" if maker is None else self.of_step[maker].location
 
     def renamed(self, slots: Mapping[str, int], unseen: frozenset[str]) -> Labels:
-        """Return labels by other names; what these do not name keeps its name, in parentheses.
+        """Return labels with other names; values without a new name keep the old one, in parentheses.
 
         Args:
             slots: Name to slot.
             unseen: The names of values in the text that propagation does not see.
         """
-        kept = {slot: f"({name})" if name.startswith(("%", "@")) else name for slot, name in self.of_slot.items()}
-        of_slot = {**kept, **names_by_slot(slots)}
+        unnamed = {slot: f"({name})" if name.startswith(("%", "@")) else name for slot, name in self.of_slot.items()}
+        of_slot = {**unnamed, **names_by_slot(slots)}
         of_step = {
             step: evolve(label, results=_join(of_slot, self.results.get(step, ())))
             for step, label in self.of_step.items()
         }
         others = tuple(
-            evolve(one, label=OpLabel(one.name, _join(of_slot, _sharded(one.results)), one.label.location))
-            for one in self.others
+            evolve(other, label=OpLabel(other.name, _join(of_slot, _sharded(other.results)), other.label.location))
+            for other in self.others
         )
         return Labels(of_slot, of_step, slots, self.results, self.aliases, unseen, others, self.indices)
 
@@ -157,13 +160,13 @@ def program_names(program: Program, main: Op, printed: Mapping[int, str]) -> dic
             of a name is called ``%3~2``.
     """
     names: dict[int, str] = {}
-    taken: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for function in program.functions.values():
         prefix = "" if function is main else f"@{function.attributes['sym_name']}:"
         for value in all_values(function):
             name = printed.get(value.id)
             if name:
-                names[value.id] = _unique(f"{prefix}{name}", taken)
+                names[value.id] = _unique(f"{prefix}{name}", counts)
         for value in function.function_results:
             names[value.id] = f"{prefix}result{value.index}"
     return names
@@ -174,18 +177,18 @@ def slots_by_name(names: Mapping[int, str], problem: Problem) -> dict[str, int]:
     return {name: problem.slot_of[value] for value, name in names.items() if value in problem.slot_of}
 
 
-def _unique(name: str, taken: Counter[str]) -> str:
+def _unique(name: str, counts: Counter[str]) -> str:
     """Return a name, with its number behind a tilde where regions beside each other use it for several values."""
-    taken[name] += 1
-    return name if taken[name] == 1 else f"{name}~{taken[name]}"
+    counts[name] += 1
+    return name if counts[name] == 1 else f"{name}~{counts[name]}"
 
 
 def names_by_slot(slots: Mapping[str, int]) -> dict[int, str]:
     """Return the first name of every slot."""
-    found: dict[int, str] = {}
+    by_slot: dict[int, str] = {}
     for name, slot in slots.items():
-        found.setdefault(slot, name)
-    return found
+        by_slot.setdefault(slot, name)
+    return by_slot
 
 
 def with_copies(names: Mapping[int, str], program: Program, copies: CopyLog | None) -> dict[int, str]:
@@ -199,19 +202,19 @@ def with_copies(names: Mapping[int, str], program: Program, copies: CopyLog | No
         program: The program, which knows what it has copied.
         copies: The copies of constants that were made.
     """
-    result, taken = dict(names), Counter(names.values())
+    result, counts = dict(names), Counter(names.values())
     for original, stand_in, user in copies.stand_ins() if copies is not None else ():
         suffix = "" if user is None else f" for {_name_of_user(user, result)}"
         for value, new in zip(original.results, stand_in.results, strict=False):
             if value.id in result and new.id not in result:
                 name = f"{result[value.id]}{suffix}"
-                result[new.id] = name if user is None else _unique(name, taken)
+                result[new.id] = name if user is None else _unique(name, counts)
     # Of a function that was inlined only copies are left; the first one has the name.
     gone = result.keys() - _living(program) if program.originals else set()
     for copy, original_id in program.originals.items():
         # A copy is made after what it is a copy of, so that this has its name by now.
         if copy not in result and original_id in result:
-            result[copy] = result[original_id] if original_id in gone else _unique(result[original_id], taken)
+            result[copy] = result[original_id] if original_id in gone else _unique(result[original_id], counts)
             gone.discard(original_id)
     return result
 
@@ -222,7 +225,7 @@ def _living(program: Program) -> set[int]:
 
 
 def _name_of_user(user: Op, names: Mapping[int, str]) -> str:
-    """Return the name of what an op gives, without the numbers of several results."""
+    """Return the name of an op's results, without the numbers of several ones."""
     return next((names[value.id].partition("#")[0] for value in user.results if value.id in names), user.name)
 
 
@@ -297,3 +300,26 @@ def _sharded(slots: Iterable[int]) -> list[int]:
 
 def _join(of_slot: Mapping[int, str], slots: Iterable[int]) -> str:
     return ", ".join(of_slot[slot] for slot in slots)
+
+
+_FOLDERS = re.compile(r'[^\s"(]*[/\\](?=[^\s/\\"(]+:\d+)')
+
+
+def short_place(location: str) -> str:
+    """Return a location with the names of files in the place of their paths; `find_step` accepts it.
+
+    >>> short_place("/home/user/model.py:12:8")
+    'model.py:12:8'
+    >>> short_place("the loss")
+    'the loss'
+    """
+    return _FOLDERS.sub("", location)
+
+
+def at_place(location: str) -> str:
+    """Return `` at model.py:12:8``, and "" for no location.
+
+    >>> at_place("/home/user/model.py:12:8"), at_place("")
+    (' at model.py:12:8', '')
+    """
+    return f" at {short_place(location)}" if location else ""

@@ -11,13 +11,12 @@ from shardy_py.propagation.problem import NO_TIES
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.support.identity import identity
+from shardy_py.trace.axis_sources import UnreachableSources, find_rivals
 from shardy_py.trace.chains import find_chains
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.rivals import find_rivals
-from shardy_py.trace.slot_dims import SlotDim, axes_of, overlapping, slot_dim_of, slot_dims_with
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotRefusal, axes_of, overlapping
 from shardy_py.trace.trace import Trace
-from shardy_py.trace.unreachable_sources import UnreachableSources
 
 _NOT_YET = frozenset((Reason.DIRECTION, Reason.FACTOR_KIND, Reason.PRIORITY))
 
@@ -35,8 +34,8 @@ def find_missing(
     """
     search = RefusalSearch(trace)
     for axis in mesh.axes:
-        whole = AxisRef(axis.name)
-        for part in axis_set_difference((whole,), axes_of(trace.history.last(slot), dimension), mesh):
+        whole_axis = AxisRef(axis.name)
+        for part in axis_set_difference((whole_axis,), axes_of(trace.history.last(slot), dimension), mesh):
             yield part, tuple(search.refusals((slot, dimension), part))
 
 
@@ -49,15 +48,16 @@ class RefusalSearch:
         self.last = trace.history.last
         self.unreachable = UnreachableSources(trace)
         self._by_source: dict[tuple[int, int, int], dict[int, list[StepRefusal]]] = {}
+        self._with_axis: dict[tuple[int, int, AxisRef], Sequence[int]] = {}
 
     def refusals(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis: by the tensor itself first, then of candidates, the closest first."""
-        own = list(self._own(slot_dim, axis))
+        own_refusals = list(self._own(slot_dim, axis))
         refused = list(self._nearest(slot_dim, axis))
-        yield from own
+        yield from own_refusals
         yield from refused
         if not refused:
-            yield from self._without_candidate(slot_dim, axis, has_own=bool(own))
+            yield from self._without_candidate(slot_dim, axis, has_own=bool(own_refusals))
 
     def _own(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals by the tensor itself."""
@@ -73,24 +73,23 @@ class RefusalSearch:
                 yield SlotRefusal(reason, axis, slot_dim, by=overlapping(axis, axes))
         if sharding.of_dimension(dimension).is_closed:
             yield SlotRefusal(Reason.CLOSED, axis, slot_dim)
-        for other, dim in enumerate(sharding.dim_shardings):
-            if other != dimension and any_overlap((axis,), dim.axes):
-                yield SlotRefusal(
-                    Reason.OVERLAP, axis, slot_dim, obstacle=(slot, other), by=overlapping(axis, dim.axes)
-                )
+        for other in self.trace.dimensions_with(slot, axis):
+            if other != dimension:
+                by = overlapping(axis, axes_of(sharding, other))
+                yield SlotRefusal(Reason.OVERLAP, axis, slot_dim, obstacle=(slot, other), by=by)
 
     def _nearest(self, slot_dim: SlotDim, axis: AxisRef) -> Iterator[SlotRefusal]:
         """Yield the refusals at the closest corresponding dimensions that have not got the axis."""
         seen, queue = {slot_dim}, deque([(slot_dim, 0)])
         found_at: int | None = None
-        passed: set[tuple[int, int]] = set()
+        passed: set[tuple[int, ...]] = set()
         while queue:
             current, distance = queue.popleft()
             if found_at is not None and distance > found_at:
                 return
-            for one in self._at(current, axis, distance):
+            for refusal in self._at(current, axis, distance):
                 found_at = distance
-                yield one
+                yield refusal
             for neighbour in self._neighbours(current, passed):
                 if neighbour not in seen:
                     seen.add(neighbour)
@@ -99,8 +98,8 @@ class RefusalSearch:
     def _at(self, slot_dim: SlotDim, axis: AxisRef, distance: int) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis at one dimension, one per step and candidate."""
         slot, dimension = slot_dim
-        for member, _ in self.problem.tied.get(slot, NO_TIES).others():
-            if any_overlap((axis,), axes_of(self.last(member), dimension)):
+        for member in self._members_with(slot, dimension, axis):
+            if member != slot:
                 yield SlotRefusal(Reason.GROUP, axis, slot_dim, distance, source=(member, dimension))
         done = set()
         for step, position in self.trace.steps_at.get(slot, ()):
@@ -115,13 +114,28 @@ class RefusalSearch:
                     done.add(key)
                     yield evolve(self._decisive(slot_dim, step, position, number, refusal), distance=distance)
 
+    def _members_with(self, slot: int, dimension: int, axis: AxisRef) -> Sequence[int]:
+        """Return the members of the sharding group of a slot that have a part of an axis on a dimension."""
+        ties = self.problem.tied.get(slot)
+        if ties is None:
+            return ()
+        # All members of a group share one list, and each of them asks.
+        key = identity(ties.members), dimension, axis
+        if key not in self._with_axis:
+            slots = dict.fromkeys(member for _, (member, _) in ties.members)
+            overlaps = [one for one in slots if any_overlap((axis,), axes_of(self.last(one), dimension))]
+            self._with_axis[key] = overlaps
+        return self._with_axis[key]
+
     def refusals_from(self, source: SlotDim, step: int) -> Iterator[SlotRefusal]:
         """Yield the refusals of the axes of a dimension by a step at the end."""
-        slots, mappings = self.trace.slots_and_mappings(step)
+        slots, index = self.trace.slots_and_index(step)
+        if index is None:
+            return
         for number, refusal in self.trace.final_refusals(step):
-            if slot_dim_of(slots, mappings, refusal.source, refusal.factor) != source:
+            if index.slot_dim(slots, refusal.source, refusal.factor) != source:
                 continue
-            target = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+            target = index.slot_dim(slots, refusal.target, refusal.factor)
             if target is not None:
                 yield self._decisive(target, step, refusal.target, number, refusal)
 
@@ -129,10 +143,10 @@ class RefusalSearch:
         self, step: int, position: int, dimension: int, axis: AxisRef
     ) -> Iterator[tuple[int | None, StepRefusal]]:
         """Yield the refusals of an axis at a dimension of a step at the end, with the visit that decided."""
-        _, mappings = self.trace.slots_and_mappings(step)
-        if not mappings:
+        _, index = self.trace.slots_and_index(step)
+        if index is None:
             return
-        for number, refusal in self.trace.final_refusals(step, position, mappings[position][dimension]):
+        for number, refusal in self.trace.final_refusals(step, position, index.mappings[position][dimension]):
             if refusal.axis.overlaps(axis):
                 yield number, refusal
 
@@ -143,7 +157,7 @@ class RefusalSearch:
             by_source = self._by_source[key] = {}
             visit = self.trace.log.visits[number]
             explanation = self.trace.visits.explain(visit)
-            factors = () if explanation is None else explanation.rule.mappings[position][dimension]
+            factors = () if explanation is None else explanation.index.mappings[position][dimension]
             for refusal in self.trace.visits.refusals(visit, position, factors):
                 by_source.setdefault(refusal.source, []).append(refusal)
         return self._by_source[key].get(source, ())
@@ -154,47 +168,53 @@ class RefusalSearch:
         """Return the last refusal of a candidate, or the one in which it lost, with the reasons of earlier levels."""
         earlier: list[tuple[int, Reason]] = []
         end = number
-        for one in self.trace.visits.numbers_of[step]:
-            if refusal.reason is Reason.NOT_REVISITED or one == end:
+        for visit_number in self.trace.visits.numbers_of[step]:
+            if refusal.reason is Reason.NOT_REVISITED or visit_number == end:
                 break
-            for before in self._refusals(one, position, slot_dim[1], refusal.source):
+            for before in self._refusals(visit_number, position, slot_dim[1], refusal.source):
                 if not before.axis.overlaps(refusal.axis):
                     continue
                 if before.reason is Reason.LOST:
-                    number, refusal = one, before
+                    number, refusal = visit_number, before
                 elif before.reason in _NOT_YET:
-                    level = self.trace.log.places[self.trace.log.visits[one].place].level
+                    level = self.trace.log.places[self.trace.log.visits[visit_number].place].level
                     earlier.append((level, before.reason))
             if refusal.reason is Reason.LOST:
                 break
-        others = [one for one in earlier if one[1] is not refusal.reason]
-        found = self.with_causes(self.trace.slot_refusal(step, number, refusal), refusal)
-        return evolve(found, earlier=tuple(dict.fromkeys(others)))
+        others = [(level, reason) for level, reason in earlier if reason is not refusal.reason]
+        decisive = self.with_causes(self.trace.slot_refusal(step, number, refusal), refusal)
+        return evolve(decisive, earlier=tuple(dict.fromkeys(others)))
 
-    def with_causes(self, one: SlotRefusal, refusal: StepRefusal) -> SlotRefusal:
+    def with_causes(self, slot_refusal: SlotRefusal, refusal: StepRefusal) -> SlotRefusal:
         """Return a refusal with the user priorities and the rivals behind it.
 
         Args:
-            one: The refusal by slots.
+            slot_refusal: The refusal by slots.
             refusal: The same in terms of its step.
         """
-        number = one.visit if one.visit >= 0 else len(self.trace.log.visits)
-        priorities = self._priorities(one, 2 * number + 1)
+        number = slot_refusal.visit if slot_refusal.visit >= 0 else len(self.trace.log.visits)
+        priorities = self._priorities(slot_refusal, 2 * number + 1)
         if priorities is not None:
-            detail = f"{one.reason.value}; user priority {priorities[0]} after {priorities[1]}"
-            one = evolve(one, reason=Reason.PRIORITY, detail=detail)
+            detail = f"{slot_refusal.reason.value}; user priority {priorities[0]} after {priorities[1]}"
+            slot_refusal = evolve(slot_refusal, reason=Reason.PRIORITY, detail=detail)
         if refusal.reason is not Reason.LOST:
-            return one
-        return evolve(one, rivals=tuple(find_rivals(self.trace, self.trace.deciding_visit(one), refusal)))
+            return slot_refusal
+        return evolve(
+            slot_refusal, rivals=tuple(find_rivals(self.trace, self.trace.deciding_visit(slot_refusal), refusal))
+        )
 
-    def _priorities(self, one: SlotRefusal, time: int) -> tuple[int, int] | None:
+    def _priorities(self, slot_refusal: SlotRefusal, time: int) -> tuple[int, int] | None:
         """Return the user priorities of the candidate and of the obstacle, where the first is lower."""
-        source, obstacle = one.source, one.obstacle
-        if source is None or obstacle is None or one.reason not in (Reason.OVERLAP, Reason.CONFLICT, Reason.LOST):
+        source, obstacle = slot_refusal.source, slot_refusal.obstacle
+        if (
+            source is None
+            or obstacle is None
+            or slot_refusal.reason not in (Reason.OVERLAP, Reason.CONFLICT, Reason.LOST)
+        ):
             return None
-        own = self._priority(source, one.axis, time)
-        other = max([self._priority(obstacle, axis, time) for axis in one.by], default=0)
-        return (own, other) if own > other else None
+        priority = self._priority(source, slot_refusal.axis, time)
+        other = max([self._priority(obstacle, axis, time) for axis in slot_refusal.by], default=0)
+        return (priority, other) if priority > other else None
 
     def _priority(self, slot_dim: SlotDim, axis: AxisRef, time: int) -> int:
         moment = self.trace.history.before(slot_dim[0], time)
@@ -209,30 +229,36 @@ class RefusalSearch:
         assert sharding is not None, "a tensor with an axis has a sharding"
         return self.problem.table.mesh_of(sharding)
 
-    def _neighbours(self, slot_dim: SlotDim, passed: set[tuple[int, int]]) -> Iterator[SlotDim]:
+    def _neighbours(self, slot_dim: SlotDim, passed: set[tuple[int, ...]]) -> Iterator[SlotDim]:
         """Yield the dimensions that share a factor with a dimension in some step.
 
         Args:
             slot_dim: The dimension.
-            passed: Steps with their factors whose dimensions are known already; those of this dimension are added.
+            passed: Steps with their factors, and sharding groups with their dimensions, that are known already; those
+                of this dimension are added.
         """
         slot, dimension = slot_dim
         for step, position in self.trace.steps_at.get(slot, ()):
-            slots, mappings = ((), ()) if step in self.trace.erased else self.trace.slots_and_mappings(step)
-            for factor in mappings[position][dimension] if mappings else ():
+            slots, index = ((), None) if step in self.trace.erased else self.trace.slots_and_index(step)
+            if index is None:
+                continue
+            for factor in index.mappings[position][dimension]:
                 if (step, factor) in passed:
                     continue
                 passed.add((step, factor))
-                yield from slot_dims_with(slots, mappings, factor)
-        for member, _ in self.problem.tied.get(slot, NO_TIES).others():
-            yield member, dimension
+                yield from index.slot_dims(slots, factor)
+        ties = self.problem.tied.get(slot, NO_TIES)
+        group = identity(ties.members), dimension, 0
+        if group not in passed:
+            passed.add(group)
+            yield from ((member, dimension) for member, _ in ties.others())
 
     def _without_candidate(self, slot_dim: SlotDim, axis: AxisRef, *, has_own: bool) -> Iterator[SlotRefusal]:
         """Yield the refusals of an axis that next to the tensor is on no dimension that corresponds."""
-        found = [
+        sources = [
             *self.unreachable.along_other_factors(slot_dim, axis),
             *self.unreachable.behind_ops_without_rule(slot_dim, axis),
         ]
-        yield from found
-        if not found and not has_own:
+        yield from sources
+        if not sources and not has_own:
             yield SlotRefusal(Reason.NOT_OFFERED, axis, slot_dim)

@@ -32,7 +32,7 @@ def capture_ops_without_rule(
     """
     with_rule = {op.id for op, rule in zip(problem.step_ops, problem.step_rules, strict=True) if rule is not None}
     flowing = {op.operands[0].owning_op.id for op in program.walk() if op.name == DATA_FLOW_EDGE and op.operands}
-    found: dict[int, list[OpWithoutRule]] = {}
+    by_slot: dict[int, list[OpWithoutRule]] = {}
     for op in program.walk():
         if op.id in with_rule or op.id in flowing or op.name in _SILENT or _is_terminator(op):
             continue
@@ -43,8 +43,8 @@ def capture_ops_without_rule(
         label = OpLabel(op.name, results, op.location)
         for slot in dict.fromkeys(slots):
             if slot >= 0:
-                found.setdefault(slot, []).append((label, slots))
-    return found
+                by_slot.setdefault(slot, []).append((label, slots))
+    return by_slot
 
 
 def capture_other_ops(

@@ -9,7 +9,7 @@ from shardy_py.values import frozen
 
 
 class Reason(Enum):
-    """Reasons of refusals, by what stands in the way."""
+    """Reasons why a tensor did not take an axis."""
 
     CONFLICT = "conflict"
     LOST = "lost"
@@ -67,7 +67,7 @@ MEANINGS: dict[Reason, str] = {
     ),
     Reason.RESHARD: "the op computes the tensor like this, and a reshard behind it gives what propagation found",
     Reason.NOT_OFFERED: "no tensor next to it has the axis on a dimension that corresponds",
-    Reason.NO_DIMENSION: "the factor of the axis is no dimension of this tensor",
+    Reason.NO_DIMENSION: "the factor of the axis is not a dimension of this tensor",
 }
 """Reason to its meaning in one line."""
 

@@ -12,8 +12,8 @@ from shardy_py.propagation.trace import VisitLog
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.combiner import NOT
 from shardy_py.trace.annotations import capture_annotations
-from shardy_py.trace.given_names import GivenNames
 from shardy_py.trace.ops_without_rule import capture_ops_without_rule, capture_other_ops
+from shardy_py.trace.original_names import GivenNames
 from shardy_py.trace.trace import Trace
 from shardy_py.transforms.constant_copies import CopyLog
 
@@ -64,15 +64,15 @@ class Recording:
 
 def capture_reductions(problem: Problem, semantics: OpSemantics) -> dict[int, dict[int, str]]:
     """Return, for each step that reduces, factor to the word of its combiner."""
-    found: dict[int, dict[int, str]] = {}
+    reductions: dict[int, dict[int, str]] = {}
     for step, rule in enumerate(problem.step_rules):
         if rule is not None and rule.reduction_factors:
             op = problem.step_ops[step]
             # The engine erased it if nobody uses it; what is left of it tells nothing.
             is_there = op.parent is not None and len(op.operands) == len(rule.operand_mappings)
             combiners = semantics.get_reductions(op).combiners if is_there else rule.reductions
-            found[step] = {factor: own.value if own else NOT for factor, own in combiners.items()}
-    return found
+            reductions[step] = {factor: combiner.value if combiner else NOT for factor, combiner in combiners.items()}
+    return reductions
 
 
 def _erased_steps(problem: Problem) -> frozenset[int]:
@@ -80,5 +80,5 @@ def _erased_steps(problem: Problem) -> frozenset[int]:
     plan = problem.removal
     if plan is None:
         return frozenset()
-    inner = [one for op in plan.ops for one in op.walk()]
-    return frozenset([plan.step_of[one.id] for one in inner if one.id in plan.step_of])
+    inner = [inner_op for op in plan.ops for inner_op in op.walk()]
+    return frozenset([plan.step_of[inner_op.id] for inner_op in inner if inner_op.id in plan.step_of])

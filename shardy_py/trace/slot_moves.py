@@ -54,7 +54,7 @@ def dimension_of(explanation: StepExplanation, position: int, factor: int) -> in
     Raises:
         ValueError: none.
     """
-    for dimension, factors in enumerate(explanation.rule.mappings[position]):
-        if factor in factors:
-            return dimension
-    raise ValueError(f"tensor {position} has no factor {factor}")
+    dimension = explanation.index.dimensions[position].get(factor)
+    if dimension is None:
+        raise ValueError(f"tensor {position} has no factor {factor}")
+    return dimension

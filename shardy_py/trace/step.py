@@ -5,7 +5,7 @@ The engine propagates once more along the factors of the step and reports its de
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import deepcopy
 from functools import cached_property
 
@@ -18,10 +18,10 @@ from shardy_py.sharding.axis_lists import axis_set_difference
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes, unproject
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
-from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.trace.decisions import Decisions
-from shardy_py.trace.obstacles import Obstacle, obstacle_to_merging
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.trace.decisions import Decisions, Obstacle, obstacle_to_merging
 from shardy_py.trace.reasons import Reason, StepMove, StepRefusal
+from shardy_py.trace.slots import RuleIndex
 from shardy_py.values import frozen
 
 
@@ -32,18 +32,23 @@ class StepExplanation:
     All pairs of tensors may refuse axes of each other, so those of one tensor are found when they are asked for.
 
     Args:
-        rule: The rule.
+        index: The rule, with the dimensions of its factors.
         old: The factor shardings before.
         new: Those after.
         shardings: The shardings of operands, then results, after.
         reporter: The reporter of what each tensor accepted and refused.
     """
 
-    rule: OpShardingRule
+    index: RuleIndex
     old: Projection
     new: Projection
     shardings: tuple[TensorSharding | None, ...]
     reporter: _Reporter = field(repr=False)
+
+    @property
+    def rule(self) -> OpShardingRule:
+        """The rule."""
+        return self.index.rule
 
     @cached_property
     def accepted(self) -> tuple[StepMove, ...]:
@@ -55,10 +60,15 @@ class StepExplanation:
         """The axes that did not come, with reasons, tensor by tensor."""
         return tuple([refusal for target in range(len(self.shardings)) for refusal in self.refused_by(target)])
 
-    def accepted_by(self, target: int) -> list[StepMove]:
-        """Return the axes that came to a tensor."""
-        factors = self.old.tensors[target].factors
-        return [move for factor in factors for move in self.reporter.report(target, factor)[0]]
+    def accepted_by(self, target: int, factors: Collection[int] | None = None) -> list[StepMove]:
+        """Return the axes that came to a tensor.
+
+        Args:
+            target: The position of the tensor.
+            factors: The factors along which they came; None for all.
+        """
+        asked = self._factors_of(target, factors)
+        return [move for factor in asked for move in self.reporter.report(target, factor)[0]]
 
     def refused_by(self, target: int, factors: Collection[int] | None = None) -> list[StepRefusal]:
         """Return the axes that did not come to a tensor.
@@ -67,8 +77,13 @@ class StepExplanation:
             target: The position of the tensor.
             factors: The factors along which they would have come; None for all.
         """
-        asked = [one for one in self.old.tensors[target].factors if factors is None or one in factors]
+        asked = self._factors_of(target, factors)
         return [refusal for factor in asked for refusal in self.reporter.report(target, factor)[1]]
+
+    def _factors_of(self, target: int, factors: Collection[int] | None) -> Iterable[int]:
+        """Return the factors of a tensor, or those of the given ones that it has."""
+        of_tensor = self.old.tensors[target].factors
+        return of_tensor if factors is None else [factor for factor in dict.fromkeys(factors) if factor in of_tensor]
 
 
 def explain_step(
@@ -99,7 +114,8 @@ def explain_step(
     decisions = Decisions(new, context)
     updated = propagate_step(new, context, strategy, decisions)
     after = _after(rule, shardings, new, updated, name, mesh)
-    return StepExplanation(rule, old, new, after, _Reporter(rule, old, new, after, decisions, context))
+    index = RuleIndex(rule)
+    return StepExplanation(index, old, new, after, _Reporter(index, old, new, after, decisions, context))
 
 
 def _after(
@@ -115,9 +131,9 @@ def _after(
     for position, tensor in enumerate(new.tensors):
         if not updated[position]:
             continue
-        found = unproject(tensor, rule.mappings[position], rule.factor_sizes, name, mesh)
-        if not (before[position] is None and found.empty_axes):
-            after[position] = found
+        sharding = unproject(tensor, rule.mappings[position], rule.factor_sizes, name, mesh)
+        if not (before[position] is None and sharding.empty_axes):
+            after[position] = sharding
     return tuple(after)
 
 
@@ -130,18 +146,20 @@ class _Reporter:
 
     def __init__(
         self,
-        rule: OpShardingRule,
+        index: RuleIndex,
         old: Projection,
         new: Projection,
         after: tuple[TensorSharding | None, ...],
         decisions: Decisions,
         context: StepContext,
     ) -> None:
-        self.rule, self.old, self.new, self.after = rule, old, new, after
+        self.rule, self.old, self.new, self.after = index.rule, old, new, after
+        self.index = index
         self.decisions, self.context = decisions, context
         self.before, self.now = old.tensors, new.tensors
         self._reports: dict[tuple[int, int], tuple[list[StepMove], list[StepRefusal]]] = {}
         self._offers: dict[int, _Offers] = {}
+        self._held: dict[int, list[AxisRef]] = {}
 
     def report(self, target: int, factor: int) -> tuple[list[StepMove], list[StepRefusal]]:
         """Return the axes along a factor that a tensor got from the others, and those that it did not get."""
@@ -156,7 +174,7 @@ class _Reporter:
         mesh = self.context.mesh
         before = self.before[target].factors[factor].axes
         gained = axis_set_difference(self.now[target].factors[factor].axes, before, mesh)
-        held = [axis for dim in self._dims_of(target) for axis in dim.axes]
+        held = self._held_by(target)
         arrived = axis_set_difference(gained, axis_set_difference(gained, held, mesh), mesh)
         for axis in arrived:
             self._accept(target, factor, axis)
@@ -193,11 +211,12 @@ class _Reporter:
     def _blocking_factor(self, source: int, factor: int) -> int | None:
         """Return the factor, the given one or one before it in its dimension, that has overflow axes."""
         entries = self.before[source].factors
-        for factors in self.rule.mappings[source]:
-            if factor in factors:
-                majors = factors[: factors.index(factor) + 1]
-                return next((one for one in majors if entries[one].overflow_axes), None)
-        return None
+        dimension = self.index.dimensions[source].get(factor)
+        if dimension is None:
+            return None
+        factors = self.index.mappings[source][dimension]
+        majors = factors[: factors.index(factor) + 1]
+        return next((major for major in majors if entries[major].overflow_axes), None)
 
     def _overflow_obstacle(self, source: int, factor: int) -> Obstacle:
         blocking = self._blocking_factor(source, factor)
@@ -205,15 +224,19 @@ class _Reporter:
         detail = f"factor {factor_symbol(blocking)} has size {self.rule.factor_sizes[blocking]}"
         return Obstacle(Reason.DOES_NOT_DIVIDE, source, blocking, detail=detail)
 
-    def _dims_of(self, target: int) -> tuple[DimensionSharding, ...]:
-        sharding = self.after[target]
-        return () if sharding is None else sharding.dim_shardings
+    def _held_by(self, target: int) -> list[AxisRef]:
+        """Return the axes on the dimensions of a tensor after the visit."""
+        if target not in self._held:
+            sharding = self.after[target]
+            dims = () if sharding is None else sharding.dim_shardings
+            self._held[target] = [axis for dim in dims for axis in dim.axes]
+        return self._held[target]
 
     def _accept(self, target: int, factor: int, axis: AxisRef) -> None:
         sources = [
             next((source for source in with_offer if source != target), None)
             for (_, axes), with_offer in self._offers_of(factor).items()
-            if any(one.contains(axis) for one in axes)
+            if any(held.contains(axis) for held in axes)
         ]
         first = min((source for source in sources if source is not None), default=None)
         if first is not None:
@@ -232,9 +255,9 @@ class _Reporter:
     def _obstacle(self, target: int, factor: int, axis: AxisRef, gained: Axes) -> Obstacle:
         """Return why a tensor did not take an axis on which all agree."""
         agreed = self.decisions.agreed[factor]
-        if any(one.contains(axis) for one in gained):
+        if any(other.contains(axis) for other in gained):
             return Obstacle(Reason.STRIDED, target, factor)
-        index = next(index for index, one in enumerate(agreed) if one.contains(axis))
+        index = next(index for index, other in enumerate(agreed) if other.contains(axis))
         for stop in self.decisions.stops.get((target, factor), ()):
             if stop.index == index:
                 return self._completed(stop.obstacle, factor)
@@ -261,8 +284,7 @@ class _Reporter:
     def _keeps(self, winner: Obstacle) -> bool:
         """Return whether a factor that took an axis has it in the sharding that comes of it."""
         assert winner.tensor is not None, "a factor takes an axis on some tensor"
-        held = [axis for dim in self._dims_of(winner.tensor) for axis in dim.axes]
-        return any(one.overlaps(axis) for one in winner.by for axis in held)
+        return any(other.overlaps(axis) for other in winner.by for axis in self._held_by(winner.tensor))
 
     def _note(self, target: int, source: int, factor: int, axis: AxisRef, obstacle: Obstacle) -> None:
         self.refused.append(

@@ -19,19 +19,20 @@ from shardy_py.propagation.trace import (
     slots_of_visit,
 )
 from shardy_py.schedule.model import Schedule
-from shardy_py.sharding.axis_lists import axis_set_difference
-from shardy_py.sharding.rule import TensorMapping
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.identity import identity
 from shardy_py.trace.annotations import Annotation
-from shardy_py.trace.final_visits import FinalVisits
 from shardy_py.trace.history import History, replay
 from shardy_py.trace.labels import Labels
 from shardy_py.trace.ops_without_rule import OpWithoutRule
 from shardy_py.trace.reasons import Reason, StepMove, StepRefusal
-from shardy_py.trace.slot_dims import slot_dim_of
 from shardy_py.trace.slot_moves import GROUP, SlotMove, dimension_of, direction_of
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import RuleIndex, SlotRefusal, axes_of
 from shardy_py.trace.step import StepExplanation
-from shardy_py.trace.visits import Visits
+from shardy_py.trace.visits import FinalVisits, Visits
 from shardy_py.values import define
 
 
@@ -64,6 +65,8 @@ class Trace:
     erased: frozenset[int] = frozenset()
     visits: Visits = field(init=False, repr=False)
     final_visits: FinalVisits = field(init=False, repr=False)
+    _indices: dict[int, RuleIndex] = field(factory=dict, init=False, repr=False)
+    _dimensions: dict[int, Mapping[str, Sequence[int]]] = field(factory=dict, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.visits = Visits(self.problem, self.log)
@@ -96,19 +99,19 @@ class Trace:
         visit = self.log.visits[number]
         explanation = self.visits.explain(visit) if visit.outcome else None
         slots = slots_of_visit(self.problem, visit.step)
-        for one in explanation.accepted if explanation else ():
-            if slots[one.target] >= 0 and slots[one.source] >= 0:
+        for move in explanation.accepted if explanation else ():
+            if slots[move.target] >= 0 and slots[move.source] >= 0:
                 yield SlotMove(
-                    slots[one.target],
-                    dimension_of(explanation, one.target, one.factor),  # type: ignore[arg-type]
-                    slots[one.source],
-                    dimension_of(explanation, one.source, one.factor),  # type: ignore[arg-type]
-                    one.axis,
+                    slots[move.target],
+                    dimension_of(explanation, move.target, move.factor),  # type: ignore[arg-type]
+                    slots[move.source],
+                    dimension_of(explanation, move.source, move.factor),  # type: ignore[arg-type]
+                    move.axis,
                     visit.step,
                     number,
                     self.log.places[visit.place],
-                    one.factor,
-                    direction_of(explanation, one.source, one.target),  # type: ignore[arg-type]
+                    move.factor,
+                    direction_of(explanation, move.source, move.target),  # type: ignore[arg-type]
                 )
 
     def _group_moves(self, number: int, update: Update, change: TensorChange) -> Iterator[SlotMove]:
@@ -132,10 +135,11 @@ class Trace:
     def refusals_of(self, number: int) -> Iterator[SlotRefusal]:
         """Yield the refusals of one visit, of the tensors that can be sharded."""
         step = self.log.visits[number].step
-        slots, mappings = self.slots_and_mappings(step)
+        slots, index = self.slots_and_index(step)
+        if index is None:
+            return
         for refusal in self.visits.refusals(self.log.visits[number]):
-            slot_dim = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
-            if slot_dim is not None:
+            if index.slot_dim(slots, refusal.target, refusal.factor) is not None:
                 yield self.slot_refusal(step, number, refusal)
 
     def slot_refusal(self, step: int, number: int | None, refusal: StepRefusal) -> SlotRefusal:
@@ -147,13 +151,13 @@ class Trace:
             refusal: The refusal, of a tensor that can be sharded.
         """
         visit = self._deciding_visit(step, number)
-        slots, mappings = slots_of_visit(self.problem, step), rule_of_visit(self.problem, visit).mappings
-        target = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+        slots, index = slots_of_visit(self.problem, step), self.index_of(rule_of_visit(self.problem, visit))
+        target = index.slot_dim(slots, refusal.target, refusal.factor)
         assert target is not None, "the tensor can be sharded"
         obstacle = None
         if refusal.other is not None:
             factor = refusal.factor if refusal.other_factor is None else refusal.other_factor
-            obstacle = slot_dim_of(slots, mappings, refusal.other, factor)
+            obstacle = index.slot_dim(slots, refusal.other, factor)
         return SlotRefusal(
             refusal.reason,
             refusal.axis,
@@ -161,7 +165,7 @@ class Trace:
             step=step,
             visit=-1 if number is None else number,
             place=self.log.places[visit.place],
-            source=slot_dim_of(slots, mappings, refusal.source, refusal.factor),
+            source=index.slot_dim(slots, refusal.source, refusal.factor),
             factor=refusal.factor,
             obstacle=obstacle,
             by=refusal.by,
@@ -199,27 +203,54 @@ class Trace:
             yield from ((numbers[-1], refusal) for refusal in self.visits.refusals(last, target, factors))
             return
         explanation, changed = self.visits.explain(visit), self.final_visits.changed_positions(step)
-        for one in _accepted(explanation, target):
-            if one.target in changed and (factors is None or one.factor in factors):
-                yield None, StepRefusal(one.target, one.source, one.factor, one.axis, Reason.NOT_REVISITED)
+        for move in _accepted(explanation, target):
+            if move.target in changed and (factors is None or move.factor in factors):
+                yield None, StepRefusal(move.target, move.source, move.factor, move.axis, Reason.NOT_REVISITED)
         yield from ((None, refusal) for refusal in self.visits.refusals(visit, target, factors))
 
-    def slots_and_mappings(self, step: int) -> tuple[tuple[int, ...], tuple[TensorMapping, ...]]:
-        """Return the slots of a step and the mappings of its rule; of a step without a rule, nothing."""
+    def slots_and_index(self, step: int) -> tuple[tuple[int, ...], RuleIndex | None]:
+        """Return the slots of a step and the index of its rule; of a step without a rule, no slots."""
         problem = self.problem
         rule = problem.step_rules[step] if step >= 0 else problem.function_results[-1 - step][0]
-        return ((), ()) if rule is None else (slots_of_visit(problem, step), rule.mappings)
+        return ((), None) if rule is None else (slots_of_visit(problem, step), self.index_of(rule))
+
+    def index_of(self, rule: OpShardingRule) -> RuleIndex:
+        """Return the dimensions of the factors of a rule of the problem."""
+        index = self._indices.get(identity(rule))
+        if index is None:
+            index = self._indices[identity(rule)] = RuleIndex(rule)
+        return index
+
+    def dimensions_with(self, slot: int, axis: AxisRef) -> list[int]:
+        """Return the dimensions of a slot that have a part of an axis at the end."""
+        number = self.history.moments[slot][-1].sharding
+        sharding = self.problem.table.values[number]
+        if sharding is None:
+            return []
+        if number not in self._dimensions:
+            self._dimensions[number] = _dimensions_by_axis_name(sharding)
+        dimensions = self._dimensions[number].get(axis.name, ())
+        return [dimension for dimension in dimensions if any_overlap((axis,), axes_of(sharding, dimension))]
 
     @cached_property
     def steps_at(self) -> dict[int, list[tuple[int, int]]]:
         """Slot to the steps it takes part in, with its position in each."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        steps: dict[int, list[tuple[int, int]]] = {}
         results = range(-1, -1 - len(self.problem.function_results), -1)
         for step in (*range(self.problem.num_steps), *results):
             for position, slot in enumerate(slots_of_visit(self.problem, step)):
                 if slot >= 0:
-                    found.setdefault(slot, []).append((step, position))
-        return found
+                    steps.setdefault(slot, []).append((step, position))
+        return steps
+
+
+def _dimensions_by_axis_name(sharding: TensorSharding) -> Mapping[str, Sequence[int]]:
+    """Return the name of each axis of a sharding to the dimensions that have a part of it."""
+    dimensions: dict[str, list[int]] = {}
+    for dimension, dim in enumerate(sharding.dim_shardings):
+        for name in dict.fromkeys(axis.name for axis in dim.axes):
+            dimensions.setdefault(name, []).append(dimension)
+    return dimensions
 
 
 def _accepted(explanation: StepExplanation | None, target: int | None) -> Sequence[StepMove]:

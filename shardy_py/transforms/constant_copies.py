@@ -68,7 +68,7 @@ class ConstantCopy:
 
 
 @frozen
-class _Made:
+class _CopyPerUse:
     """A copy as the pass made it; locations are texts, because the ops may be erased later."""
 
     original: Op
@@ -90,7 +90,7 @@ class CopyLog:
     """
 
     _semantics: OpSemantics
-    _made: list[_Made] = field(factory=list, init=False)
+    _copies: list[_CopyPerUse] = field(factory=list, init=False)
     _pending: list[tuple[Op, Op]] = field(factory=list, init=False)
     _merged: dict[int, Op] = field(factory=dict, init=False)
     _replaced: dict[int, Op] = field(factory=dict, init=False)
@@ -118,12 +118,12 @@ class CopyLog:
             place = self._places.get(original.id) or original.location
             through = "" if original is root else root.name
             reason = self._reason(original)
-            self._made.append(_Made(original, copy, place, reason, user, user.location, operand, through))
+            self._copies.append(_CopyPerUse(original, copy, place, reason, user, user.location, operand, through))
         self._pending.clear()
 
-    def merged(self, op: Op, kept: Op) -> None:
+    def merged(self, op: Op, remaining: Op) -> None:
         """Record that an op is about to be replaced by an equal one."""
-        self._merged[op.id] = kept
+        self._merged[op.id] = remaining
 
     def replaced(self, op: Op, stand_in: Op) -> None:
         """Record that another op replaces an op: a named computation a call, or the other way round."""
@@ -135,29 +135,29 @@ class CopyLog:
         for stand_in, original in self._converted.items():
             yield original, self._constants[stand_in], None
         yield from ((op, stand_in, None) for op, stand_in in self._stand_ins)
-        for made in self._made:
-            yield made.original, made.copy, made.user
+        for copy in self._copies:
+            yield copy.original, copy.copy, copy.user
 
     def report(self, program: Program) -> tuple[ConstantCopy, ...]:
         """Return the copies by original, in the order in which passes made them.
 
         An original that its only copy replaced is left out: the number of ops is the same.
         """
-        counts = Counter(item.original.id for item in self._made)
-        counts.update({item.original.id for item in self._made if self._is_left(item.original, program)})
-        originals = list(dict.fromkeys(item.original.id for item in self._made if counts[item.original.id] > 1))
+        counts = Counter(item.original.id for item in self._copies)
+        counts.update({item.original.id for item in self._copies if self._is_left(item.original, program)})
+        originals = list(dict.fromkeys(item.original.id for item in self._copies if counts[item.original.id] > 1))
         numbers = {id_: number for number, id_ in enumerate(originals)}
-        made = sorted(
-            (item for item in self._made if item.original.id in numbers), key=lambda item: numbers[item.original.id]
+        copies = sorted(
+            (item for item in self._copies if item.original.id in numbers), key=lambda item: numbers[item.original.id]
         )
-        return tuple(self._entry(item, numbers[item.original.id], program) for item in made)
+        return tuple(self._entry(item, numbers[item.original.id], program) for item in copies)
 
-    def _entry(self, item: _Made, number: int, program: Program) -> ConstantCopy:
-        kept, is_merged = item.copy, False
-        while (following := self._merged.get(kept.id) or self._replaced.get(kept.id)) is not None:
-            is_merged = is_merged or kept.id in self._merged
-            kept = following
-        outcome: Outcome = "merged" if is_merged else "kept" if _stands_in(kept, program) else "removed"
+    def _entry(self, item: _CopyPerUse, number: int, program: Program) -> ConstantCopy:
+        present, is_merged = item.copy, False
+        while (following := self._merged.get(present.id) or self._replaced.get(present.id)) is not None:
+            is_merged = is_merged or present.id in self._merged
+            present = following
+        outcome: Outcome = "merged" if is_merged else "kept" if _stands_in(present, program) else "removed"
         return ConstantCopy(
             op=self._converted.get(item.original.id, item.original).name,
             location=item.location,
@@ -168,7 +168,7 @@ class CopyLog:
             operand=item.operand,
             through=item.through,
             original=number,
-            sharding=next((program.sharding(value) for value in kept.results), None),
+            sharding=next((program.sharding(value) for value in present.results), None),
             outcome=outcome,
         )
 

@@ -68,11 +68,11 @@ def get_pass(name: str, registry: Registry | None = None) -> type[Any]:
     Raises:
         OptionError: there is no pass of that name.
     """
-    found = find_pass(name, registry)
-    if found is None:
+    class_ = find_pass(name, registry)
+    if class_ is None:
         known = [*bundled_passes(), *_registry(registry).passes]
         raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, known))
-    return found
+    return class_
 
 
 def find_pass(name: str, registry: Registry | None = None) -> type[Any] | None:
@@ -86,8 +86,8 @@ def find_pass(name: str, registry: Registry | None = None) -> type[Any] | None:
     if path is None:
         return _registry(registry).passes.get(name)
     module, class_ = path.split(":")
-    found: type[Any] = getattr(import_module(module), class_)
-    return found
+    pass_class: type[Any] = getattr(import_module(module), class_)
+    return pass_class
 
 
 def parse_pass(name: str, options: str = "", *, registry: Registry | None = None) -> tuple[Pass, ...]:
@@ -104,8 +104,8 @@ def parse_pass(name: str, options: str = "", *, registry: Registry | None = None
     class_, values = get_pass(name, registry), split_options(options)
     if name not in bundled_passes():
         return (guard_pass(name, class_, _registry(registry), lambda: make_pass(class_, values)),)
-    made = make_pass(class_, values)
-    passes: tuple[Pass, ...] = getattr(made, "passes", (made,))
+    item = make_pass(class_, values)
+    passes: tuple[Pass, ...] = getattr(item, "passes", (item,))
     return passes
 
 

@@ -109,7 +109,7 @@ def _convert(pass_name: str, option: str, text: str, default: Any) -> Any:
     try:
         return _convert_like(text, default)
     except ValueError as error:
-        message = f"{text!r} is no value for the option {option} of {pass_name}"
+        message = f"{text!r} is not a valid value for the option {option} of {pass_name}"
         raise OptionError(Diagnostic("invalid-option", message, hint=str(error))) from None
 
 

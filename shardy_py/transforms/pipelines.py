@@ -1,7 +1,8 @@
 """The three pipelines: preparation before propagation, finishing after it, and all of both with propagation.
 
-A pipeline is a value: passes, each with the reason why it stands where it stands. Mirrors upstream's
-`addImportPipeline`, `addExportPipeline` and `addPropagationPipeline`.
+A pipeline is a value: passes, each with the reason why it stands where it stands.
+
+Mirrors upstream's `addImportPipeline`, `addExportPipeline` and `addPropagationPipeline`.
 """
 
 from __future__ import annotations
@@ -17,40 +18,35 @@ from shardy_py.plugins import Registry
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.close_shardings import CloseShardingsPass
 from shardy_py.transforms.finish.constant_or_scalar_merger import ConstantOrScalarMergerPass
-from shardy_py.transforms.finish.drop_sharding_rules import DropShardingRulesPass
-from shardy_py.transforms.finish.export_named_computations import ExportNamedComputationsPass
-from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
-from shardy_py.transforms.finish.insert_func_call_reshards import InsertFuncCallReshardsPass
-from shardy_py.transforms.finish.propagate_to_func_results import PropagateToFuncResultsPass
-from shardy_py.transforms.finish.remove_propagation_debug_info import RemovePropagationDebugInfoPass
-from shardy_py.transforms.finish.remove_sharding_groups import RemoveShardingGroupsPass
-from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import (
-    RemoveSubAxesInInputOutputShardingsPass,
+from shardy_py.transforms.finish.drop_propagation_data import (
+    DropShardingRulesPass,
+    RemovePropagationDebugInfoPass,
+    RemoveShardingGroupsPass,
 )
-from shardy_py.transforms.finish.sharding_constraint_to_reshard import ShardingConstraintToReshardPass
-from shardy_py.transforms.finish.sink_data_flow_edges import SinkDataFlowEdgesPass
-from shardy_py.transforms.finish.sink_func_data_flow_edges import SinkFuncDataFlowEdgesPass
-from shardy_py.transforms.finish.unflatten_call_graph import UnflattenCallGraphPass
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.transforms.finish.export_named_computations import ExportNamedComputationsPass
+from shardy_py.transforms.finish.input_output_shardings import (
+    RemoveSubAxesInInputOutputShardingsPass,
     UpdateNonDivisibleInputOutputShardingsPass,
 )
+from shardy_py.transforms.finish.insert_explicit_reshards import InsertExplicitReshardsPass
+from shardy_py.transforms.finish.insert_func_call_reshards import InsertFuncCallReshardsPass, PropagateToFuncResultsPass
+from shardy_py.transforms.finish.sharding_constraint_to_reshard import ShardingConstraintToReshardPass
+from shardy_py.transforms.finish.sink_data_flow_edges import SinkDataFlowEdgesPass, SinkFuncDataFlowEdgesPass
+from shardy_py.transforms.finish.unflatten_call_graph import UnflattenCallGraphPass
 from shardy_py.transforms.plugin_passes import with_plugin_passes
-from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass
-from shardy_py.transforms.prepare.add_func_data_flow_edges import AddFuncDataFlowEdgesPass
+from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass, AddFuncDataFlowEdgesPass
 from shardy_py.transforms.prepare.apply_sharding_constraints import ApplyShardingConstraintsPass
 from shardy_py.transforms.prepare.constant_or_scalar_splitter import ConstantOrScalarSplitterPass
-from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass
-from shardy_py.transforms.prepare.import_func_calls import ImportFuncCallsPass
+from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass, PreOrderFuncsPass
+from shardy_py.transforms.prepare.import_func_calls import ImportFuncCallsPass, PropagateShardingFromFuncToCallPass
 from shardy_py.transforms.prepare.import_sharding_groups import ShardingGroupImportPass
 from shardy_py.transforms.prepare.lift_inlined_meshes import LiftInlinedMeshesPass
 from shardy_py.transforms.prepare.manual_axes_cleanup import ManualAxesCleanupPass
-from shardy_py.transforms.prepare.pre_order_funcs import PreOrderFuncsPass
-from shardy_py.transforms.prepare.propagate_sharding_from_func_to_call import PropagateShardingFromFuncToCallPass
 from shardy_py.transforms.prepare.remove_size_one_axes import RemoveSizeOneAxesPass
 from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
 from shardy_py.transforms.propagate import UserPriorityPropagationPass
+from shardy_py.transforms.run import PassPipeline, Stage, snapshot_stage
 from shardy_py.transforms.snapshots import SaveModulePass
-from shardy_py.transforms.stages import PassPipeline, Stage, snapshot_stage
 from shardy_py.values import frozen
 
 _ENGINE_OPTIONS = ("conservative_propagation", "propagation_strategy", "run_op_priority_propagation")
@@ -149,7 +145,7 @@ class ExportPipeline(PassPipeline):
         return (*self._undo(), *self._settle(), *self._make_explicit(), *self._clean_up())
 
     def _undo(self) -> tuple[Stage, ...]:
-        """Take back what prepare did."""
+        """Undo the preparation: merge constants, and remove edges, groups and constraints."""
         sink = SinkDataFlowEdgesPass(
             sink_debug_sharding_origins=self.dump_sharding_origins,
             sink_debug_propagation_edge_sharding=self.dump_propagation_edges,
@@ -218,19 +214,19 @@ class ExportPipeline(PassPipeline):
     def _without_some_collectives(self) -> tuple[Stage, ...]:
         if not self.remove_all_gather_reduce_scatter_for_cmv1:
             return ()
-        from shardy_py.transforms.finish.remove_all_gather_reduce_scatter_for_cmv1 import (
+        from shardy_py.transforms.finish.canonicalize_collectives import (
             RemoveAllGatherReduceScatterForCMV1Pass,
         )
 
         return (Stage(RemoveAllGatherReduceScatterForCMV1Pass(), "after simplifying, which makes reduce-scatters"),)
 
     def _block_arguments(self) -> tuple[Stage, ...]:
-        from shardy_py.transforms.finish.reshard_block_arguments import ReshardBlockArgumentsPass
+        from shardy_py.transforms.finish.reshard_to_collectives import ReshardBlockArgumentsPass
 
         return (Stage(ReshardBlockArgumentsPass(), "after simplifying, which looks for collectives of collectives"),)
 
     def _clean_up(self) -> tuple[Stage, ...]:
-        """Drop what only helped to get here."""
+        """Drop data that only propagation and finishing need."""
         debug = Stage(RemovePropagationDebugInfoPass(), "late: snapshots show the debug information")
         rules = Stage(DropShardingRulesPass(), "last: inserting reshards was the last to need rules")
         return (
@@ -292,9 +288,9 @@ class PropagationPipeline(PassPipeline):
         if self.engine is None:
             return
         defaults = fields_dict(PropagationPipeline)
-        found = [name for name in _ENGINE_OPTIONS if getattr(self, name) != defaults[name].default]
-        if found:
-            message = f"engine and {' and '.join(found)} exclude each other"
+        changed = [name for name in _ENGINE_OPTIONS if getattr(self, name) != defaults[name].default]
+        if changed:
+            message = f"engine and {' and '.join(changed)} exclude each other"
             raise OptionError(Diagnostic("option-conflict", message, hint="give the engine these options"))
 
     def stages(self) -> tuple[Stage, ...]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, PluginError, ShardyError, did_you_mean
-from shardy_py.guards.error_texts import shown
+from shardy_py.guards.error_texts import describe_error, shown
 from shardy_py.guards.guard import Guard, InvalidAnswer
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import OpaqueType, TensorType
+from shardy_py.ir.graph.verify import diagnose
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import Registry
-from shardy_py.transforms.program_check import ProgramCheck
-from shardy_py.transforms.stages import PassOver
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.run import PassOver
 from shardy_py.values import frozen
 
 RUNS_BESIDE = ("runs_before", "runs_after")
 """The attributes in which a pass of a plugin names the pass beside which it runs."""
-_CODE = "pass-failed"
+_PASS_FAILED = "pass-failed"
 
 
 class SubjectCheck(Protocol):
@@ -29,13 +33,13 @@ class SubjectCheck(Protocol):
         ...
 
     def find_problem(self) -> Diagnostic | None:
-        """Return what the pass broke, or None where the subject is well formed."""
+        """Return the error for a subject that the pass left malformed, or None where it is well formed."""
         ...
 
 
 @frozen
 class SubjectKind:
-    """The kind of what passes run over: programs, or the modules of kernels.
+    """The kind of subject that passes run over: programs, or the modules of kernels.
 
     Args:
         noun: The noun for messages, ``program``.
@@ -47,6 +51,87 @@ class SubjectKind:
     noun: str
     check: Callable[[Any], SubjectCheck]
     has_one_pipeline: bool = False
+
+
+@frozen(eq=False)
+class ProgramCheck:
+    """Record of a program before a pass of a plugin, against which the program after it is checked.
+
+    Args:
+        program: The program.
+        fingerprint: Its ops, operands and shardings.
+        known_problems: The problems that it had already.
+        had_functions: Whether it had functions.
+        names: Its ops that are in the native program, with their names.
+    """
+
+    program: Program
+    fingerprint: tuple[object, ...]
+    known_problems: frozenset[tuple[str, str, str]]
+    had_functions: bool
+    names: tuple[tuple[Op, str], ...]
+
+    @classmethod
+    def of(cls, program: Program) -> ProgramCheck:
+        """Return the check of a program as it is now."""
+        known = frozenset(map(_key, _problems(program)))
+        names = tuple([(op, op.name) for op in program.walk() if op.handle is not None])
+        return cls(program, _fingerprint(program), known, bool(program.functions), names)
+
+    def is_untouched(self, own_names: frozenset[str]) -> bool:
+        """Return whether the program is as it was, and has no op of the names and globs of a plugin."""
+        is_about = any(fnmatchcase(name, pattern) for pattern in own_names for name in self.program.op_names)
+        return not is_about and _fingerprint(self.program) == self.fingerprint
+
+    def find_problem(self) -> Diagnostic | None:
+        """Return the first problem that the program did not have before, or None."""
+        problems = [item for item in _problems(self.program) if _key(item) not in self.known_problems]
+        if not problems and self.had_functions and not self.program.functions:
+            problems = [Diagnostic(_INVALID_PROGRAM, "it has no function any more")]
+        problems += [_renamed(op, name) for op, name in self.names if op.name != name and op.parent is not None]
+        return problems[0] if problems else None
+
+
+def _problems(program: Program) -> list[Diagnostic]:
+    """Return the problems of a program, even of one whose parts are not of the types that they should be."""
+    try:
+        return list(_invalid_parts(program)) or list(diagnose(program))
+    except Exception as error:
+        return [Diagnostic(_INVALID_PROGRAM, f"looking at it fails with {describe_error(error)}")]
+
+
+def _invalid_parts(program: Program) -> Iterator[Diagnostic]:
+    for op in program.walk():
+        if not isinstance(op.name, str) or not op.name or any(map(str.isspace, op.name)):
+            yield Diagnostic(_INVALID_PROGRAM, f"{shown(op.name)} is not a valid op name", op.location)
+        for value in (*op.operands, *op.results):
+            if not isinstance(value, Value) or not isinstance(value.type, TensorType | OpaqueType):
+                yield Diagnostic(_INVALID_PROGRAM, "a value of the op has no type", op.location, op.name)
+        invalid_names = [name for name in op.attributes if not isinstance(name, str)]
+        if invalid_names:
+            message = f"the op has an attribute with the name {shown(invalid_names[0])}"
+            yield Diagnostic(_INVALID_PROGRAM, message, op.location, op.name)
+    for sharding in program.shardings.values():
+        if not isinstance(sharding, TensorSharding):
+            yield Diagnostic(_INVALID_PROGRAM, f"{shown(sharding)} is not a sharding")
+
+
+def _renamed(op: Op, before: str) -> Diagnostic:
+    """Return the problem of an op that is in the native program under another name, which it keeps there."""
+    return Diagnostic(_INVALID_PROGRAM, f"{before} is called {op.name} now; make another op", op.location, before)
+
+
+def _key(item: Diagnostic) -> tuple[str, str, str]:
+    return item.code, item.op, item.message
+
+
+def _fingerprint(program: Program) -> tuple[object, ...]:
+    """Return a value that changes with the ops of a program, their operands and the shardings."""
+    ops = [
+        (op.id, op.name, tuple(value.id for value in op.operands), tuple(op.attributes), len(op.regions))
+        for op in program.walk()
+    ]
+    return tuple(ops), tuple(program.shardings.items()), tuple(program.rules)
 
 
 PROGRAMS = SubjectKind("program", ProgramCheck.of)
@@ -157,14 +242,14 @@ def guard_pass(
     """
     info = next((info for info in registry.plugins if name in info.passes), None)
     owner = "an unknown owner" if info is None else info.owner
-    item = Guard(make or class_, f"the pass {name!r}", owner, code=_CODE).call()
+    item = Guard(make or class_, f"the pass {name!r}", owner, code=_PASS_FAILED).call()
     is_tolerated = info is not None and owner in registry.tolerated
     return GuardedPass(item, name, owner, kind, frozenset(info.op_names if info else ()), is_tolerated)
 
 
 @frozen(eq=False)
 class GuardedPass:
-    """A pass of a plugin: what goes wrong in it, or with the subject after it, names the plugin.
+    """A pass of a plugin; an error in it, or an invalid subject after it, names the plugin.
 
     Args:
         item: The pass.
@@ -183,13 +268,13 @@ class GuardedPass:
     is_tolerated: bool
 
     def run(self, subject: Any, context: Any) -> None:
-        """Run the pass, and check what it leaves.
+        """Run the pass, and check the subject after it.
 
         Raises:
             PluginError: it raises, returns something, or leaves a subject that is not well formed.
         """
         subject_check = self.kind.check(subject)
-        guard = Guard(self.item.run, f"the pass {self.name!r}", self.owner, code=_CODE)
+        guard = Guard(self.item.run, f"the pass {self.name!r}", self.owner, code=_PASS_FAILED)
         try:
             guard.call(subject, context, check=self._check_answer)
         except ShardyError as error:
@@ -207,3 +292,6 @@ class GuardedPass:
         if answer is not None:
             hint = f"a pass rewrites the {self.kind.noun} that it gets, in place, and returns nothing"
             raise InvalidAnswer(f"returned {shown(answer)}", hint)
+
+
+_INVALID_PROGRAM = "broken-program"

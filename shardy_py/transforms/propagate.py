@@ -20,7 +20,8 @@ from shardy_py.propagation.engine import (
     propagate_program,
 )
 from shardy_py.propagation.solve import Solution
-from shardy_py.schedule.default import DEFAULT, Schedule
+from shardy_py.schedule.builtin import DEFAULT
+from shardy_py.schedule.model import Schedule
 from shardy_py.transforms.debug_info import make_recorder
 from shardy_py.values import frozen
 
@@ -53,7 +54,7 @@ class PropagationPass(ABC):
 
     @abstractmethod
     def options(self) -> PropagationOptions:
-        """Return the options that make the engine do what the pass does."""
+        """Return the options of the engine for this pass."""
 
     def run(self, program: Program, context: PassContext) -> None:
         """Propagate in place."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_index import ops_among
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import whole_axes
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import (
+from shardy_py.transforms.finish.input_output_shardings import (
     evenly_sharded,
     inputs_and_outputs,
+    whole_axes,
 )
 from shardy_py.transforms.prepare.remove_size_one_axes import remove_size_one_axes
 
@@ -48,19 +48,19 @@ def warn_of_reduced_shardings(
         name_of: Returns the user's own name of a value, or "".
         inline_calls: Whether calls, and with them the inputs and outputs of other functions, will be gone.
     """
-    found = []
+    warnings = []
     for op in _interfaces(program, main, semantics, inline_calls=inline_calls):
         for value in inputs_and_outputs(op, semantics):
-            given = program.shardings.get(value.id)
-            if given is None:
+            sharding = program.shardings.get(value.id)
+            if sharding is None:
                 continue
-            reasons = _reduce(value, given, program.meshes, is_main=op is main)
+            reasons = _reduce(value, sharding, program.meshes, is_main=op is main)
             if reasons is not None:
                 reduced, why = reasons
                 subject = _describe(op, value, main, name_of(value))
-                message = f"the sharding {_dims(given)} given for {subject} becomes {_dims(reduced)}: {why}"
-                found.append(Diagnostic(CODE, message, op.location, op.name, hint, severity="warning"))
-    return tuple(found)
+                message = f"the sharding {_dims(sharding)} given for {subject} becomes {_dims(reduced)}: {why}"
+                warnings.append(Diagnostic(CODE, message, op.location, op.name, hint, severity="warning"))
+    return tuple(warnings)
 
 
 def _interfaces(program: Program, main: Op | None, semantics: OpSemantics, *, inline_calls: bool) -> Iterator[Op]:
@@ -77,19 +77,19 @@ def _interfaces(program: Program, main: Op | None, semantics: OpSemantics, *, in
 
 
 def _reduce(
-    value: Value, given: TensorSharding, meshes: Mapping[str, Mesh], *, is_main: bool
+    value: Value, sharding: TensorSharding, meshes: Mapping[str, Mesh], *, is_main: bool
 ) -> tuple[TensorSharding, str] | None:
-    """Return what finishing leaves of a sharding, with the reason; None where it leaves all of it."""
-    shape, mesh = static_shape(value.type), resolve_mesh(given.mesh, meshes)
+    """Return the sharding to which finishing reduces another, with the reason; None where it stays the same."""
+    shape, mesh = static_shape(value.type), resolve_mesh(sharding.mesh, meshes)
     if shape is None or mesh is None:
         return None
-    given = remove_size_one_axes(given, mesh)
-    even = evenly_sharded(given, shape, mesh)
+    sharding = remove_size_one_axes(sharding, mesh)
+    even = evenly_sharded(sharding, shape, mesh)
     reduced = even.map_dims(whole_axes) if is_main else even
     reasons = [
         _reason(index, size, before, mesh)
         for index, (size, before, after) in enumerate(
-            zip(shape, given.dim_shardings, reduced.dim_shardings, strict=False)
+            zip(shape, sharding.dim_shardings, reduced.dim_shardings, strict=False)
         )
         if before.axes != after.axes
     ]
@@ -104,7 +104,7 @@ def _reason(index: int, size: int, dim: DimensionSharding, mesh: Mesh) -> str:
 
 
 def _describe(op: Op, value: Value, main: Op | None, name: str) -> str:
-    """Return what a value is called in a message: ``argument arg0 (params)``."""
+    """Return the name of a value in a message: ``argument arg0 (params)``."""
     called = f" ({name})" if name else ""
     if op.name == FUNCTION:
         is_argument = value.owner is not op

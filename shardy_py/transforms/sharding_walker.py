@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import SHARDING, distinct, load_data_flow, store_data_flow
+from shardy_py.ir.graph.walk import all_ops, entry_arguments
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 

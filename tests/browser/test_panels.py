@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 from shardy_py.api.options import SessionArguments
-from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.comparison import compare_schedules
 from shardy_py.explain.explore.explore import ExploreOptions, explore
 from tests.unit.explain.explore.programs import LOOP, RIVALS, TWO_LAYERS
 

@@ -216,6 +216,89 @@ def axes(n: int) -> str:
     return module([argument("a", dims='{"m0", "m1"}, {?}')], body, ["%0"], [T], mesh=mesh)
 
 
+@grows
+def user_priorities(n: int) -> str:
+    """Return a chain of sums with arguments, each of a user priority of its own."""
+    arguments = [argument(f"a{i}", dims=f'{{"x"}}p{i}, {{?}}') for i in range(n)]
+    body = times(n, lambda i: f"%{i} = stablehlo.add {before(i) if i else '%a0'}, %a{i} : {T}")
+    return module(arguments, body, [f"%{n - 1}"], [T])
+
+
+@grows
+def disagreeing_operands(n: int) -> str:
+    """Return an op whose operands are sharded in different ways along the same factors."""
+    type_ = f"tensor<{8 * n}x8xf32>"
+    given, types = ", ".join(names(n)), ", ".join([T] * n)
+    body = f"%0 = stablehlo.concatenate {given}, dim = 0 : ({types}) -> {type_}"
+    arguments = [argument(f"a{i}", dims=('{}, {"x"}', '{}, {"y"}', "{}, {}")[i % 3]) for i in range(n)]
+    return module(arguments, body, ["%0"], [type_])
+
+
+@grows
+def group_members(n: int) -> str:
+    """Return a sharding group with many members."""
+    body = times(n, lambda i: f"%{i} = stablehlo.negate %a{i} : {T}\nsdy.sharding_group %{i} group_id=1 : {T}")
+    arguments = [argument("a0"), *[f"%a{i}: {T}" for i in range(1, n)]]
+    return module(arguments, body, names(n, "%{}"), [T] * n)
+
+
+@grows
+def groups(n: int) -> str:
+    """Return many sharding groups."""
+    body = times(n, lambda i: f"%{i} = stablehlo.negate {before(i)} : {T}\nsdy.sharding_group %{i} group_id={i} : {T}")
+    return module([argument("a")], body, [f"%{n - 1}"], [T])
+
+
+@grows
+def meshes(n: int) -> str:
+    """Return constraints over many meshes of the same devices."""
+    body = times(n, lambda i: f'%{i} = sdy.sharding_constraint {before(i)} <@m{i}, [{{"x"}}, {{}}]> : {T}')
+    others = times(n, lambda i: f'sdy.mesh @m{i} = <["x"=2, "z{i}"=2]>')
+    return others + "\n" + module([argument("a", dims="{?}, {?}")], body, [f"%{n - 1}"], [T])
+
+
+@grows
+def captured_values(n: int) -> str:
+    """Return a loop that reads many values from outside of it."""
+    adds = times(n, lambda i: f"%n{i} = stablehlo.add %n{i - 1}, %a{i} : {T}").replace("%n-1,", "%i,")
+    body = (
+        "%c = stablehlo.constant dense<0> : tensor<i32>\n%l = stablehlo.constant dense<5> : tensor<i32>\n"
+        f"%o = stablehlo.constant dense<1> : tensor<i32>\n%0:2 = stablehlo.while(%k = %c, %i = %a0) : tensor<i32>, {T}"
+        " cond {\n%p = stablehlo.compare LT, %k, %l : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "stablehlo.return %p : tensor<i1>\n} do {\n"
+        f"{adds}\n"
+        f"%m = stablehlo.add %k, %o : tensor<i32>\nstablehlo.return %m, %n{n - 1} : tensor<i32>, {T}\n}}"
+    )
+    return module([argument(f"a{i}") for i in range(n)], body, ["%0#1"], [T])
+
+
+@grows
+def barriers(n: int) -> str:
+    """Return a chain of ops with barriers between them."""
+    body = times(
+        n,
+        lambda i: (
+            f"%n{i} = stablehlo.negate {before(i)} : {T}\n"
+            f"%{i} = sdy.propagation_barrier %n{i} allowed_direction=FORWARD : {T}"
+        ),
+    )
+    return module([argument("a")], body, [f"%{n - 1}"], [T])
+
+
+@grows
+def attributes(n: int) -> str:
+    """Return ops with many attributes that nothing knows."""
+    notes = times(n, lambda i: f"note{i} = {i} : i64", ", ")
+    body = f"%0 = stablehlo.negate %a {{{notes}}} : {T}\n%1 = stablehlo.negate %0 {{{notes}}} : {T}"
+    return module([argument("a")], body, ["%1"], [T])
+
+
+@grows
+def idle_arguments(n: int) -> str:
+    """Return a function with many arguments that it returns."""
+    return module([argument(f"a{i}") for i in range(n)], "", names(n), [T] * n)
+
+
 def _pad(low: int, high: int) -> str:
     type_ = f"tensor<{low + high + 8}xf32>"
     body = (

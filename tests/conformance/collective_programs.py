@@ -10,7 +10,7 @@ from attrs import define, field
 
 from shardy_py.sharding import AxisRef, DimensionSharding, Mesh, SubAxis, TensorSharding
 from shardy_py.sharding.axes import add_axis_or_merge
-from shardy_py.sharding.collectives import AllToAllParam, AllToAllParamList, AxisRefList, ListOfAxisRefLists
+from shardy_py.sharding.op_attributes import AllToAllParam, AllToAllParamList, AxisRefList, ListOfAxisRefLists
 
 AxesPerDim = list[list[AxisRef]]
 

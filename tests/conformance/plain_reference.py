@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardy_dialects.stablehlo.computations import region_combiner
 from shardy_dialects.stablehlo.local.literals import neutral_literal
 from shardy_dialects.stablehlo.local.ops import COMBINING
+from shardy_dialects.stablehlo.regions import region_combiner
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Program, Value

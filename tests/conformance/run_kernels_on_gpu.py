@@ -30,7 +30,7 @@ import numpy as np
 from shardy_py.errors import ShardyError
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.run.device import DeviceKernel
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 
 Kernel = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir.interfaces.passes import PassContext

@@ -11,8 +11,7 @@ from jax.sharding import PartitionSpec as P
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import SessionOptions
 from shardy_py.cli.session import GivenProgram
-from shardy_py.cost.advice.advise import advise
-from shardy_py.cost.advice.written import write_advised
+from shardy_py.cost.advice.advise import advise, write_advised
 from shardy_py.cost.commands.against_xla import xla_figures
 from shardy_py.cost.session import Session
 from tests.conformance.advice_programs import llama, mixture

@@ -7,19 +7,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("jax", reason="the programs are compiled by jax")
 
-SCRIPT = Path(__file__).with_name("run_jit_programs.py")
+HERE = Path(__file__).parent
 
 
-def run(*names: str) -> dict[str, str]:
-    """Return what differs in some programs, or in all; "" where nothing does."""
+def run_script(script: str, *names: str) -> list[dict[str, Any]]:
+    """Return the lines of a script about some programs, or about all."""
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), *names],
+        [sys.executable, str(HERE / script), *names],
         capture_output=True,
         text=True,
         env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
@@ -27,7 +28,12 @@ def run(*names: str) -> dict[str, str]:
         timeout=1800,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return {line["program"]: line["difference"] for line in map(json.loads, done.stdout.splitlines())}
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def run(*names: str) -> dict[str, str]:
+    """Return what differs in some programs, or in all; "" where nothing does."""
+    return {line["program"]: line["difference"] for line in run_script("run_jit_programs.py", *names)}
 
 
 @pytest.mark.slow
@@ -42,3 +48,19 @@ def test_some_programs_propagate_like_jit() -> None:
     """A few of them: captured values of a loop, a top-k, expanded functions, calls, shards in a loop."""
     names = ("haiku_embedding_rnn", "sampler_beam_step", "special_functions", "calls_with_different_shardings")
     assert run(*names, "shards_in_a_loop") == dict.fromkeys((*names, "shards_in_a_loop"), "")
+
+
+@pytest.mark.slow
+def test_all_programs_run_with_the_collectives_of_jit() -> None:
+    """`sdy.jit` in the default order sends what `jax.jit` sends: each kind and size as often, in loops too."""
+    found = run_script("run_jit_collectives.py")
+    assert {line["program"]: line["difference"] for line in found if line["difference"]} == {}
+    assert sum(line["runs"] > 0 for line in found) >= 40
+
+
+def test_some_programs_run_with_the_collectives_of_jit() -> None:
+    """A few of them: a recurrence, a scan over layers and its gradient, experts, a solver."""
+    names = ("haiku_lstm", "maxtext_scanned_layers", "moe_gradient", "solver_conjugate_gradient")
+    found = run_script("run_jit_collectives.py", *names)
+    assert {line["program"]: line["difference"] for line in found} == dict.fromkeys(names, "")
+    assert all(line["runs"] for line in found)

@@ -69,7 +69,8 @@ def ops_of(module: builtin.ModuleOp) -> set[str]:
 def sums_floats(fusion: Fusion) -> bool:
     """Whether a fusion combines floats along dimensions."""
     return any(
-        (fusion.is_reduction(op) or fusion.is_contraction(op)) and not element_type_of(op.results[0]).startswith("i")
+        (fusion.facts[op.id].is_reduction or fusion.facts[op.id].is_contraction)
+        and not element_type_of(op.results[0]).startswith("i")
         for op in fusion.ops
     )
 

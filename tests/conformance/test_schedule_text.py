@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("jaxlib")
 
 import shardy_py as sdy
-from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.builtin import DEFAULT
 from shardy_py.schedule.toml import format_schedule
 from tests.conformance.conformance_data import DATA, need
 

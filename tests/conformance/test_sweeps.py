@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from shardy_py.cost.session import Session
-from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.comparison import compare_schedules
 from tests.conformance.conformance_data import DATA, need
 from tests.conformance.sample import IS_WHOLE
 

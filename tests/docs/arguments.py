@@ -1,4 +1,4 @@
-"""Writes the table of arguments in docs/reference/api.md from the options: ``python -m tests.docs.arguments``."""
+"""Writes the table of arguments in docs/reference/api.md from the options: ``python -m tests.docs``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shardy_py.api.keywords import help_of
 from shardy_py.api.options import PropagateArguments
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
-BEGIN, END = "<!-- arguments: python -m tests.docs.arguments -->\n", "<!-- end -->"
+BEGIN, END = "<!-- arguments: python -m tests.docs -->\n", "<!-- end -->"
 LINKS = {
     "in_shardings": "see [give shardings](../how-to/give-shardings.md)",
     "module": "see also [programs from JAX](../how-to/programs-from-jax.md) and [frontends](plugins.md#frontends)",
@@ -35,7 +35,3 @@ def _table() -> str:
         link = f" {LINKS[name].capitalize()}." if name in LINKS else ""
         lines.append(f"| `{name}` | {default} | {text}{link} |")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -15,7 +15,10 @@ from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-COPIED = ("shardy_py", "dialects", "tests", "docs", "examples", "pyproject.toml")
+COPIED = (
+    *("shardy_py", "dialects", "tests", "docs", "examples", "changes", ".ci"),
+    *("pyproject.toml", "noxfile.py", "README.md", "CONTRIBUTING.md"),
+)
 IN_A_COPY = ROOT / "docs" / "contributing"
 """Pages that change the project itself: their blocks run in a copy of the checkout."""
 RUN = ("python", "console", "mlir", "diff")
@@ -86,6 +89,26 @@ def run_page(page: Path, directory: Path) -> int:
         elif block.language == "console":
             run_console(block, directory, is_copy=is_copy)
     return len(blocks)
+
+
+def listed_files(page: Path) -> dict[str, str]:
+    """Return what a page says of each file that its change touches, from the table at its beginning."""
+    table = page.read_text(encoding="utf-8").partition("| file | change |\n")[2].partition("\n\n")[0]
+    return dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", table, re.MULTILINE))
+
+
+def changed_files(directory: Path) -> set[str]:
+    """Return the files of a copy of the checkout that are new or have another content."""
+    folders = [directory / name for name in COPIED]
+    files = [path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*"))]
+    found = set()
+    for path in files:
+        name = path.relative_to(directory)
+        if path.is_file() and "__pycache__" not in name.parts and ".pytest_cache" not in name.parts:
+            before = ROOT / name
+            if not before.is_file() or before.read_bytes() != path.read_bytes():
+                found.add(name.as_posix())
+    return found
 
 
 def copy_checkout(directory: Path) -> None:

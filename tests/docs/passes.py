@@ -1,4 +1,4 @@
-"""Writes docs/reference/passes.md from the passes themselves: ``python -m tests.docs.passes``."""
+"""Writes docs/reference/passes.md from the passes themselves: ``python -m tests.docs``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import attrs
 
 from shardy_py.transforms.pass_names import bundled_passes, get_pass
 from shardy_py.transforms.pass_options import option_fields
-from shardy_py.transforms.stages import PassPipeline
+from shardy_py.transforms.run import PassPipeline
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "passes.md"
 HEAD = """\
 # Passes
 
-Each pass has the name and the options it has in the reference, which knows all but `inline-calls`,
-`keep-reshards`, `reshard-block-arguments`, `split-partitioner-reshards`, the option `reshard-ops-without-rule` and, by
-name, `sdy-save-module`.
+Passes whose names begin with `sdy-` are the reference's and have its names and options; it does not know the option
+`reshard-ops-without-rule` and, by name, `sdy-save-module`. `canonicalize` and `symbol-dce` are MLIR's, the others our
+own.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
 several. In Python `shardy_py.transforms.pass_names.parse_pipeline` reads the same text.
 
@@ -31,7 +31,7 @@ $ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=t
 What runs in which order, and why, is in
 [`transforms/pipelines.py`](../../shardy_py/transforms/pipelines.py).
 Plugins may add passes: the bundled one for StableHLO has `sdy-explicit-gather-scatter-batching`.
-This page is written by `python -m tests.docs.passes`; a test checks that it
+This page is written by `python -m tests.docs`; a test checks that it
 is up to date.
 """
 SECTIONS = (
@@ -95,7 +95,3 @@ def _default(value: Any) -> str:
     if isinstance(value, tuple):
         value = ",".join(map(str, value))
     return f"`{value}`" if value != "" else "none"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, RUN, SHOWN, find_blocks, run_page
+from tests.docs.pages import (
+    IN_A_COPY,
+    PAGES,
+    ROOT,
+    RUN,
+    SHOWN,
+    changed_files,
+    find_blocks,
+    listed_files,
+    run_page,
+)
 
 pytest.importorskip("jaxlib", reason="the pages propagate MLIR modules")
 
@@ -66,6 +76,8 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     """Each fenced block does what the page says it does."""
     monkeypatch.chdir(tmp_path)
     assert run_page(page, tmp_path) == len(find_blocks(page))
+    if IN_A_COPY in page.parents:
+        assert sorted(changed_files(tmp_path)) == sorted(listed_files(page))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -43,22 +43,28 @@ _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "lin
 
 
 class _Assets(HTMLParser):
-    """Addresses that a browser loads to show a page, and the ids and the text of the page."""
+    """Addresses that a browser loads to show a page, and the ids and the text of the page, without its blocks."""
 
     def __init__(self) -> None:
         super().__init__()
         self.addresses: list[str] = []
         self.ids: set[str] = set()
         self.text: list[str] = []
+        self.open_blocks = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         self.ids.add(given.get("id") or "")
+        self.open_blocks += tag == "pre"
         if tag in _LOADED and given.get("rel") != "canonical":
             self.addresses.append(given.get(_LOADED[tag]) or "")
 
+    def handle_endtag(self, tag: str) -> None:
+        self.open_blocks -= tag == "pre"
+
     def handle_data(self, data: str) -> None:
-        self.text.append(data)
+        if not self.open_blocks:
+            self.text.append(data)
 
 
 @pytest.fixture(scope="module")

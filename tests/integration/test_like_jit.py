@@ -246,11 +246,13 @@ def test_a_program_for_other_processes_is_converted_once() -> None:
 
 
 def test_the_cost_of_text_of_jax_says_what_it_is_of() -> None:
-    """Text that JAX wrote is priced as it is propagated, and the note tells how to price the program of jit."""
+    """Priced as it is by request, the note tells how to price the program of jit; by default it is the other way."""
     text = lowered().as_text()
-    session = Session.open(text)
-    assert session.like == "passes"
+    session = Session.open(text, like="passes")
     assert any("give like='jit'" in note for note in session.evaluate(profile="xla-cpu").cost.notes)
+    by_default = Session.open(text)
+    assert by_default.like == "passes"
+    assert any("give like='passes'" in note for note in by_default.evaluate(profile="xla-cpu").cost.notes)
     like_jit = Session.open(text, like="jit")
     assert like_jit.like == "jit"
     cost = like_jit.evaluate(profile="xla-cpu").cost

@@ -11,10 +11,10 @@ ENGINE = "shardy_py/propagation/engine.py"
 OUTCOMES = "shardy_py/propagation/step_outcomes.py"
 PRIORITIES = "shardy_py/propagation/user_priorities.py"
 TABLE = "shardy_py/propagation/sharding_table.py"
-GROUPS = "shardy_py/propagation/sharding_groups.py"
+GROUPS = "shardy_py/propagation/initial_shardings.py"
 BASIC = "shardy_py/propagation/steps/basic.py"
 AGGRESSIVE = "shardy_py/propagation/steps/aggressive.py"
-DEFAULT = "shardy_py/schedule/default.py"
+DEFAULT = "shardy_py/schedule/builtin.py"
 
 ORDER = (
     Mutant("the worklist is first in, first out", SOLVE, "step = stack.pop()", "step = stack.pop(0)"),
@@ -35,8 +35,8 @@ ORDER = (
     Mutant(
         "users of results are put back oldest use first",
         DEPENDENTS,
-        "steps = [own, *[step_of[user.id] for user, _ in reversed(uses)]]",
-        "steps = [own, *[step_of[user.id] for user, _ in uses]]",
+        "steps = [defining_step, *[step_of[user.id] for user, _ in reversed(uses)]]",
+        "steps = [defining_step, *[step_of[user.id] for user, _ in uses]]",
     ),
     Mutant(
         "users of arguments are put back oldest use first",
@@ -47,19 +47,27 @@ ORDER = (
     Mutant(
         "the op that makes a value is put back behind its users",
         DEPENDENTS,
-        "steps = [own, *[step_of[user.id] for user, _ in reversed(uses)]]",
-        "steps = [*[step_of[user.id] for user, _ in reversed(uses)], own]",
+        "steps = [defining_step, *[step_of[user.id] for user, _ in reversed(uses)]]",
+        "steps = [*[step_of[user.id] for user, _ in reversed(uses)], defining_step]",
     ),
     Mutant(
-        "the op that makes a value with one use is not put back", DEPENDENTS, "return own, other\n", "return (other,)\n"
+        "the op that makes a value with one use is not put back",
+        DEPENDENTS,
+        "return defining_step, other\n",
+        "return (other,)\n",
     ),
     Mutant(
         "the op that makes a value with several uses is not put back",
         DEPENDENTS,
-        "steps = [own, *[step_of[user.id] for user, _ in reversed(uses)]]",
+        "steps = [defining_step, *[step_of[user.id] for user, _ in reversed(uses)]]",
         "steps = [step_of[user.id] for user, _ in reversed(uses)]",
     ),
-    Mutant("the only user of a value is not put back", DEPENDENTS, "return own, other\n", "return (own,)\n"),
+    Mutant(
+        "the only user of a value is not put back",
+        DEPENDENTS,
+        "return defining_step, other\n",
+        "return (defining_step,)\n",
+    ),
     Mutant(
         "users behind calls are not put back",
         DEPENDENTS,
@@ -145,7 +153,7 @@ LEVELS = (
     Mutant(
         "the last level is missing",
         DEFAULT,
-        '        Level("everything", (Entry(Selector()),)),\n    )\n)\n"""The reference',
+        '        EVERYTHING,\n    )\n)\n"""The reference',
         '    )\n)\n"""The reference',
     ),
     Mutant(
@@ -227,8 +235,8 @@ FACTOR_KINDS = (
     Mutant(
         "shardings on different meshes mix",
         TABLE,
-        "not own[1].is_empty and own[1] != common[1]:\n                return None",
-        "not own[1].is_empty and own[1] != common[1]:\n                continue",
+        "not name_and_mesh[1].is_empty and name_and_mesh[1] != common[1]:\n                return None",
+        "not name_and_mesh[1].is_empty and name_and_mesh[1] != common[1]:\n                continue",
     ),
     Mutant("barriers let everything through", COMPILE, "op.results[0], fixed=direction)", "op.results[0])"),
     Mutant(

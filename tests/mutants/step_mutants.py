@@ -146,14 +146,14 @@ STEPS = (
     Mutant(
         "sub-axes are introduced conservatively",
         FACTORS,
-        "(context.conservative and kept.sub_axis is not None)",
+        "(context.conservative and prefix.sub_axis is not None)",
         "False",
     ),
     Mutant(
         "the axes after a shortened one are kept",
         FACTORS,
-        "        if kept != axis:\n            return (*axes[:index], kept)\n",
-        "        if kept != axis:\n            return (*axes[:index], kept, *axes[index + 1 :])\n",
+        "        if prefix != axis:\n            return (*axes[:index], prefix)\n",
+        "        if prefix != axis:\n            return (*axes[:index], prefix, *axes[index + 1 :])\n",
     ),
 )
 """Faults within one op."""

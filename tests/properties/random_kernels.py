@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 
 INTEGERS = ("i1", "i8", "i16", "i32", "i64", "ui8", "ui32")
 FLOATS = ("f32", "f64", "bf16", "f16")

@@ -14,8 +14,8 @@ from shardy_py.cost.machines.machine import Link, Machine
 from shardy_py.ir import Builder, tensor
 from shardy_py.plugins import Dialect, Elementwise, Registry
 from shardy_py.sharding.axes import AxisRef, SubAxis
-from shardy_py.sharding.collectives import AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 
 MESH = Mesh.of(a=2, b=4, c=3)

@@ -27,8 +27,11 @@ def check(first: int, count: int) -> None:
     registry = sdy.Registry.from_entry_points(plugins=[Plugin()])
     wrong, seen = [], Counter[str]()
     for seed in range(first, first + count):
-        run = run_sharded(make_program(seed), FUNCTIONS, registry=registry, seed=seed)
+        program = make_program(seed)
+        run = run_sharded(program, FUNCTIONS, registry=registry, seed=seed)
         wrong += [] if run.ok else [f"seed {seed}: {run.difference}"]
+        optimized = run_sharded(program, FUNCTIONS, registry=registry, seed=seed, optimize=True)
+        wrong += [] if optimized.ok else [f"seed {seed}, optimized: {optimized.difference}"]
         seen.update({*run.collectives, *(f"gathered {name}" for name in run.gathered)})
         seen["with collectives"] += bool(run.collectives)
     assert not wrong, "\n".join(wrong)

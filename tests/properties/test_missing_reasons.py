@@ -25,7 +25,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.missing_axes import find_missing
 from shardy_py.trace.reasons import Reason
 from shardy_py.trace.recording import Recording
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotRefusal
 from shardy_py.trace.trace import Trace
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")
@@ -207,17 +207,16 @@ def check_not_offered(trace: Trace, reason: SlotRefusal) -> None:
     """Check that no dimension that corresponds has the axis, of any tensor next to it as the step sees it."""
     slot, dimension = reason.slot_dim
     for step, position in trace.steps_at.get(slot, ()):
-        slots, mappings = trace.slots_and_mappings(step)
-        if step in trace.erased or not mappings:
+        slots, index = trace.slots_and_index(step)
+        if step in trace.erased or index is None:
             continue
         shardings = at_end(trace, step)
         meshes = [trace.problem.table.mesh_of(one) for one in shardings if one is not None]
         mesh = next((one for one in meshes if not one.is_empty), None)
         if mesh is None or mesh.is_maximal or any(one != mesh for one in meshes if not one.is_empty):
             continue
-        rule = trace.problem.step_rules[step] if step >= 0 else trace.problem.function_results[-1 - step][0]
-        tensors = project_step(rule, shardings, mesh).tensors
-        for factor in mappings[position][dimension]:
+        tensors = project_step(index.rule, shardings, mesh).tensors
+        for factor in index.mappings[position][dimension]:
             for other, tensor in enumerate(tensors):
                 if other != position and slots[other] >= 0 and factor in tensor.factors:
                     assert not any_overlap((reason.axis,), tensor.factors[factor].axes)

@@ -19,7 +19,7 @@ from shardy_py.errors import ShardyError
 from shardy_py.indexing import AffineMap, IndexingMap
 from shardy_py.schedule.toml import format_schedule, parse_schedule
 from shardy_py.sharding import parse
-from shardy_py.sharding.hlo.parse import parse_hlo_sharding
+from shardy_py.sharding.hlo.sharding import parse_hlo_sharding
 from shardy_py.transforms.pass_names import parse_pipeline
 
 PIECES = [
@@ -272,7 +272,7 @@ def test_many_broken_modules(kind: str, share: int) -> None:
         ("dense<1.0>", f"dense<{'9' * 5000}.0>", "more than 2000 digits"),
         ('[{?}, {"b"}]', '[{?}, {"b" "b"}]', "sharding holds #sdy.sharding"),
         ("builtin.module {", "builtin.module {" * 600, "nested more than"),
-        ("@main", "@\udcff", "no valid Unicode"),
+        ("@main", "@\udcff", "not valid Unicode"),
     ],
 )
 def test_broken_xdsl_modules_say_what_is_wrong(old: str, new: str, reason: str) -> None:

@@ -35,7 +35,7 @@ EQUALLY_RIGHT = {
 @pytest.fixture(autouse=True)
 def _few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for missing factors among dimensions of one size where there are many."""
-    monkeypatch.setattr("shardy_py.testing.numeric.missing.MOST_CANDIDATES", 128)
+    monkeypatch.setattr("shardy_py.testing.numeric.factors.MOST_CANDIDATES", 128)
 
 
 @cache

@@ -49,7 +49,7 @@ def _ran(result: sdy.Result, x: torch.Tensor, want: torch.Tensor, monkeypatch: p
         return collectives.collective(devices, kind, *given)
 
     monkeypatch.setattr(runner, "collective", counting)
-    local = make_local_torch_program(result.torch_forms.explicit, result.registry)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry, optimize=False)
     torch.testing.assert_close(local.simulate(x)[0], want, rtol=1e-5, atol=1e-5)
     return counts
 

@@ -9,7 +9,6 @@ from shardy_dialects.aten import (
     control_flow,
     creation,
     gradients,
-    grouped,
     indexing,
     matrices,
     normalizations,
@@ -18,19 +17,22 @@ from shardy_dialects.aten import (
     recurrent,
     reductions,
     shapes,
+    slicing,
 )
-from shardy_dialects.aten.local import FORMS, TorchLocalOps
+from shardy_dialects.aten.local_ops import TorchLocalOps
 from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 
 aten = Dialect("aten", local_ops=TorchLocalOps())
 for _rules in (
-    *(pointwise, shapes, contractions, matrices, reductions),
-    *(normalizations, indexing, creation, grouped, recurrent, products, gradients),
+    *(pointwise, shapes, slicing, contractions, matrices, reductions),
+    *(normalizations, indexing, creation, recurrent, products, gradients),
 ):
     _rules.register(aten)
+_WITH_FORMS = (contractions, creation, gradients, indexing, matrices, normalizations, reductions, shapes, slicing)
+FORMS = {f"aten.{name}": form for family in _WITH_FORMS for name, form in family.FORMS.items()}
 transformers = Dialect("transformers")
-grouped.register_transformers(transformers)
+products.register_transformers(transformers)
 for _dialect in (aten, transformers):
     for _definition in _dialect.definitions:
         _default = local_constant if ConstantLike in _definition.traits else local_by_types

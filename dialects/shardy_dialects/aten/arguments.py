@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.sharding.rule import FactorKind
+from shardy_py.ir.interfaces.local import Localize, Shard
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
+Rule = OpShardingRule | None
+
+
+Dims = int | Sequence[int] | None
+"""A dimension, several, or all."""
+
+
+RuleFunction = Callable[[Op], Rule]
+
+
 REPLICATED = FactorKind.NEED_REPLICATION
-_GATHERED = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
 
 def operand_names(op: Op) -> Sequence[str]:
@@ -26,13 +36,13 @@ def operand_number(op: Op, name: str) -> int | None:
     return names.index(name) if name in names else None
 
 
-def attribute(op: Op, name: str, default: Any = None) -> Any:
-    """Return an argument that is no tensor, or the default where it is None."""
+def attribute(op: Op, name: str, default: Attribute = None) -> Attribute:
+    """Return an argument that is not a tensor, or the default where it is None."""
     return op.attributes.get(name, default)
 
 
-def shape_of(value: Any) -> tuple[int, ...]:
-    """Return the sizes of a value; () for one that is no tensor."""
+def shape_of(value: Value) -> tuple[int, ...]:
+    """Return the sizes of a value; () for one that is not a tensor."""
     return tuple(size or 0 for size in value.type.shape) if isinstance(value.type, TensorType) else ()
 
 
@@ -51,7 +61,7 @@ def normal(dim: int, rank: int) -> int:
     return dim % rank if rank else 0
 
 
-def normal_dims(dims: Any, rank: int) -> tuple[int, ...]:
+def normal_dims(dims: Dims, rank: int) -> tuple[int, ...]:
     """Return the numbers of dimensions given as one, several, or None for all."""
     if dims is None or dims == ():
         return tuple(range(rank))
@@ -61,7 +71,7 @@ def normal_dims(dims: Any, rank: int) -> tuple[int, ...]:
 Tie = tuple[dict[int, int], dict[int, int]] | tuple[dict[int, int], dict[int, int], FactorKind]
 
 
-def tied(op: Op, ties: Iterable[Tie]) -> Any:
+def tied(op: Op, ties: Iterable[Tie]) -> Rule:
     """Return the rule in which some dimensions go together, and all others are whole.
 
     Args:
@@ -70,24 +80,24 @@ def tied(op: Op, ties: Iterable[Tie]) -> Any:
             through. A dimension of a result with several ties is compound, the first of them major. Where sizes
             differ, those of size 1 broadcast and are left out.
     """
-    factors, known = Factors(op), set[tuple[bool, int, int]]()
+    builder, known = OpShardingRuleBuilder.for_op(op), set[tuple[bool, int, int]]()
     for ins, outs, *kinds in ties:
         size = max([operand_shape(op, number)[dim] for number, dim in ins.items()], default=1)
         wide = {number: dim for number, dim in ins.items() if operand_shape(op, number)[dim] == size}
-        factors.add(size, wide, outs, kind=kinds[0] if kinds else FactorKind.PASS_THROUGH)
+        builder.tie(wide, outs, size, kind=kinds[0] if kinds else FactorKind.PASS_THROUGH)
         known |= {(False, *place) for place in ins.items()} | {(True, *place) for place in outs.items()}
     for number in range(len(op.operands)):
         for dim, size in enumerate(operand_shape(op, number)):
             if (False, number, dim) not in known and size:
-                factors.add(size, {number: dim}, {}, kind=REPLICATED)
+                builder.tie({number: dim}, {}, size, kind=REPLICATED)
     for number in range(len(op.results)):
         for dim, size in enumerate(result_shape(op, number)):
             if (True, number, dim) not in known and size:
-                factors.add(size, {}, {number: dim}, kind=REPLICATED)
-    return factors.build()
+                builder.tie({}, {number: dim}, size, kind=REPLICATED)
+    return builder.build()
 
 
-def whole(op: Op) -> Any:
+def whole(op: Op) -> Rule:
     """Return the rule of ops all of whose tensors are whole."""
     return tied(op, ())
 
@@ -105,74 +115,17 @@ def aligned(shape: tuple[int, ...], wide: tuple[int, ...], dim: int) -> int | No
     return place if place >= 0 and shape[place] == wide[dim] else None
 
 
-class Factors:
-    """Builder of rules that names the tensors that have a factor.
+def sized(name: str) -> Localize:
+    """Return the form of an operator one argument of which holds the sizes of its result."""
 
-    >>> # Factors(op).add(8, {0: 1}, {0: 0}) ties dimension 1 of operand 0 to dimension 0 of result 0.
+    def form(op: Op, shard: Shard) -> Sequence[Value]:
+        shard.check_kinds()
+        return shard.copy(**{name: shard.result_shape()})
 
-    Args:
-        op: The op.
-    """
+    return form
 
-    def __init__(self, op: Op) -> None:
-        self.op = op
-        self.builder = OpShardingRuleBuilder.for_op(op)
-        self.ones: set[tuple[bool, int, int]] = set()
 
-    def add(
-        self,
-        size: int,
-        operands: dict[int, int],
-        results: dict[int, int],
-        *,
-        kind: FactorKind = FactorKind.PASS_THROUGH,
-        combiner: str = "add",
-    ) -> Factors:
-        """Add a factor.
-
-        Where a dimension of size 1 is made of others, or others of it, the tensors share no factor: a factor of size 1
-        says nothing, and the others must be whole.
-
-        Args:
-            size: Its size.
-            operands: Operand number to dimension.
-            results: Result number to dimension.
-            kind: Its kind.
-            combiner: How partial results combine, for a reduction.
-        """
-        if size == 1 and kind in _GATHERED and self._largest(operands, results) > 1:
-            for number, dim in operands.items():
-                self.add(operand_shape(self.op, number)[dim], {number: dim}, {}, kind=REPLICATED)
-            for number, dim in results.items():
-                self.add(result_shape(self.op, number)[dim], {}, {number: dim}, kind=REPLICATED)
-            return self
-        if size == 1:
-            # A factor of size 1 is no part of a dimension that has others.
-            operands = {n: dim for n, dim in operands.items() if self._is_first_one(False, n, dim)}
-            results = {n: dim for n, dim in results.items() if self._is_first_one(True, n, dim)}
-        ins = [operands.get(number) for number in range(len(self.op.operands))]
-        outs = [results.get(number) for number in range(len(self.op.results))]
-        if kind is FactorKind.REDUCTION:
-            self.builder.add_factor(ins, outs, size, kind=kind, combiner=combiner)
-        else:
-            self.builder.add_factor(ins, outs, size, kind=kind)
-        return self
-
-    def _is_first_one(self, is_result: bool, number: int, dim: int) -> bool:
-        """Return whether a dimension is of size 1 and has no factor yet; it has one from now on."""
-        shape = result_shape(self.op, number) if is_result else operand_shape(self.op, number)
-        place = is_result, number, dim
-        is_first = shape[dim] == 1 and place not in self.ones
-        self.ones.add(place)
-        return is_first
-
-    def _largest(self, operands: dict[int, int], results: dict[int, int]) -> int:
-        return max(
-            *(operand_shape(self.op, number)[dim] for number, dim in operands.items()),
-            *(result_shape(self.op, number)[dim] for number, dim in results.items()),
-            1,
-        )
-
-    def build(self) -> Any:
-        """Return the rule."""
-        return self.builder.build()
+def input_sized(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the gradient of a slice, whose argument holds the sizes of the result."""
+    shard.check_kinds()
+    return shard.copy(input_sizes=shard.result_shape())

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from shardy_dialects.aten.arguments import (
     REPLICATED,
-    Factors,
+    Rule,
+    RuleFunction,
     attribute,
     operand_names,
     operand_number,
     operand_shape,
     result_shape,
-    tied,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard
 from shardy_py.plugins import Contraction, Dialect, Pure
+from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _REDUCED = FactorKind.REDUCTION
+_CONVOLUTIONS = (
+    *(f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")),
+    *("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input"),
+)
 
 
-def _linear(op: Op) -> Any:
-    factors, rank = Factors(op), len(operand_shape(op, 0))
-    weight, bias = operand_shape(op, 1), operand_number(op, "bias")
-    for dim, size in enumerate(operand_shape(op, 0)[:-1]):
-        factors.add(size, {0: dim}, {0: dim})
-    if len(weight) == 2:
-        factors.add(weight[0], {1: 0} | ({} if bias is None else {bias: 0}), {0: rank - 1})
-    # With a bias the contraction must not be split: it would count once per device.
-    factors.add(weight[-1], {0: rank - 1, 1: len(weight) - 1}, {}, kind=_REDUCED if bias is None else REPLICATED)
-    return factors.build()
+def _linear(op: Op) -> Rule:
+    """Return the rule of rows times the rows of a weight; with a bias the contraction would count once per device."""
+    features = " o" * (len(operand_shape(op, 1)) - 1)
+    bias = operand_number(op, "bias")
+    text = f"... i,{features} i{'' if bias is None else f',{features}'} -> ...{features}"
+    reduced, replicated = ("i", "") if bias is None else ("", "i")
+    return einsum.rule(text, reduction=reduced, need_replication=replicated, order=f"...{features}")(op)
 
 
-def _matmul(op: Op) -> Any:
+def _matmul(op: Op) -> Rule:
     """Return the rule of a product of matrices or vectors, with broadcast batch dimensions."""
     left, right, out = operand_shape(op, 0), operand_shape(op, 1), result_shape(op)
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     batch_rank = max(len(left) - 2, len(right) - 2, 0)
     for dim in range(batch_rank):
         ins = {}
@@ -45,18 +48,18 @@ def _matmul(op: Op) -> Any:
             place = dim - (batch_rank - (len(shape) - 2))
             if place >= 0 and len(shape) > 2 and shape[place] == out[dim]:
                 ins[number] = place
-        factors.add(out[dim], ins, {0: dim})
+        builder.tie(ins, {0: dim}, out[dim])
     place = batch_rank
     if len(left) > 1:
-        factors.add(left[-2], {0: len(left) - 2}, {0: place})
+        builder.tie({0: len(left) - 2}, {0: place}, left[-2])
         place += 1
     if len(right) > 1:
-        factors.add(right[-1], {1: len(right) - 1}, {0: place})
-    factors.add(left[-1], {0: len(left) - 1, 1: max(len(right) - 2, 0)}, {}, kind=_REDUCED)
-    return factors.build()
+        builder.tie({1: len(right) - 1}, {0: place}, right[-1])
+    builder.tie({0: len(left) - 1, 1: max(len(right) - 2, 0)}, {}, left[-1], kind=_REDUCED)
+    return builder.build()
 
 
-def _scaled_product(op: Op) -> Any:
+def _scaled_product(op: Op) -> Rule:
     """Return the rule of a product of matrices that are scaled: by a number, or rows and columns by numbers of theirs.
 
     Where parts of a row have numbers of their own, or the sum is scaled or gets a bias, it must not be split.
@@ -64,93 +67,70 @@ def _scaled_product(op: Op) -> Any:
     left, right = operand_shape(op, 0), operand_shape(op, 1)
     rows, columns = {0: 0}, {1: 1}
     is_split = operand_number(op, "bias") is None and operand_number(op, "scale_result") is None
-    whole: list[tuple[int, int]] = []
-    for name, own, size, dim in (("scale_a", rows, left[0], 0), ("scale_b", columns, right[1], 1)):
+    replicated: list[tuple[int, int]] = []
+    for name, scaled_dims, size, dim in (("scale_a", rows, left[0], 0), ("scale_b", columns, right[1], 1)):
         number = operand_number(op, name)
         shape = () if number is None else operand_shape(op, number)
         if number is None or all(each == 1 for each in shape):
             continue
         if len(shape) == 2 and shape[dim] == size and shape[1 - dim] == 1:
-            own[number] = dim
+            scaled_dims[number] = dim
         else:
             is_split = False
-            whole += [(number, other) for other in range(len(shape))]
+            replicated += [(number, other) for other in range(len(shape))]
     bias = operand_number(op, "bias")
-    factors = Factors(op).add(left[0], rows, {0: 0}, kind=REPLICATED if whole else FactorKind.PASS_THROUGH)
+    builder = OpShardingRuleBuilder.for_op(op).tie(
+        rows, {0: 0}, left[0], kind=REPLICATED if replicated else FactorKind.PASS_THROUGH
+    )
     columns |= {} if bias is None else {bias: 0}
-    factors.add(right[1], columns, {0: 1}, kind=REPLICATED if whole else FactorKind.PASS_THROUGH)
-    factors.add(left[1], {0: 1, 1: 0}, {}, kind=_REDUCED if is_split else REPLICATED)
-    for number, dim in whole:
-        factors.add(operand_shape(op, number)[dim], {number: dim}, {}, kind=REPLICATED)
-    return factors.build()
+    builder.tie(columns, {0: 1}, right[1], kind=REPLICATED if replicated else FactorKind.PASS_THROUGH)
+    builder.tie({0: 1, 1: 0}, {}, left[1], kind=_REDUCED if is_split else REPLICATED)
+    for number, dim in replicated:
+        builder.tie({number: dim}, {}, operand_shape(op, number)[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _packed_product(op: Op) -> Any:
+def _packed_product(op: Op) -> Rule:
     """Return the rule of rows times the rows of a matrix of bytes, each of which has a scale."""
-    return tied(op, [({0: 0}, {0: 0}), ({1: 0, 2: 0}, {0: 1}), ({0: 1, 1: 1}, {}, _REDUCED)])
+    return einsum.rule("m k, n k, n -> m n", reduction="k", order="m n")(op)
 
 
-def _einsum(op: Op) -> Any:
+def _einsum(op: Op) -> Rule:
     """Return the rule of a sum of products, whose letters are factors; a diagonal has none."""
-    given, arrow, out = str(attribute(op, "equation")).replace(" ", "").partition("->")
-    letters = given.replace(".", "").replace(",", "")
-    if not arrow:
-        # Without a right side the result has the letters that occur once, in their order.
-        out = "..." * ("..." in given) + "".join(sorted(item for item in letters if letters.count(item) == 1))
-    ins = [_labels(term, len(operand_shape(op, number))) for number, term in enumerate(given.split(","))]
-    result = _labels(out, len(result_shape(op)))
-    if any(len({*labels}) != len(labels) for labels in (*ins, result)):
-        return None
-    factors = Factors(op)
-    for label in dict.fromkeys(chain(*ins)):
-        places = {number: labels.index(label) for number, labels in enumerate(ins) if label in labels}
-        sizes = {number: operand_shape(op, number)[dim] for number, dim in places.items()}
-        # What has size 1 is broadcast.
-        wide = {number: dim for number, dim in places.items() if sizes[number] == max(sizes.values())}
-        kept = {0: result.index(label)} if label in result else {}
-        factors.add(max(sizes.values()), wide, kept, kind=FactorKind.PASS_THROUGH if kept else _REDUCED)
-    return factors.build()
+    return rules.einsum(op, str(attribute(op, "equation")))
 
 
-def _labels(term: str, rank: int) -> list[str | int]:
-    """Return a label for each dimension of a term; those that dots stand for count from the last one."""
-    before, dots, after = term.partition("...")
-    count = rank - len(before) - len(after) if dots else 0
-    return [*before, *range(-count, 0), *after]
+def _outer(op: Op) -> Rule:
+    return einsum.rule("i, j -> i j")(op)
 
 
-def _outer(op: Op) -> Any:
-    left, right = operand_shape(op, 0), operand_shape(op, 1)
-    return Factors(op).add(left[0], {0: 0}, {0: 0}).add(right[0], {1: 0}, {0: 1}).build()
-
-
-def _with_added(operands: tuple[int, int]) -> Any:
+def _with_added(operands: tuple[int, int]) -> RuleFunction:
     """Return the rule of a product plus a tensor, whose contraction must not be split."""
     first, second = operands
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         left, right, out, added = (
             operand_shape(op, first),
             operand_shape(op, second),
             result_shape(op),
             operand_shape(op, 0),
         )
-        factors, shift = Factors(op), len(out) - len(added)
+        builder, shift = OpShardingRuleBuilder.for_op(op), len(out) - len(added)
 
         def plus(dim: int) -> dict[int, int]:
             return {0: dim - shift} if dim >= shift and added[dim - shift] == out[dim] else {}
 
         for dim in range(len(left) - 2):
-            factors.add(left[dim], {first: dim, second: dim, **plus(dim)}, {0: dim})
+            builder.tie({first: dim, second: dim, **plus(dim)}, {0: dim}, left[dim])
         row, column = len(out) - 2, len(out) - 1
-        factors.add(left[-2], {first: row, **plus(row)}, {0: row})
-        factors.add(right[-1], {second: column, **plus(column)}, {0: column})
-        return factors.add(left[-1], {first: column, second: row}, {}, kind=REPLICATED).build()
+        builder.tie({first: row, **plus(row)}, {0: row}, left[-2])
+        builder.tie({second: column, **plus(column)}, {0: column}, right[-1])
+        return builder.tie({first: column, second: row}, {}, left[-1], kind=REPLICATED).build()
 
     return rule
 
 
-def _convolution(op: Op) -> Any:
+def _convolution(op: Op) -> Rule:
     """Return the rule of a convolution: batch and channels are free, the window moves along the rest."""
     data, weight, out = operand_shape(op, 0), operand_shape(op, 1), result_shape(op)
     spatial = len(weight) - 2
@@ -159,63 +139,65 @@ def _convolution(op: Op) -> Any:
     transposed = attribute(op, "transposed", ".conv_transpose" in op.name)
     bias = operand_number(op, "bias")
     channel = 0 if unbatched else 1
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     if not unbatched:
-        factors.add(data[0], {0: 0}, {0: 0})
+        builder.tie({0: 0}, {0: 0}, data[0])
     biased = {} if bias is None else {bias: 0}
-    made, taken = (1, 0) if transposed else (0, 1)
+    output_dim, input_dim = (1, 0) if transposed else (0, 1)
     if groups == 1:
-        factors.add(out[channel], {1: made, **biased}, {0: channel})
-        factors.add(data[channel], {0: channel, 1: taken}, {}, kind=_REDUCED if bias is None else REPLICATED)
+        builder.tie({1: output_dim, **biased}, {0: channel}, out[channel])
+        builder.tie({0: channel, 1: input_dim}, {}, data[channel], kind=_REDUCED if bias is None else REPLICATED)
     elif not transposed and groups == data[channel] == out[channel]:
-        factors.add(groups, {0: channel, 1: 0, **biased}, {0: channel})
+        builder.tie({0: channel, 1: 0, **biased}, {0: channel}, groups)
     else:
-        factors.add(out[channel], biased, {0: channel}, kind=REPLICATED)
-        factors.add(data[channel], {0: channel}, {}, kind=REPLICATED)
-        factors.add(weight[0], {1: 0}, {}, kind=REPLICATED)
+        builder.tie(biased, {0: channel}, out[channel], kind=REPLICATED)
+        builder.tie({0: channel}, {}, data[channel], kind=REPLICATED)
+        builder.tie({1: 0}, {}, weight[0], kind=REPLICATED)
     for dim in range(spatial):
         place = channel + 1 + dim
         same = weight[2 + dim] == 1 and data[place] == out[place]
         kind = FactorKind.PASS_THROUGH if same else FactorKind.PERMUTATION
-        factors.add(min(data[place], out[place]), {0: place}, {0: place}, kind=kind)
-        factors.add(weight[2 + dim], {1: 2 + dim}, {}, kind=REPLICATED)
-    return factors.build()
+        builder.tie({0: place}, {0: place}, min(data[place], out[place]), kind=kind)
+        builder.tie({1: 2 + dim}, {}, weight[2 + dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _convolution_backward(op: Op) -> Any:
+def _convolution_backward(op: Op) -> Rule:
     """Return the rule of the gradients of a convolution: batch sums up in those of weight and bias."""
     grad, data, weight = (operand_shape(op, number) for number in range(3))
     mask = attribute(op, "output_mask", (True, True, True))
     of = {which: number for number, which in enumerate(which for which, wanted in enumerate(mask) if wanted)}
     groups, transposed = attribute(op, "groups", 1), attribute(op, "transposed", False)
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     into_data = {of[0]: 0} if 0 in of else {}
     kind = FactorKind.PASS_THROUGH if set(of) == {0} else REPLICATED
-    factors.add(grad[0], {0: 0, 1: 0}, into_data, kind=_REDUCED if 0 not in of else kind)
-    made, taken = (1, 0) if transposed else (0, 1)
+    builder.tie({0: 0, 1: 0}, into_data, grad[0], kind=_REDUCED if 0 not in of else kind)
+    output_dim, input_dim = (1, 0) if transposed else (0, 1)
     into_bias = {of[2]: 0} if 2 in of else {}
-    outs = ({of[1]: made} if 1 in of else {}) | into_bias
+    outs = ({of[1]: output_dim} if 1 in of else {}) | into_bias
     ins = {of[0]: 1} if 0 in of else {}
     if groups == 1:
         kind = FactorKind.PASS_THROUGH if 0 not in of else REPLICATED if outs else _REDUCED
-        factors.add(grad[1], {0: 1, 2: made}, outs, kind=kind)
-        ins |= {of[1]: taken} if 1 in of else {}
-        factors.add(data[1], {1: 1, 2: taken}, ins, kind=REPLICATED if 2 in of and not ins else FactorKind.PASS_THROUGH)
+        builder.tie({0: 1, 2: output_dim}, outs, grad[1], kind=kind)
+        ins |= {of[1]: input_dim} if 1 in of else {}
+        builder.tie(
+            {1: 1, 2: input_dim}, ins, data[1], kind=REPLICATED if 2 in of and not ins else FactorKind.PASS_THROUGH
+        )
     elif not transposed and groups == data[1] == weight[0]:
-        factors.add(groups, {0: 1, 1: 1, 2: 0}, outs | ins)
+        builder.tie({0: 1, 1: 1, 2: 0}, outs | ins, groups)
     else:
-        factors.add(grad[1], {0: 1}, into_bias, kind=REPLICATED)
-        factors.add(data[1], {1: 1}, ins, kind=REPLICATED)
+        builder.tie({0: 1}, into_bias, grad[1], kind=REPLICATED)
+        builder.tie({1: 1}, ins, data[1], kind=REPLICATED)
         for dim in range(2):
-            factors.add(weight[dim], {2: dim}, {of[1]: dim} if 1 in of else {}, kind=REPLICATED)
+            builder.tie({2: dim}, {of[1]: dim} if 1 in of else {}, weight[dim], kind=REPLICATED)
     for dim in range(2, len(weight)):
-        factors.add(grad[dim], {0: dim}, {}, kind=REPLICATED)
-        factors.add(data[dim], {1: dim}, {of[0]: dim} if 0 in of else {}, kind=REPLICATED)
-        factors.add(weight[dim], {2: dim}, {of[1]: dim} if 1 in of else {}, kind=REPLICATED)
-    return factors.build()
+        builder.tie({0: dim}, {}, grad[dim], kind=REPLICATED)
+        builder.tie({1: dim}, {of[0]: dim} if 0 in of else {}, data[dim], kind=REPLICATED)
+        builder.tie({2: dim}, {of[1]: dim} if 1 in of else {}, weight[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _attention(op: Op) -> Any:
+def _attention(op: Op) -> Rule:
     """Return the rule of attention: batch and heads are free, and rows of queries unless the mask is causal.
 
     Where operands broadcast against each other, or elements are dropped at random, there is none.
@@ -228,7 +210,7 @@ def _attention(op: Op) -> Any:
     if mask is None:
         mask = operand_number(op, "attn_bias")
     masked = () if mask is None else operand_shape(op, mask)
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
 
     def in_mask(dim: int, size: int) -> dict[int, int]:
         place = dim - (rank - len(masked))
@@ -238,28 +220,28 @@ def _attention(op: Op) -> Any:
     for dim in range(rank - 2):
         outs = {0: dim} | {number: dim for number, size in others.items() if size == rank - 1}
         if key[dim] == query[dim]:
-            factors.add(query[dim], {0: dim, 1: dim, 2: dim, **in_mask(dim, query[dim])}, outs)
+            builder.tie({0: dim, 1: dim, 2: dim, **in_mask(dim, query[dim])}, outs, query[dim])
         else:
             # Heads of queries share those of keys: groups of one head are split together only.
-            factors.add(query[dim], {0: dim, **in_mask(dim, query[dim])}, outs, kind=REPLICATED)
-            factors.add(key[dim], {1: dim, 2: dim}, {}, kind=REPLICATED)
+            builder.tie({0: dim, **in_mask(dim, query[dim])}, outs, query[dim], kind=REPLICATED)
+            builder.tie({1: dim, 2: dim}, {}, key[dim], kind=REPLICATED)
     row = rank - 2
     causal = bool(attribute(op, "is_causal", False))
     kind = REPLICATED if causal else FactorKind.PASS_THROUGH
     outs = {0: row} | {number: row for number, size in others.items() if size == rank - 1}
-    factors.add(query[row], {0: row, **in_mask(row, query[row])}, outs, kind=kind)
-    factors.add(key[row], {1: row, 2: row, **in_mask(rank - 1, key[row])}, {}, kind=REPLICATED)
-    factors.add(query[-1], {0: rank - 1, 1: rank - 1}, {}, kind=REPLICATED)
+    builder.tie({0: row, **in_mask(row, query[row])}, outs, query[row], kind=kind)
+    builder.tie({1: row, 2: row, **in_mask(rank - 1, key[row])}, {}, key[row], kind=REPLICATED)
+    builder.tie({0: rank - 1, 1: rank - 1}, {}, query[-1], kind=REPLICATED)
     # The fused operator takes heads of one size only.
     kind = REPLICATED if "flash" in op.name else FactorKind.PASS_THROUGH
-    return factors.add(value[-1], {2: rank - 1}, {0: len(out) - 1}, kind=kind).build()
+    return builder.tie({2: rank - 1}, {0: len(out) - 1}, value[-1], kind=kind).build()
 
 
-def _attention_backward(op: Op) -> Any:
+def _attention_backward(op: Op) -> Rule:
     """Return the rule of the gradients of attention: batch and heads are free, the rest is whole."""
     names = operand_names(op)
     rank = len(operand_shape(op, names.index("query")))
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
     outs = [result_shape(op, number) for number in range(len(op.results))]
     for dim in range(rank):
@@ -270,8 +252,18 @@ def _attention_backward(op: Op) -> Any:
                 n: dim for n, s in enumerate(shapes) if len(s) in (rank, rank - 1) and dim < len(s) and s[dim] == size
             }
             to = {n: dim for n, s in enumerate(outs) if len(s) == rank and s[dim] == size}
-            factors.add(size, ins, to, kind=FactorKind.PASS_THROUGH if free else REPLICATED)
-    return factors.build()
+            builder.tie(ins, to, size, kind=FactorKind.PASS_THROUGH if free else REPLICATED)
+    return builder.build()
+
+
+def _localize_convolution(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the convolution of the shards; where groups are sharded, each device has some of them."""
+    shard.check_kinds()
+    groups, weight = attribute(op, "groups", 1), operand_number(op, "weight")
+    if groups == 1 or weight is None:
+        return shard.copy()
+    # What does not divide is padded, and so are groups.
+    return shard.copy(groups=-(-groups // shard.parts(shard.operand_shardings[weight], 0)))
 
 
 def register(aten: Dialect) -> None:
@@ -295,9 +287,7 @@ def register(aten: Dialect) -> None:
         aten.op(f"aten.{name}", traits=[Pure], rule=_outer)
     for name in ("addmm.default", "baddbmm.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_with_added((1, 2)))
-    convolutions = [f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")]
-    transposed = ["conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input"]
-    for name in ("convolution.default", *convolutions, *transposed):
+    for name in ("convolution.default", *_CONVOLUTIONS):
         aten.op(f"aten.{name}", traits=[Pure], rule=_convolution)
     aten.op("aten.convolution_backward.default", traits=[Pure], rule=_convolution_backward)
     attentions = ("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
@@ -306,3 +296,9 @@ def register(aten: Dialect) -> None:
     aten.op(
         "aten._scaled_dot_product_flash_attention_for_cpu_backward.default", traits=[Pure], rule=_attention_backward
     )
+
+
+FORMS: Mapping[str, Localize] = dict.fromkeys(
+    ("convolution.default", "convolution_backward.default", *_CONVOLUTIONS), _localize_convolution
+)
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

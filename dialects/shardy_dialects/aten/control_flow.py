@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from shardy_dialects.aten.arguments import REPLICATED, Factors, operand_shape
+from shardy_dialects.aten.arguments import Rule
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import (
@@ -16,24 +14,17 @@ from shardy_py.plugins import (
     Pure,
     RecursiveMemoryEffects,
 )
+from shardy_py.sharding import einsum
 
 
-def _slice(op: Op) -> Any:
+def _slice(op: Op) -> Rule:
     """Return the rule of taking one round's slice: the dimension of the rounds is whole."""
-    shape = operand_shape(op, 0)
-    factors = Factors(op).add(shape[0], {0: 0}, {}, kind=REPLICATED)
-    for dim, size in enumerate(shape[1:]):
-        factors.add(size, {0: dim + 1}, {0: dim})
-    return factors.build()
+    return einsum.rule("r ... -> ...", need_replication="r")(op)
 
 
-def _update(op: Op) -> Any:
+def _update(op: Op) -> Rule:
     """Return the rule of putting one round's slice into the stacked output."""
-    shape = operand_shape(op, 0)
-    factors = Factors(op).add(shape[0], {0: 0}, {0: 0}, kind=REPLICATED)
-    for dim, size in enumerate(shape[1:]):
-        factors.add(size, {0: dim + 1, 1: dim}, {0: dim + 1})
-    return factors.build()
+    return einsum.rule("r ..., ... -> r ...", need_replication="r")(op)
 
 
 def register(dialect: Dialect) -> None:

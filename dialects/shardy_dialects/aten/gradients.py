@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-from shardy_dialects.aten.arguments import Tie, attribute, normal, operand_shape, result_shape, tied, whole
+from shardy_dialects.aten.arguments import (
+    Rule,
+    Tie,
+    attribute,
+    input_sized,
+    normal,
+    operand_shape,
+    result_shape,
+    sized,
+    tied,
+    whole,
+)
 from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.local import Localize
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 
@@ -31,23 +43,23 @@ _IMAGES = (
 _WHOLE = ("native_group_norm_backward", "_cdist_backward", "_weight_norm_interface_backward")
 
 
-def _loss(op: Op) -> Any:
+def _loss(op: Op) -> Rule:
     """Return the rule of gradients of the elements of a loss; those of a mean depend on how many there are."""
     return whole(op) if attribute(op, "reduction", 1) == 1 else rules.broadcast(op)
 
 
-def _rows(op: Op) -> Any:
+def _rows(op: Op) -> Rule:
     """Return the rule of gradients of a loss of rows; those of a mean depend on how many rows there are."""
     names = op.attributes["operand_names"]
-    own = names.index("self")
-    if attribute(op, "reduction", 1) == 1 or len(operand_shape(op, own)) != 2:
+    input_number = names.index("self")
+    if attribute(op, "reduction", 1) == 1 or len(operand_shape(op, input_number)) != 2:
         return whole(op)
-    size = operand_shape(op, own)[0]
+    size = operand_shape(op, input_number)[0]
     ins = [n for n, name in enumerate(names) if name != "weight" and operand_shape(op, n)[:1] == (size,)]
     return tied(op, [(dict.fromkeys(ins, 0), {0: 0})])
 
 
-def _of_one_shape(op: Op) -> Any:
+def _of_one_shape(op: Op) -> Rule:
     """Return the rule of ops on elements, where a tensor that devices of some kind do not need may be empty."""
     shape = operand_shape(op, 0)
     ins = [number for number in range(len(op.operands)) if operand_shape(op, number) == shape]
@@ -55,7 +67,7 @@ def _of_one_shape(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(ins, dim), dict.fromkeys(outs, dim)) for dim in range(len(shape))])
 
 
-def _image(op: Op) -> Any:
+def _image(op: Op) -> Rule:
     """Return the rule of gradients of windows over images: batch and channels are free."""
     shape = operand_shape(op, 0)
     free = len(shape) - int(next(char for char in op.name if char in "123"))
@@ -65,19 +77,19 @@ def _image(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(ins, dim), {0: dim}) for dim in range(free)])
 
 
-def _channels(op: Op) -> Any:
+def _channels(op: Op) -> Rule:
     """Return the rule of the gradients of a batch normalization: channels are free."""
     size = operand_shape(op, 1)[1]
 
     def places(shapes: list[tuple[int, ...]]) -> dict[int, int]:
-        found = {n: int(len(shape) > 1) for n, shape in enumerate(shapes) if shape}
-        return {n: dim for n, dim in found.items() if shapes[n][dim] == size}
+        channel_dims = {n: int(len(shape) > 1) for n, shape in enumerate(shapes) if shape}
+        return {n: dim for n, dim in channel_dims.items() if shapes[n][dim] == size}
 
     ins = places([operand_shape(op, number) for number in range(len(op.operands))])
     return tied(op, [(ins, places([result_shape(op, number) for number in range(len(op.results))]))])
 
 
-def _along(op: Op) -> Any:
+def _along(op: Op) -> Rule:
     """Return the rule of gradients of ops along one dimension, which is whole in all tensors."""
     rank = len(result_shape(op))
     along = normal(attribute(op, "dim", -1), rank)
@@ -85,16 +97,16 @@ def _along(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(ins, dim), {0: dim}) for dim in range(rank) if dim != along])
 
 
-def _diagonal(op: Op) -> Any:
+def _diagonal(op: Op) -> Rule:
     """Return the rule of the gradient of diagonals of two dimensions, which are whole."""
     rank = len(result_shape(op))
     gone = {normal(attribute(op, f"dim{number}"), rank) for number in (1, 2)}
-    kept = [dim for dim in range(rank) if dim not in gone]
-    ties: list[Tie] = [({0: place}, {0: dim}) for place, dim in enumerate(kept)]
+    free_dims = [dim for dim in range(rank) if dim not in gone]
+    ties: list[Tie] = [({0: place}, {0: dim}) for place, dim in enumerate(free_dims)]
     return tied(op, ties)
 
 
-def _samples(op: Op) -> Any:
+def _samples(op: Op) -> Rule:
     """Return the rule of the gradients of look-ups at places of a grid: the batch is free."""
     return tied(op, [({0: 0, 1: 0, 2: 0}, dict.fromkeys(range(len(op.results)), 0))])
 
@@ -116,3 +128,10 @@ def register(aten: Dialect) -> None:
     for rule, names in by_rule.items():
         for name in names:
             aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)
+
+
+FORMS: Mapping[str, Localize] = {
+    **{f"{name}.default": sized("input_size") for name in RESIZED},
+    **dict.fromkeys(("diagonal_backward.default", "unfold_backward.default"), input_sized),
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

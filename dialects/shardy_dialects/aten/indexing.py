@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from shardy_dialects.aten.arguments import (
     REPLICATED,
-    Factors,
+    Rule,
+    RuleFunction,
     aligned,
     attribute,
     broadcast,
@@ -19,51 +20,47 @@ from shardy_dialects.aten.arguments import (
     tied,
     whole,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types
 from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _LARGEST = 2
 """The number of the mode of bags that takes the largest elements."""
+
+
 _INDEX = re.compile(r"indices\[(\d+)\]")
 
 
-def _embedding(op: Op) -> Any:
+def _embedding(op: Op) -> Rule:
     """Return the rule of a look-up in a table; each device finds its own rows, and the rest adds up."""
-    table, indices = operand_shape(op, 0), operand_shape(op, 1)
-    factors = Factors(op)
-    for dim, size in enumerate(indices):
-        factors.add(size, {1: dim}, {0: dim})
-    factors.add(table[1], {0: 1}, {0: len(indices)})
-    return factors.add(table[0], {0: 0}, {}, kind=FactorKind.REDUCTION).build()
+    return einsum.rule("v c, ... -> ... c", reduction="v", order="... c")(op)
 
 
-def _embedding_backward(op: Op) -> Any:
+def _embedding_backward(op: Op) -> Rule:
     """Return the rule of its gradient, which sums over the look-ups."""
-    grad, indices = operand_shape(op, 0), operand_shape(op, 1)
-    summed = REPLICATED if attribute(op, "scale_grad_by_freq", False) else FactorKind.REDUCTION
-    factors = Factors(op)
-    for dim, size in enumerate(indices):
-        factors.add(size, {0: dim, 1: dim}, {}, kind=summed)
-    factors.add(grad[-1], {0: len(grad) - 1}, {0: 1})
-    return factors.add(result_shape(op)[0], {}, {0: 0}, kind=REPLICATED).build()
+    if attribute(op, "scale_grad_by_freq", False):
+        return einsum.rule("... c, ... -> v c", need_replication="... v")(op)
+    return einsum.rule("... c, ... -> v c", reduction="...", need_replication="v")(op)
 
 
-def _embedding_bag(op: Op) -> Any:
+def _embedding_bag(op: Op) -> Rule:
     """Return the rule of sums of rows of a table: its columns are free."""
     table, largest = operand_shape(op, 0), attribute(op, "mode", 0) == _LARGEST
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     outs = {0: 1, 3: 1} if largest and len(op.results) > 3 else {0: 1}
-    factors.add(table[1], {0: 1}, outs)
-    factors.add(table[0], {0: 0}, {}, kind=REPLICATED)
+    builder.tie({0: 1}, outs, table[1])
+    builder.tie({0: 0}, {}, table[0], kind=REPLICATED)
     for number in range(1, len(op.operands)):
-        factors.add(operand_shape(op, number)[0], {number: 0}, {}, kind=REPLICATED)
+        builder.tie({number: 0}, {}, operand_shape(op, number)[0], kind=REPLICATED)
     for number in range(len(op.results)):
-        factors.add(result_shape(op, number)[0], {}, {number: 0}, kind=REPLICATED)
-    return factors.build()
+        builder.tie({}, {number: 0}, result_shape(op, number)[0], kind=REPLICATED)
+    return builder.build()
 
 
-def _embedding_bag_backward(op: Op) -> Any:
+def _embedding_bag_backward(op: Op) -> Rule:
     """Return the rule of the gradient of a table whose rows are summed: its columns are free; sparse ones have none."""
     names = operand_names(op)
     if attribute(op, "sparse", False):
@@ -72,7 +69,7 @@ def _embedding_bag_backward(op: Op) -> Any:
     return tied(op, [({names.index("grad"): 1, **largest}, {0: 1})])
 
 
-def _embedding_bag_weights_backward(op: Op) -> Any:
+def _embedding_bag_weights_backward(op: Op) -> Rule:
     """Return the rule of the gradient of the weights of rows, which sums over the columns."""
     names = operand_names(op)
     return tied(op, [({names.index("grad"): 1, names.index("weight"): 1}, {}, FactorKind.REDUCTION)])
@@ -80,15 +77,15 @@ def _embedding_bag_weights_backward(op: Op) -> Any:
 
 def _positions(op: Op) -> dict[int, int]:
     """Return dimension to operand number, for the dimensions that are indexed by tensors."""
-    found = {}
+    operand_of_dim = {}
     for number, name in enumerate(operand_names(op)):
         match = _INDEX.fullmatch(name)
         if match:
-            found[int(match.group(1))] = number
-    return found
+            operand_of_dim[int(match.group(1))] = number
+    return operand_of_dim
 
 
-def _indexed_rule(op: Op, *, values: int | None) -> Any:
+def _indexed_rule(op: Op, *, values: int | None) -> Rule:
     """Return the rule of indexing by tensors, or of putting values there.
 
     Args:
@@ -102,7 +99,7 @@ def _indexed_rule(op: Op, *, values: int | None) -> Any:
     adjacent = taken == list(range(taken[0], taken[0] + len(taken)))
     indices = broadcast([operand_shape(op, number) for number in positions.values()])
     start = taken[0] if adjacent else 0
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     wide = (
         result_shape(op)
         if values is None
@@ -116,71 +113,71 @@ def _indexed_rule(op: Op, *, values: int | None) -> Any:
         places = {number: aligned(operand_shape(op, number), indices, dim) for number in positions.values()}
         ins = {number: place for number, place in places.items() if place is not None}
         if values is None:
-            factors.add(size, ins, {0: start + dim})
+            builder.tie(ins, {0: start + dim}, size)
         else:
             place = aligned(operand_shape(op, values), wide, start + dim)
-            factors.add(size, ins if place is None else {**ins, values: place}, {}, kind=REPLICATED)
+            builder.tie(ins if place is None else {**ins, values: place}, {}, size, kind=REPLICATED)
     there: int | None
     position = 0
     for dim, size in enumerate(shape):
         if dim in positions:
             outs = {} if values is None else {0: dim}
-            factors.add(size, {0: dim}, outs, kind=REPLICATED)
+            builder.tie({0: dim}, outs, size, kind=REPLICATED)
             continue
         if position == start:
             position += len(indices)
         if values is None:
-            factors.add(size, {0: dim}, {0: position})
+            builder.tie({0: dim}, {0: position}, size)
         else:
             there = aligned(operand_shape(op, values), wide, position)
-            factors.add(size, {0: dim} | ({} if there is None else {values: there}), {0: dim})
+            builder.tie({0: dim} | ({} if there is None else {values: there}), {0: dim}, size)
         position += 1
-    return factors.build()
+    return builder.build()
 
 
-def _index(op: Op) -> Any:
+def _index(op: Op) -> Rule:
     return _indexed_rule(op, values=None)
 
 
-def _index_put(op: Op) -> Any:
+def _index_put(op: Op) -> Rule:
     values = operand_number(op, "values")
     return None if values is None else _indexed_rule(op, values=values)
 
 
-def _index_select(op: Op) -> Any:
+def _index_select(op: Op) -> Rule:
     shape, index = operand_shape(op, 0), operand_number(op, "index")
     chosen = normal(attribute(op, "dim"), len(shape))
     assert index is not None, "the schema asks for an index"
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
         if dim == chosen:
-            factors.add(size, {0: dim}, {}, kind=REPLICATED)
-            factors.add(result_shape(op)[dim], {index: 0} if operand_shape(op, index) else {}, {0: dim})
+            builder.tie({0: dim}, {}, size, kind=REPLICATED)
+            builder.tie({index: 0} if operand_shape(op, index) else {}, {0: dim}, result_shape(op)[dim])
         else:
-            factors.add(size, {0: dim}, {0: dim})
-    return factors.build()
+            builder.tie({0: dim}, {0: dim}, size)
+    return builder.build()
 
 
-def _gather(op: Op) -> Any:
+def _gather(op: Op) -> Rule:
     """Return the rule of taking elements along a dimension; along the others each takes its own."""
     shape, index = operand_shape(op, 0), operand_number(op, "index")
     index = operand_number(op, "indices") if index is None else index
     if index is None or not shape:
         return None
     chosen = normal(attribute(op, "dim", 0), len(shape))
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
         places = operand_shape(op, index)
         if dim == chosen:
-            factors.add(size, {0: dim}, {}, kind=REPLICATED)
-            factors.add(places[dim], {index: dim}, {0: dim})
+            builder.tie({0: dim}, {}, size, kind=REPLICATED)
+            builder.tie({index: dim}, {0: dim}, places[dim])
         else:
             kind = FactorKind.PASS_THROUGH if places[dim] == size else REPLICATED
-            factors.add(min(size, places[dim]), {0: dim, index: dim}, {0: dim}, kind=kind)
-    return factors.build()
+            builder.tie({0: dim, index: dim}, {0: dim}, min(size, places[dim]), kind=kind)
+    return builder.build()
 
 
-def _scatter(op: Op) -> Any:
+def _scatter(op: Op) -> Rule:
     """Return the rule of putting elements along a dimension, which is whole, as is the one of the indices."""
     shape, index = operand_shape(op, 0), operand_number(op, "index")
     if index is None or not shape:
@@ -188,73 +185,73 @@ def _scatter(op: Op) -> Any:
     source = operand_number(op, "src")
     chosen = normal(attribute(op, "dim", 0), len(shape))
     places = operand_shape(op, index)
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
         ins = {index: dim} | ({} if source is None or not operand_shape(op, source) else {source: dim})
         sizes = {size, *(operand_shape(op, number)[dim] for number in ins)}
         if dim == chosen:
-            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED)
-            factors.add(places[dim], ins, {}, kind=REPLICATED)
+            builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED)
+            builder.tie(ins, {}, places[dim], kind=REPLICATED)
         else:
             kind = FactorKind.PASS_THROUGH if len(sizes) == 1 else REPLICATED
-            factors.add(min(sizes), {0: dim, **ins}, {0: dim}, kind=kind)
-    return factors.build()
+            builder.tie({0: dim, **ins}, {0: dim}, min(sizes), kind=kind)
+    return builder.build()
 
 
-def _index_add(op: Op) -> Any:
+def _index_add(op: Op) -> Rule:
     """Return the rule of adding or copying slices to places of one dimension."""
     shape = operand_shape(op, 0)
     index, source = operand_number(op, "index"), operand_number(op, "source")
     if index is None or source is None or not shape:
         return None
     chosen = normal(attribute(op, "dim"), len(shape))
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
         if dim == chosen:
-            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED)
-            factors.add(operand_shape(op, source)[dim], {index: 0, source: dim}, {}, kind=REPLICATED)
+            builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED)
+            builder.tie({index: 0, source: dim}, {}, operand_shape(op, source)[dim], kind=REPLICATED)
         else:
-            factors.add(size, {0: dim, source: dim}, {0: dim})
-    return factors.build()
+            builder.tie({0: dim, source: dim}, {0: dim}, size)
+    return builder.build()
 
 
-def _index_fill(op: Op) -> Any:
+def _index_fill(op: Op) -> Rule:
     """Return the rule of filling slices at places of one dimension."""
     chosen = normal(attribute(op, "dim"), len(operand_shape(op, 0)))
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(operand_shape(op, 0)):
-        factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED if dim == chosen else FactorKind.PASS_THROUGH)
+        builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED if dim == chosen else FactorKind.PASS_THROUGH)
     index = operand_shape(op, 1)
-    return (factors.add(index[0], {1: 0}, {}, kind=REPLICATED) if index else factors).build()
+    return (builder.tie({1: 0}, {}, index[0], kind=REPLICATED) if index else builder).build()
 
 
-def _searchsorted(op: Op) -> Any:
+def _searchsorted(op: Op) -> Rule:
     """Return the rule of finding places in sorted rows, which are whole; each row may have its own."""
-    rows, own = operand_shape(op, 0), operand_number(op, "self")
-    if own is None or operand_number(op, "sorter") is not None:
+    rows, input_number = operand_shape(op, 0), operand_number(op, "self")
+    if input_number is None or operand_number(op, "sorter") is not None:
         return None
-    factors = Factors(op)
-    for dim, size in enumerate(operand_shape(op, own)):
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim, size in enumerate(operand_shape(op, input_number)):
         ins = {0: dim} if dim < len(rows) - 1 else {}
-        factors.add(size, {**ins, own: dim}, {0: dim})
-    return factors.add(rows[-1], {0: len(rows) - 1}, {}, kind=REPLICATED).build()
+        builder.tie({**ins, input_number: dim}, {0: dim}, size)
+    return builder.tie({0: len(rows) - 1}, {}, rows[-1], kind=REPLICATED).build()
 
 
-def _taken(op: Op) -> Any:
+def _taken(op: Op) -> Rule:
     """Return the rule of ops that look each element of one operand up in another one, which is whole."""
-    own = operand_number(op, "index")
-    own = operand_number(op, "elements") if own is None else own
-    return None if own is None else tied(op, [({own: dim}, {0: dim}) for dim in range(len(result_shape(op)))])
+    elements = operand_number(op, "index")
+    elements = operand_number(op, "elements") if elements is None else elements
+    return None if elements is None else tied(op, [({elements: dim}, {0: dim}) for dim in range(len(result_shape(op)))])
 
 
-def _along_one(name: str) -> Any:
+def _along_one(name: str) -> RuleFunction:
     """Return the rule of ops along one dimension, which is whole, as are operands that say what happens along it.
 
     Args:
         name: The argument that holds it.
     """
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         rank = len(operand_shape(op, 0))
         along = attribute(op, name, None if name == "dim" else 0)
         if along is None:
@@ -264,32 +261,39 @@ def _along_one(name: str) -> Any:
     return rule
 
 
-def _diagonal_put(op: Op) -> Any:
+def _diagonal_put(op: Op) -> Rule:
     """Return the rule of putting diagonals of two dimensions, which are whole."""
     rank = len(operand_shape(op, 0))
     gone = {normal(attribute(op, name, default), rank) for name, default in (("dim1", 0), ("dim2", 1))}
-    kept = [dim for dim in range(rank) if dim not in gone]
-    return tied(op, [({0: dim, 1: place}, {0: dim}) for place, dim in enumerate(kept)])
+    free_dims = [dim for dim in range(rank) if dim not in gone]
+    return tied(op, [({0: dim, 1: place}, {0: dim}) for place, dim in enumerate(free_dims)])
 
 
-def _one_hot(op: Op) -> Any:
-    shape = operand_shape(op, 0)
-    factors = Factors(op)
-    for dim, size in enumerate(shape):
-        factors.add(size, {0: dim}, {0: dim})
-    return factors.add(result_shape(op)[-1], {}, {0: len(shape)}, kind=REPLICATED).build()
+def _one_hot(op: Op) -> Rule:
+    return einsum.rule("... -> ... c", need_replication="c")(op)
 
 
-def _bucketize(op: Op) -> Any:
+def _bucketize(op: Op) -> Rule:
     """Return the rule of finding places among boundaries, which are whole."""
     boundaries = operand_number(op, "boundaries")
     if boundaries is None:
         return None
-    own = 1 - boundaries
-    factors = Factors(op)
-    for dim, size in enumerate(operand_shape(op, own)):
-        factors.add(size, {own: dim}, {0: dim})
-    return factors.add(operand_shape(op, boundaries)[0], {boundaries: 0}, {}, kind=REPLICATED).build()
+    input_number = 1 - boundaries
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim, size in enumerate(operand_shape(op, input_number)):
+        builder.tie({input_number: dim}, {0: dim}, size)
+    return builder.tie({boundaries: 0}, {}, operand_shape(op, boundaries)[0], kind=REPLICATED).build()
+
+
+def _localize_embedding(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the rows of a table; where it is cut into rows, those that the device has, and zeros for the others."""
+    table = shard.operand_shardings[0]
+    if table is None or shard.parts(table, 0) == 1:
+        return local_by_types(op, shard)
+    rows = shard.operands[0].shape[0]
+    offset = shard.ops.offset(shard.emit, [position * rows for position in shard.positions(table, 0)])
+    operands = [*shard.operands, offset]
+    return [shard.emit.op("spmd.embedding", operands, [shard.result_type()]).result]
 
 
 def register(aten: Dialect) -> None:
@@ -325,3 +329,7 @@ def register(aten: Dialect) -> None:
     for rule, names in by_rule.items():
         for name in names:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
+
+
+FORMS: Mapping[str, Localize] = {"embedding.default": _localize_embedding}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

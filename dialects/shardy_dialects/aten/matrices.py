@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from shardy_dialects.aten.arguments import (
     REPLICATED,
-    Factors,
+    Dims,
+    Rule,
+    RuleFunction,
     Tie,
     aligned,
     attribute,
@@ -18,10 +20,12 @@ from shardy_dialects.aten.arguments import (
     tied,
     whole,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types, no_local_form
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 MATRICES = (
     *(
@@ -39,6 +43,8 @@ MATRICES = (
     *("linalg_lu", "linalg_lu_factor", "linalg_ldl_factor", "linalg_cond", "linalg_pinv", "pinverse"),
 )
 """Ops over one matrix, or over a batch of them."""
+
+
 SOLVES = {
     "linalg_solve": 1,
     "linalg_solve_triangular": 1,
@@ -48,6 +54,8 @@ SOLVES = {
     "triangular_solve": 0,
 }
 """Op to the operand with the right sides of its equations."""
+
+
 WITH_VECTORS = {
     "linalg_householder_product.default": (2, 1),
     "linalg_lu_solve.default": (2, 1, 2),
@@ -55,13 +63,21 @@ WITH_VECTORS = {
     "linalg_matrix_rank.atol_rtol_tensor": (2, 0, 0),
 }
 """Overload to the number of dimensions of each operand that do not count elements of the batch."""
+
+
 _ALONG_ONE = ("fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft")
+
+
 _ALONG_TWO = ("fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "fft_hfft2", "fft_ihfft2")
+
+
 _ALONG_ALL = ("fft_fftshift", "fft_ifftshift", "_fft_r2c", "_fft_c2c", "_fft_c2r")
+
+
 _ALONG_LAST = ("fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_hfftn", "fft_ihfftn")
 
 
-def _matrices(op: Op) -> Any:
+def _matrices(op: Op) -> Rule:
     """Return the rule of ops over matrices: batches are free, the last two dimensions of all operands are whole.
 
     Of equations with several right sides, each is solved by itself.
@@ -73,102 +89,102 @@ def _matrices(op: Op) -> Any:
     is_batched = all(operand_shape(op, number)[:-2] == batch for number in range(len(op.operands)))
     if len(ranks) > 1 or not is_batched or any(result_shape(op, n)[: len(batch)] != batch for n in outs):
         return None
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(batch):
-        factors.add(size, dict.fromkeys(range(len(op.operands)), dim), dict.fromkeys(outs, dim))
+        builder.tie(dict.fromkeys(range(len(op.operands)), dim), dict.fromkeys(outs, dim), size)
     column = len(batch) + 1
     if sides is not None:
-        factors.add(result_shape(op)[column], {sides: column}, {0: column})
+        builder.tie({sides: column}, {0: column}, result_shape(op)[column])
     for number in range(len(op.operands)):
         for dim in range(len(batch), len(operand_shape(op, number))):
             if (number, dim) != (sides, column):
-                factors.add(operand_shape(op, number)[dim], {number: dim}, {}, kind=REPLICATED)
+                builder.tie({number: dim}, {}, operand_shape(op, number)[dim], kind=REPLICATED)
     for number in outs:
         for dim in range(len(batch), len(result_shape(op, number))):
             if sides is None or (number, dim) != (0, column):
-                factors.add(result_shape(op, number)[dim], {}, {number: dim}, kind=REPLICATED)
-    return factors.build()
+                builder.tie({}, {number: dim}, result_shape(op, number)[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _with_vectors(op: Op) -> Any:
+def _with_vectors(op: Op) -> Rule:
     """Return the rule of ops over batches of matrices with vectors or numbers: batches are free."""
     inner = WITH_VECTORS[op.name.removeprefix("aten.")]
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
     batch = shapes[0][: len(shapes[0]) - inner[0]]
     # One number may serve all matrices.
-    given = [n for n, shape in enumerate(shapes) if shape]
-    if any(shapes[n][: len(shapes[n]) - inner[n]] != batch for n in given):
+    batched = [n for n, shape in enumerate(shapes) if shape]
+    if any(shapes[n][: len(shapes[n]) - inner[n]] != batch for n in batched):
         return None
     outs = range(len(op.results))
-    ties: list[Tie] = [(dict.fromkeys(given, dim), dict.fromkeys(outs, dim)) for dim in range(len(batch))]
+    ties: list[Tie] = [(dict.fromkeys(batched, dim), dict.fromkeys(outs, dim)) for dim in range(len(batch))]
     if len(inner) > 2 and inner[2] == 2 and attribute(op, "left", True):
         # Each right side is solved by itself.
         ties.append(({2: len(batch) + 1}, {0: len(batch) + 1}))
     return tied(op, ties)
 
 
-def _windowed_transform(op: Op) -> Any:
+def _windowed_transform(op: Op) -> Rule:
     """Return the rule of transforms of overlapping windows of signals, and back: signals are free."""
     signals = 1 if ".stft" in op.name else 2
     return tied(op, [({0: 0}, {0: 0})] if len(operand_shape(op, 0)) > signals else [])
 
 
-def _transform(default: Any) -> Any:
+def _transform(default: Dims) -> RuleFunction:
     """Return the rule of a transform along some dimensions, which are whole."""
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         rank = len(operand_shape(op, 0))
         return rules.along(op, normal_dims(attribute(op, "dim", default), rank))
 
     return rule
 
 
-def _transform_last(op: Op) -> Any:
+def _transform_last(op: Op) -> Rule:
     """Return the rule of a transform along the dimensions that it names, or the last ones for which it has sizes."""
     rank, sizes = len(operand_shape(op, 0)), attribute(op, "s")
     last = None if sizes is None else tuple(range(rank - len(sizes), rank))
     return rules.along(op, normal_dims(attribute(op, "dim", last), rank))
 
 
-def _diagonal(*defaults: int) -> Any:
+def _diagonal(*defaults: int) -> RuleFunction:
     """Return the rule of taking diagonals of two dimensions, which go away; the diagonal is the last one."""
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         rank = len(operand_shape(op, 0))
         gone = {normal(attribute(op, f"dim{n}", default), rank) for n, default in enumerate(defaults, 1)}
-        kept = [dim for dim in range(rank) if dim not in gone]
-        return tied(op, [({0: dim}, {0: place}) for place, dim in enumerate(kept)])
+        free_dims = [dim for dim in range(rank) if dim not in gone]
+        return tied(op, [({0: dim}, {0: place}) for place, dim in enumerate(free_dims)])
 
     return rule
 
 
-def _to_diagonal(op: Op) -> Any:
+def _to_diagonal(op: Op) -> Rule:
     """Return the rule of making matrices of their diagonals: in the last two dimensions."""
     shape, out = operand_shape(op, 0), result_shape(op)
     dims = {normal(attribute(op, name, default), len(out)) for name, default in (("dim1", -2), ("dim2", -1))}
     if dims != {len(out) - 2, len(out) - 1}:
         return None
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape[:-1]):
-        factors.add(size, {0: dim}, {0: dim})
-    factors.add(shape[-1], {0: len(shape) - 1}, {}, kind=REPLICATED)
+        builder.tie({0: dim}, {0: dim}, size)
+    builder.tie({0: len(shape) - 1}, {}, shape[-1], kind=REPLICATED)
     for dim in sorted(dims):
-        factors.add(out[dim], {}, {0: dim}, kind=REPLICATED)
-    return factors.build()
+        builder.tie({}, {0: dim}, out[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _distances(op: Op) -> Any:
+def _distances(op: Op) -> Rule:
     """Return the rule of distances of all rows of one matrix from all rows of another: rows are free."""
     left, right, out = operand_shape(op, 0), operand_shape(op, 1), result_shape(op)
-    factors, rank = Factors(op), len(out)
+    builder, rank = OpShardingRuleBuilder.for_op(op), len(out)
     for dim in range(rank - 2):
         places = {number: aligned(shape[:-2], out[:-2], dim) for number, shape in enumerate((left, right))}
-        factors.add(out[dim], {number: place for number, place in places.items() if place is not None}, {0: dim})
-    factors.add(left[-2], {0: len(left) - 2}, {0: rank - 2}).add(right[-2], {1: len(right) - 2}, {0: rank - 1})
-    return factors.add(left[-1], {0: len(left) - 1, 1: len(right) - 1}, {}, kind=REPLICATED).build()
+        builder.tie({number: place for number, place in places.items() if place is not None}, {0: dim}, out[dim])
+    builder.tie({0: len(left) - 2}, {0: rank - 2}, left[-2]).tie({1: len(right) - 2}, {0: rank - 1}, right[-2])
+    return builder.tie({0: len(left) - 1, 1: len(right) - 1}, {}, left[-1], kind=REPLICATED).build()
 
 
-def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> Any:
+def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> RuleFunction:
     """Return the rule of ops that compare two tensors along one dimension, which goes away, or stays as one.
 
     Args:
@@ -177,22 +193,22 @@ def _rows(name: str, default: int, kind: FactorKind = REPLICATED) -> Any:
         kind: The kind of its factor.
     """
 
-    def rule(op: Op) -> Any:
+    def rule(op: Op) -> Rule:
         shapes = [operand_shape(op, 0), operand_shape(op, 1)]
         wide, out = broadcast(shapes), result_shape(op)
         along = normal(attribute(op, name, default), len(wide))
-        factors = Factors(op)
+        builder = OpShardingRuleBuilder.for_op(op)
         for dim, size in enumerate(wide):
             places = {number: aligned(shape, wide, dim) for number, shape in enumerate(shapes)}
             ins = {number: place for number, place in places.items() if place is not None}
-            kept = dim - (dim > along and len(out) < len(wide))
+            result_dim = dim - (dim > along and len(out) < len(wide))
             if dim != along:
-                factors.add(size, ins, {0: kept})
+                builder.tie(ins, {0: result_dim}, size)
             elif len(ins) == len(shapes):
-                factors.add(size, ins, {0: dim} if out == wide else {}, kind=kind)
+                builder.tie(ins, {0: dim} if out == wide else {}, size, kind=kind)
             else:
                 return None
-        return factors.build()
+        return builder.build()
 
     return rule
 
@@ -203,14 +219,14 @@ def crossed_dim(op: Op) -> int:
     return normal(attribute(op, "dim", wide.index(3)), len(wide))
 
 
-def _old_cross(op: Op) -> Any:
+def _old_cross(op: Op) -> Rule:
     """Return the rule of a cross product, along the first dimension of size 3 where none is named."""
     wide = result_shape(op)
     free = [dim for dim in range(len(wide)) if dim != crossed_dim(op)]
     return tied(op, [({0: dim, 1: dim}, {0: dim}) for dim in free])
 
 
-def _inner(op: Op) -> Any:
+def _inner(op: Op) -> Rule:
     """Return the rule of products that are summed over the last dimensions."""
     left, right = operand_shape(op, 0), operand_shape(op, 1)
     if not left or not right:
@@ -218,11 +234,24 @@ def _inner(op: Op) -> Any:
     return rules.contraction(op, contracting=((len(left) - 1,), (len(right) - 1,)))
 
 
-def _tensordot(op: Op) -> Any:
+def _tensordot(op: Op) -> Rule:
     """Return the rule of products that are summed over the dimensions that they name."""
     sides = zip(("dims_self", "dims_other"), (operand_shape(op, 0), operand_shape(op, 1)), strict=True)
     left, right = ([normal(dim, len(shape)) for dim in attribute(op, name, ())] for name, shape in sides)
     return rules.contraction(op, contracting=(left, right))
+
+
+def _localize_matrices(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the results for the matrices of the device; padding has no inverse and no factors, so it is an error."""
+    if any(shard.padded_dims(number) for number in range(len(op.operands))):
+        raise no_local_form("the matrices do not divide into equal parts, and padding is not a matrix to compute with")
+    return local_by_types(op, shard)
+
+
+def _localize_cross(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the cross product of the shards: other dimensions may be of size 3 there."""
+    shard.check_kinds()
+    return shard.copy(dim=crossed_dim(op))
 
 
 def register(aten: Dialect) -> None:
@@ -261,3 +290,11 @@ def register(aten: Dialect) -> None:
             aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)
     for name in WITH_VECTORS:
         aten.op(f"aten.{name}", traits=[Pure], rule=_with_vectors)
+
+
+FORMS: Mapping[str, Localize] = {
+    **{f"{name}.default": _localize_matrices for name in (*MATRICES, *SOLVES)},
+    **dict.fromkeys(WITH_VECTORS, _localize_matrices),
+    "cross.default": _localize_cross,
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

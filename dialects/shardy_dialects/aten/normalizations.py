@@ -2,95 +2,89 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from shardy_dialects.aten.arguments import (
-    REPLICATED,
-    Factors,
-    attribute,
-    operand_names,
-    operand_shape,
-    result_shape,
-    tied,
-)
-from shardy_py.ir.graph.program import Op
+from shardy_dialects.aten.arguments import REPLICATED, Rule, attribute, operand_names, operand_shape, result_shape, tied
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Localize, Shard
 from shardy_py.plugins import Dialect, Pure
-from shardy_py.sharding import rules
+from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _REDUCED = FactorKind.REDUCTION
 
 
-def _rows(op: Op) -> Any:
+def _rows(op: Op) -> Rule:
     """Return the rule of a normalization over the last dimensions: all others are free."""
     names, shape = operand_names(op), operand_shape(op, 0)
-    whole = len(attribute(op, "normalized_shape"))
-    factors = Factors(op)
+    num_normalized = len(attribute(op, "normalized_shape"))
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
-        inner = dim - (len(shape) - whole)
+        inner = dim - (len(shape) - num_normalized)
         if inner < 0:
-            factors.add(size, {0: dim}, {n: dim for n in range(len(op.results)) if result_shape(op, n)})
+            builder.tie({0: dim}, {n: dim for n in range(len(op.results)) if result_shape(op, n)}, size)
         else:
             ins = {0: dim} | {n: inner for n, name in enumerate(names) if name in ("weight", "bias")}
             outs = {n: dim for n in range(len(op.results)) if result_shape(op, n)[dim : dim + 1] == (size,)}
-            factors.add(size, ins, outs, kind=REPLICATED)
-    return factors.build()
+            builder.tie(ins, outs, size, kind=REPLICATED)
+    return builder.build()
 
 
-def _rows_backward(op: Op) -> Any:
+def _rows_backward(op: Op) -> Rule:
     """Return the rule of its gradients: those of weight and bias sum up over the free dimensions."""
     names = operand_names(op)
-    grad, own = names.index("grad_out"), names.index("input")
-    shape, whole = operand_shape(op, own), len(attribute(op, "normalized_shape"))
+    grad, input_number = names.index("grad_out"), names.index("input")
+    shape, num_normalized = operand_shape(op, input_number), len(attribute(op, "normalized_shape"))
     stats = [number for number, name in enumerate(names) if name in ("mean", "rstd")]
     wide = [n for n in range(len(op.results)) if result_shape(op, n) == shape]
     narrow = [n for n in range(len(op.results)) if n not in wide]
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
-        inner = dim - (len(shape) - whole)
-        ins = {grad: dim, own: dim}
+        inner = dim - (len(shape) - num_normalized)
+        ins = {grad: dim, input_number: dim}
         if inner < 0:
             # The gradient of the input passes the dimension on, those of weight and bias sum over it: one rule has
             # no word for both.
             kind = FactorKind.PASS_THROUGH if not narrow else REPLICATED if wide else _REDUCED
-            factors.add(size, ins | dict.fromkeys(stats, dim), dict.fromkeys(wide, dim), kind=kind)
+            builder.tie(ins | dict.fromkeys(stats, dim), dict.fromkeys(wide, dim), size, kind=kind)
         else:
             more = {n: inner for n, name in enumerate(names) if name in ("weight", "bias")}
-            factors.add(size, ins | more, dict.fromkeys(wide, dim) | dict.fromkeys(narrow, inner), kind=REPLICATED)
-    return factors.build()
+            builder.tie(ins | more, dict.fromkeys(wide, dim) | dict.fromkeys(narrow, inner), size, kind=REPLICATED)
+    return builder.build()
 
 
-def _channels(op: Op) -> Any:
+def _channels(op: Op) -> Rule:
     """Return the rule of a batch normalization: channels are free; where it uses the batch, that is whole."""
     names, shape = operand_names(op), operand_shape(op, 0)
     channel = 1 if len(shape) > 1 else 0
     keeps = "no_training" in op.name or "no_update" in op.name
     trains = attribute(op, "training", attribute(op, "train", not keeps))
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
         if dim == channel:
             ins = {0: dim} | {n: 0 for n in range(1, len(names)) if operand_shape(op, n) == (size,)}
             outs = {0: dim} | {n: 0 for n in range(1, len(op.results)) if result_shape(op, n) == (size,)}
-            factors.add(size, ins, outs)
+            builder.tie(ins, outs, size)
         else:
-            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED if trains else FactorKind.PASS_THROUGH)
-    return factors.build()
+            builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED if trains else FactorKind.PASS_THROUGH)
+    return builder.build()
 
 
-def _groups(op: Op) -> Any:
+def _groups(op: Op) -> Rule:
     """Return the rule of a normalization of groups of channels of each element of the batch."""
     shape = operand_shape(op, 0)
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     names = operand_names(op)
     outs = {n: 0 for n in range(len(op.results)) if result_shape(op, n)}
-    factors.add(shape[0], {0: 0}, outs)
+    builder.tie({0: 0}, outs, shape[0])
     for dim in range(1, len(shape)):
         ins = {0: dim} | ({n: 0 for n, name in enumerate(names) if name in ("weight", "bias")} if dim == 1 else {})
-        factors.add(shape[dim], ins, {0: dim}, kind=REPLICATED)
-    return factors.build()
+        builder.tie(ins, {0: dim}, shape[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _instances(op: Op) -> Any:
+def _instances(op: Op) -> Rule:
     """Return the rule of a normalization of each channel of each element: both are free.
 
     Statistics that it updates sum up over the batch: for these there is no rule.
@@ -98,72 +92,72 @@ def _instances(op: Op) -> Any:
     names, shape = operand_names(op), operand_shape(op, 0)
     if attribute(op, "use_input_stats", True) and "running_mean" in names:
         return None
-    factors = Factors(op).add(shape[0], {0: 0}, {0: 0})
-    factors.add(shape[1], {0: 1} | dict.fromkeys(range(1, len(names)), 0), {0: 1})
+    builder = OpShardingRuleBuilder.for_op(op).tie({0: 0}, {0: 0}, shape[0])
+    builder.tie({0: 1} | dict.fromkeys(range(1, len(names)), 0), {0: 1}, shape[1])
     for dim in range(2, len(shape)):
-        factors.add(shape[dim], {0: dim}, {0: dim}, kind=REPLICATED)
-    return factors.build()
+        builder.tie({0: dim}, {0: dim}, shape[dim], kind=REPLICATED)
+    return builder.build()
 
 
-def _weight_norm(op: Op) -> Any:
+def _weight_norm(op: Op) -> Rule:
     """Return the rule of directions of length 1 times lengths: the dimension of the lengths is free.
 
     A number of -1 says that there is one length for all.
     """
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(operand_shape(op, 0)):
         if dim == attribute(op, "dim", 0):
-            factors.add(size, {0: dim, 1: dim}, dict.fromkeys(range(len(op.results)), dim))
+            builder.tie({0: dim, 1: dim}, dict.fromkeys(range(len(op.results)), dim), size)
         else:
-            factors.add(size, {0: dim}, {0: dim}, kind=REPLICATED)
-    return factors.build()
+            builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED)
+    return builder.build()
 
 
-def _window(op: Op) -> Any:
+def _window(op: Op) -> Rule:
     """Return the rule of a pooling or an interpolation: leading dimensions are free, the last ones are whole."""
     out = result_shape(op)
     spatial = next(int(char) for char in op.name if char in "123")
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim in range(len(out)):
         sizes = [operand_shape(op, n)[dim] for n in range(len(op.operands)) if len(operand_shape(op, n)) == len(out)]
         ins = {n: dim for n in range(len(op.operands)) if len(operand_shape(op, n)) == len(out)}
         outs = dict.fromkeys(range(len(op.results)), dim)
         free = dim < len(out) - spatial
         sizes += [result_shape(op, n)[dim] for n in outs]
-        factors.add(min(sizes), ins, outs, kind=FactorKind.PASS_THROUGH if free else REPLICATED)
-    return factors.build()
+        builder.tie(ins, outs, min(sizes), kind=FactorKind.PASS_THROUGH if free else REPLICATED)
+    return builder.build()
 
 
-def _patches(op: Op) -> Any:
+def _patches(op: Op) -> Rule:
     """Return the rule of ops between images and the columns of their windows: batch and channels are free."""
     images, columns = operand_shape(op, 0), result_shape(op)
     is_folded = ".col2im" in op.name
     if is_folded:
         images, columns = columns, images
     channel = len(images) - 3
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim in range(channel + 1):
-        factors.add(images[dim], {0: dim}, {0: dim})
+        builder.tie({0: dim}, {0: dim}, images[dim])
     window = columns[channel] // images[channel]
     at = {0: channel}
-    factors.add(window, at if is_folded else {}, {} if is_folded else at, kind=REPLICATED)
+    builder.tie(at if is_folded else {}, {} if is_folded else at, window, kind=REPLICATED)
     for dim in (channel + 1, channel + 2):
-        factors.add(images[dim], {} if is_folded else {0: dim}, {0: dim} if is_folded else {}, kind=REPLICATED)
+        builder.tie({} if is_folded else {0: dim}, {0: dim} if is_folded else {}, images[dim], kind=REPLICATED)
     last = {0: channel + 1}
-    return factors.add(columns[-1], last if is_folded else {}, {} if is_folded else last, kind=REPLICATED).build()
+    return builder.tie(last if is_folded else {}, {} if is_folded else last, columns[-1], kind=REPLICATED).build()
 
 
-def _samples(op: Op) -> Any:
+def _samples(op: Op) -> Rule:
     """Return the rule of looking images up at the places of a grid: batch, channels and places are free."""
     image, out = operand_shape(op, 0), result_shape(op)
-    factors = Factors(op).add(image[0], {0: 0, 1: 0}, {0: 0}).add(image[1], {0: 1}, {0: 1})
+    builder = OpShardingRuleBuilder.for_op(op).tie({0: 0, 1: 0}, {0: 0}, image[0]).tie({0: 1}, {0: 1}, image[1])
     for dim in range(2, len(image)):
-        factors.add(image[dim], {0: dim}, {}, kind=REPLICATED)
-        factors.add(out[dim], {1: dim - 1}, {0: dim})
-    return factors.add(len(image) - 2, {1: len(image) - 1}, {}, kind=REPLICATED).build()
+        builder.tie({0: dim}, {}, image[dim], kind=REPLICATED)
+        builder.tie({1: dim - 1}, {0: dim}, out[dim])
+    return builder.tie({1: len(image) - 1}, {}, len(image) - 2, kind=REPLICATED).build()
 
 
-def _batch_and_channels(op: Op) -> Any:
+def _batch_and_channels(op: Op) -> Rule:
     """Return the rule of ops over images whose operands all begin with batch and channels; one image has no batch."""
     free = len(operand_shape(op, 0)) - int(next(char for char in op.name if char in "23"))
     outs, ins = range(len(op.results)), range(len(op.operands))
@@ -172,14 +166,26 @@ def _batch_and_channels(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(ins, dim), dict.fromkeys(outs, dim)) for dim in range(free)])
 
 
-def _grid(op: Op) -> Any:
+def _grid(op: Op) -> Rule:
     """Return the rule of grids of transforms: the batch is free."""
-    return tied(op, [({0: 0}, {0: 0})])
+    return einsum.rule("n ...1 -> n ...2", need_replication="...1 ...2")(op)
 
 
-def _shuffle(op: Op) -> Any:
+def _shuffle(op: Op) -> Rule:
     """Return the rule of moving channels."""
     return rules.along(op, 1)
+
+
+def _localize_group_norm(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the normalization of the device's part of the batch."""
+    shard.check_kinds()
+    return shard.copy(N=shard.operands[0].shape[0])
+
+
+def _localize_grid(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the grid of the device's part of the batch, which is the first size of the result."""
+    shard.check_kinds()
+    return shard.copy(size=(shard.operands[0].shape[0], *attribute(op, "size")[1:]))
 
 
 def register(aten: Dialect) -> None:
@@ -223,3 +229,10 @@ def register(aten: Dialect) -> None:
         for name in names:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
     aten.op("aten.native_layer_norm_backward.default", traits=[Pure], rule=_rows_backward)
+
+
+FORMS: Mapping[str, Localize] = {
+    "native_group_norm.default": _localize_group_norm,
+    "affine_grid_generator.default": _localize_grid,
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from shardy_dialects.aten.arguments import Factors, operand_shape
+from shardy_dialects.aten.arguments import Rule, operand_shape
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _SPECIAL = (
     *("digamma", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "log1p"),
@@ -43,12 +42,12 @@ ELEMENTS = (
 _OF_ANOTHER = ("type_as.default", "to.other")
 
 
-def _first(op: Op) -> Any:
+def _first(op: Op) -> Rule:
     """Return the rule of ops that take nothing but the type from their second operand."""
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(operand_shape(op, 0)):
-        factors.add(size, {0: dim}, {0: dim})
-    return factors.build()
+        builder.tie({0: dim}, {0: dim}, size)
+    return builder.build()
 
 
 def register(aten: Dialect) -> None:

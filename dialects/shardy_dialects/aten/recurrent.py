@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from shardy_dialects.aten.arguments import REPLICATED, Factors, attribute, operand_names, operand_shape, result_shape
+from shardy_dialects.aten.arguments import REPLICATED, Rule, attribute, operand_names, operand_shape, result_shape
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _STATES = ("hx", "hx[0]", "hx[1]")
 
 
-def _layer(op: Op) -> Any:
+def _layer(op: Op) -> Rule:
     """Return the rule of a layer over sequences; with dropout, whose numbers are random, there is none."""
     if len(operand_shape(op, 0)) != 3 or (attribute(op, "train", False) and attribute(op, "dropout", 0.0)):
         return None
@@ -19,14 +18,14 @@ def _layer(op: Op) -> Any:
     return _with_free_batch(op, {"input": batch, **dict.fromkeys(_STATES, 1)}, {0: batch, 1: 1, 2: 1})
 
 
-def _cell(op: Op) -> Any:
+def _cell(op: Op) -> Rule:
     """Return the rule of one step."""
     if len(operand_shape(op, 0)) != 2:
         return None
     return _with_free_batch(op, dict.fromkeys(("input", *_STATES), 0), {0: 0, 1: 0})
 
 
-def _with_free_batch(op: Op, operands: dict[str, int], results: dict[int, int]) -> Any:
+def _with_free_batch(op: Op, operands: dict[str, int], results: dict[int, int]) -> Rule:
     """Return a rule with one factor that passes through.
 
     Args:
@@ -36,16 +35,16 @@ def _with_free_batch(op: Op, operands: dict[str, int], results: dict[int, int]) 
     """
     ins = {number: operands[name] for number, name in enumerate(operand_names(op)) if name in operands}
     outs = {number: dim for number, dim in results.items() if number < len(op.results)}
-    factors = Factors(op).add(operand_shape(op, 0)[ins[0]], ins, outs)
+    builder = OpShardingRuleBuilder.for_op(op).tie(ins, outs, operand_shape(op, 0)[ins[0]])
     for number in range(len(op.operands)):
         for dim, size in enumerate(operand_shape(op, number)):
             if ins.get(number) != dim:
-                factors.add(size, {number: dim}, {}, kind=REPLICATED)
+                builder.tie({number: dim}, {}, size, kind=REPLICATED)
     for number in range(len(op.results)):
         for dim, size in enumerate(result_shape(op, number)):
             if outs.get(number) != dim:
-                factors.add(size, {}, {number: dim}, kind=REPLICATED)
-    return factors.build()
+                builder.tie({}, {number: dim}, size, kind=REPLICATED)
+    return builder.build()
 
 
 def register(aten: Dialect) -> None:

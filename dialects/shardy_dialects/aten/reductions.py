@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve
 
 from shardy_dialects.aten.arguments import (
     REPLICATED,
-    Factors,
+    Rule,
+    RuleFunction,
     aligned,
     attribute,
     broadcast,
     normal,
     normal_dims,
+    operand_number,
     operand_shape,
     result_shape,
     tied,
     whole,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.local import Localize, Shard, no_local_form
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import FactorKind
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _COMBINERS = {
     "add": ("sum.default", "sum.dim_IntList", "nansum.default", "count_nonzero.default", "count_nonzero.dim_IntList"),
@@ -36,17 +43,28 @@ _COMBINERS = {
         *("nanmedian.dim", "linalg_norm.default", "linalg_matrix_norm.default", "linalg_matrix_norm.str_ord"),
     ),
 }
+
+
 _ROWS = (
     *("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default", "_safe_softmax.default"),
     *("cumsum.default", "cumprod.default", "cummax.default", "cummin.default", "logcumsumexp.default"),
     *("_softmax_backward_data.default", "_log_softmax_backward_data.default", "sort.default", "argsort.default"),
     *("sort.stable", "argsort.stable", "glu.default"),
 )
+
+
 _TOP = ("topk.default",)
+_CLASS_LOSSES = ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default", "nll_loss2d_forward.default")
+_LOSSES_OF_PADDING = (
+    *("cross_entropy_loss.default", "binary_cross_entropy_with_logits.default", "margin_ranking_loss.default"),
+    *("hinge_embedding_loss.default", "poisson_nll_loss.default", "cosine_embedding_loss.default"),
+    *("triplet_margin_loss.default", "multi_margin_loss.default", "multilabel_margin_loss.default"),
+)
+"""Losses whose value for padding, which is filled with zeros, is not zero."""
 
 
-def _reduction(combiner: str) -> Any:
-    def rule(op: Op) -> Any:
+def _reduction(combiner: str) -> RuleFunction:
+    def rule(op: Op) -> Rule:
         shape = operand_shape(op, 0)
         if not shape:
             return rules.elementwise(op)
@@ -55,46 +73,46 @@ def _reduction(combiner: str) -> Any:
     return rule
 
 
-def _row(op: Op) -> Any:
+def _row(op: Op) -> Rule:
     """Return the rule of ops that need one dimension whole, whose size may change."""
     shape = operand_shape(op, 0)
     return rules.along(op, normal(attribute(op, "dim", -1), len(shape))) if shape else rules.elementwise(op)
 
 
-def _renorm(op: Op) -> Any:
+def _renorm(op: Op) -> Rule:
     """Return the rule of scaling each slice along a dimension by its norm: all other dimensions are whole."""
     rank = len(operand_shape(op, 0))
     free = normal(attribute(op, "dim"), rank)
     return rules.along(op, [dim for dim in range(rank) if dim != free])
 
 
-def _mean_squares(op: Op) -> Any:
+def _mean_squares(op: Op) -> Rule:
     """Return the rule of a loss whose elements are combined: each is whole, unless its elements stay apart."""
     if attribute(op, "reduction", 1) == 0:
         return rules.broadcast(op)
     kind = FactorKind.REDUCTION if attribute(op, "reduction", 1) == 2 else REPLICATED
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
     wide = broadcast(shapes)
-    factors = Factors(op)
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(wide):
         places = {number: aligned(shape, wide, dim) for number, shape in enumerate(shapes)}
-        factors.add(size, {number: place for number, place in places.items() if place is not None}, {}, kind=kind)
-    return factors.build()
+        builder.tie({number: place for number, place in places.items() if place is not None}, {}, size, kind=kind)
+    return builder.build()
 
 
-def _nll_loss(op: Op) -> Any:
+def _nll_loss(op: Op) -> Rule:
     """Return the rule of a loss over classes: batch dimensions sum up where the reduction is a sum."""
     shape = operand_shape(op, 0)
     classes = 0 if len(shape) == 1 else 1
     mode = attribute(op, "reduction", 1)
     kind = {0: FactorKind.PASS_THROUGH, 2: FactorKind.REDUCTION}.get(mode, REPLICATED)
-    factors = Factors(op).add(shape[classes], _weighted(op, {0: classes}), {}, kind=REPLICATED)
+    builder = OpShardingRuleBuilder.for_op(op).tie(_weighted(op, {0: classes}), {}, shape[classes], kind=REPLICATED)
     for dim, size in enumerate(shape):
         if dim != classes:
             place = dim - (dim > classes)
             outs = {number: place for number in range(len(op.results)) if result_shape(op, number)} if mode == 0 else {}
-            factors.add(size, {0: dim, 1: place}, outs, kind=kind)
-    return factors.build()
+            builder.tie({0: dim, 1: place}, outs, size, kind=kind)
+    return builder.build()
 
 
 def _weighted(op: Op, ins: dict[int, int]) -> dict[int, int]:
@@ -103,21 +121,23 @@ def _weighted(op: Op, ins: dict[int, int]) -> dict[int, int]:
     return {**ins, names.index("weight"): 0} if "weight" in names else ins
 
 
-def _nll_loss_backward(op: Op) -> Any:
+def _nll_loss_backward(op: Op) -> Rule:
     names = op.attributes["operand_names"]
-    own, target = names.index("self"), names.index("target")
-    grad, shape = names.index("grad_output"), operand_shape(op, own)
+    input_number, target = names.index("self"), names.index("target")
+    grad, shape = names.index("grad_output"), operand_shape(op, input_number)
     classes = 0 if len(shape) == 1 else 1
-    factors = Factors(op).add(shape[classes], _weighted(op, {own: classes}), {0: classes}, kind=REPLICATED)
+    builder = OpShardingRuleBuilder.for_op(op).tie(
+        _weighted(op, {input_number: classes}), {0: classes}, shape[classes], kind=REPLICATED
+    )
     for dim, size in enumerate(shape):
         if dim != classes:
             place = dim - (dim > classes)
-            ins = {own: dim, target: place} | ({grad: place} if operand_shape(op, grad) else {})
-            factors.add(size, ins, {0: dim})
-    return factors.build()
+            ins = {input_number: dim, target: place} | ({grad: place} if operand_shape(op, grad) else {})
+            builder.tie(ins, {0: dim}, size)
+    return builder.build()
 
 
-def _cross_entropy(op: Op) -> Any:
+def _cross_entropy(op: Op) -> Rule:
     """Return the rule of a loss over classes, where the target may hold the chance of each class."""
     shape = operand_shape(op, 0)
     if operand_shape(op, 1) != shape:
@@ -133,7 +153,7 @@ def _kept(op: Op, place: int) -> tuple[dict[int, int], FactorKind]:
     return {0: place} if mode == 0 else {}, kind
 
 
-def _loss_of_rows(op: Op) -> Any:
+def _loss_of_rows(op: Op) -> Rule:
     """Return the rule of a loss of rows, whose last dimension is whole; some operands have one number for each row."""
     shapes = [operand_shape(op, number) for number in range(len(op.operands))]
     rank = len(shapes[0]) - 1
@@ -143,7 +163,7 @@ def _loss_of_rows(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(rows, dim), *_kept(op, dim)) for dim in range(rank)])
 
 
-def _quantile(op: Op) -> Any:
+def _quantile(op: Op) -> Rule:
     """Return the rule of quantiles along a dimension, or of all elements; several of them come first."""
     shape, along = operand_shape(op, 0), attribute(op, "dim")
     several = len(op.operands) > 1 and len(operand_shape(op, 1)) == 1
@@ -156,7 +176,7 @@ def _quantile(op: Op) -> Any:
     return tied(op, ties)
 
 
-def _steps(op: Op) -> Any:
+def _steps(op: Op) -> Rule:
     """Return the rule of sums and differences of neighbours along a dimension, which may go away."""
     shape, out = operand_shape(op, 0), result_shape(op)
     along = normal(attribute(op, "dim", -1), len(shape))
@@ -167,12 +187,35 @@ def _steps(op: Op) -> Any:
     return tied(op, [(dict.fromkeys(ins, dim), dict.fromkeys(outs, dim - shift * (dim > along))) for dim in free])
 
 
-def _histogram(op: Op) -> Any:
-    factors = Factors(op)
+def _histogram(op: Op) -> Rule:
+    builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(operand_shape(op, 0)):
         kind = FactorKind.REDUCTION if attribute(op, "max", 0) > attribute(op, "min", 0) else REPLICATED
-        factors.add(size, {0: dim}, {}, kind=kind)
-    return factors.add(result_shape(op)[0], {}, {0: 0}, kind=REPLICATED).build()
+        builder.tie({0: dim}, {}, size, kind=kind)
+    return builder.tie({}, {0: 0}, result_shape(op)[0], kind=REPLICATED).build()
+
+
+def _localize_class_loss(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the loss of the device's part of classes: padding counts as targets that are ignored."""
+    shard.check_kinds()
+    number = operand_number(op, "target")
+    type_ = None if number is None else shard.operands[number].type
+    if number is None or not isinstance(type_, TensorType):
+        raise no_local_form("the loss has no target")
+    ignored = shard.ops.scalar(shard.emit, type_.element_type, float(attribute(op, "ignore_index", -100)))
+    if ignored is None:
+        raise no_local_form(f"{type_.element_type} has no number for targets that are ignored")
+    operands = list(shard.operands)
+    operands[number] = shard.masked(number, shard.padded_dims(number), ignored)
+    return evolve(shard, operands=operands).copy()
+
+
+def _localize_loss(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the loss of the device's part; that of zeros, which padding is filled with, is not zero."""
+    shard.check_kinds()
+    if attribute(op, "reduction", 1) and any(shard.padded_dims(number) for number in range(len(op.operands))):
+        raise no_local_form("the operands do not divide into equal parts, and padding has a loss of its own")
+    return shard.copy()
 
 
 def register(aten: Dialect) -> None:
@@ -198,7 +241,7 @@ def register(aten: Dialect) -> None:
         "poisson_nll_loss",
     ):
         aten.op(f"aten.{name}.default", traits=[Pure], rule=_mean_squares)
-    for name in ("nll_loss.default", "nll_loss_nd.default", "nll_loss_forward.default", "nll_loss2d_forward.default"):
+    for name in _CLASS_LOSSES:
         aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss)
     for name in ("nll_loss_backward.default", "nll_loss2d_backward.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss_backward)
@@ -217,3 +260,10 @@ def register(aten: Dialect) -> None:
         "gradient.scalarint",
     ):
         aten.op(f"aten.{name}", traits=[Pure], rule=_steps)
+
+
+FORMS: Mapping[str, Localize] = {
+    **dict.fromkeys(_CLASS_LOSSES, _localize_class_loss),
+    **dict.fromkeys(_LOSSES_OF_PADDING, _localize_loss),
+}
+"""The local forms by the names of the overloads; those of all other ops change in their types only."""

@@ -4,7 +4,8 @@ No rule of linalg is written by hand: all come from the indexing maps of its ops
 has loops and branches.
 """
 
-from shardy_dialects.linalg import control_flow, local_tensors, structured, tensors, windows
+from shardy_dialects.linalg import control_flow, structured, tensors, windows
+from shardy_dialects.linalg.tensors import localize_constant
 from shardy_py.plugins import ConstantLike, Dialect, Elementwise, Pure, hookimpl
 from shardy_py.sharding.rule_builder import pointwise_rule
 
@@ -21,7 +22,7 @@ MATH = (
 )
 
 arith = Dialect("arith")
-arith.op("arith.constant", traits=[ConstantLike, Pure])
+arith.op("arith.constant", traits=[ConstantLike, Pure], local=localize_constant)
 for _name in ARITH:
     arith.op(f"arith.{_name}", traits=[Elementwise, Pure], rule=pointwise_rule)
 
@@ -35,7 +36,6 @@ windows.register(linalg)
 
 tensor = Dialect("tensor")
 tensors.register(tensor)
-local_tensors.register(arith, tensor)
 
 scf = Dialect("scf")
 control_flow.register(scf)

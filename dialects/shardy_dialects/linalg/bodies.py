@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.ir.graph.program import Block, Op, Value
@@ -20,7 +19,7 @@ _COMBINERS = {
     Combiner.OR: ("arith.ori",),
 }
 COMBINER_OF = {name: combiner for combiner, names in _COMBINERS.items() for name in names}
-"""Unsigned comparisons of signless integers are not among them: nothing says to those who combine that they are so."""
+"""Unsigned comparisons of signless integers are not among them: collectives do not know that they are unsigned."""
 _DIFFERENCES = ("arith.subf", "arith.subi")
 _IDENTITIES = {Combiner.ADD: 0, Combiner.MUL: 1}
 
@@ -53,14 +52,14 @@ class Body:
     def combiner(self) -> Combiner | None:
         """The combiner of iterations: each yielded value is one op of the output's element and of the inputs'.
 
-        None where this is not so, or another op for each output: the position of the largest element is no reduction.
+        None where this is not so, or where outputs combine by other ops: the position of the largest element is no sum.
         """
         terminator = self.block.terminator
         yielded = terminator.operands if terminator is not None else ()
         if len(yielded) != self.num_outputs:
             return None
-        found = {self._combiner_of(value, output) for value, output in zip(yielded, self.outputs, strict=True)}
-        return found.pop() if len(found) == 1 else None
+        combiners = {self._combiner_of(value, output) for value, output in zip(yielded, self.outputs, strict=True)}
+        return combiners.pop() if len(combiners) == 1 else None
 
     @cached_property
     def contributions(self) -> list[Value]:
@@ -70,24 +69,29 @@ class Body:
         return [other for value, output in pairs if (other := self._contribution(value, output)) is not None]
 
     def _combiner_of(self, value: Value, output: Value) -> Combiner | None:
-        made, other = value.defining_op, self._contribution(value, output)
-        if made is None or other is None or self._depends_on_outputs(other):
+        producer, other = value.defining_op, self._contribution(value, output)
+        if producer is None or other is None or self._depends_on_outputs(other):
             return None
-        is_difference = made.name in _DIFFERENCES and made.operands[0] is output
-        return Combiner.ADD if is_difference else COMBINER_OF.get(made.name)
+        is_difference = producer.name in _DIFFERENCES and producer.operands[0] is output
+        return Combiner.ADD if is_difference else COMBINER_OF.get(producer.name)
 
     def _contribution(self, value: Value, output: Value) -> Value | None:
         """Return the other operand of the op of two operands that makes a value of an output's element, or None."""
-        made = value.defining_op
-        if made is None or len(made.operands) != 2 or made.parent is not self.block or output not in made.operands:
+        producer = value.defining_op
+        if (
+            producer is None
+            or len(producer.operands) != 2
+            or producer.parent is not self.block
+            or output not in producer.operands
+        ):
             return None
-        first, second = made.operands
+        first, second = producer.operands
         return second if first is output else first
 
     def _depends_on_outputs(self, value: Value) -> bool:
-        """Return whether a value is made of elements of the outputs, as far as one can see."""
+        """Return whether a value depends on elements of the outputs within the block."""
         outputs = {output.id for output in self.outputs}
-        return any(found.id in outputs for found in _sources(value, self.block))
+        return any(source.id in outputs for source in _sources(value, self.block))
 
     @cached_property
     def read_loops(self) -> frozenset[int]:
@@ -109,9 +113,9 @@ def _sources(value: Value, block: Block) -> Iterator[Value]:
             continue
         seen.add(current.id)
         yield current
-        made = current.defining_op
-        if made is not None and made.parent is block:
-            waiting.extend(operand for inner in made.walk() for operand in inner.operands)
+        producer = current.defining_op
+        if producer is not None and producer.parent is block:
+            waiting.extend(operand for inner in producer.walk() for operand in inner.operands)
 
 
 def initial_outputs(op: Op, combiner: Combiner | None) -> list[int]:
@@ -132,23 +136,23 @@ def initial_outputs(op: Op, combiner: Combiner | None) -> list[int]:
 
 def _is_full_of(value: Value, number: int) -> bool:
     """Return whether all elements of a tensor are known to be a number, or to be undefined."""
-    made = value.defining_op
-    while made is not None and made.name.startswith("sdy.") and len(made.operands) == 1:
-        made = made.operands[0].defining_op
-    if made is None:
+    producer = value.defining_op
+    while producer is not None and producer.name.startswith("sdy.") and len(producer.operands) == 1:
+        producer = producer.operands[0].defining_op
+    if producer is None:
         return False
-    if made.name in ("linalg.fill", "tensor.splat"):
-        return _is_full_of(made.operands[0], number)
-    return made.name == "tensor.empty" or (made.name == "arith.constant" and _is_splat(made, number))
+    if producer.name in ("linalg.fill", "tensor.splat"):
+        return _is_full_of(producer.operands[0], number)
+    return producer.name == "tensor.empty" or (producer.name == "arith.constant" and _is_splat(producer, number))
 
 
 def _is_splat(constant: Op, number: int) -> bool:
-    given: Any = constant.attributes.get("value")
-    if isinstance(given, (int, float)):
-        return given == number
-    if isinstance(given, DenseElements):
-        return bool(given.values) and all(item == number for item in given.values)
-    text = str(given).removeprefix("dense<").partition(">")[0]
+    elements: object = constant.attributes.get("value")
+    if isinstance(elements, (int, float)):
+        return elements == number
+    if isinstance(elements, DenseElements):
+        return bool(elements.values) and all(item == number for item in elements.values)
+    text = str(elements).removeprefix("dense<").partition(">")[0]
     try:
         return float(text) == number
     except ValueError:

@@ -59,8 +59,8 @@ class ScfWhileDataFlow(NoFields, ShardableDataFlowOpInterface):
 
     def get_block_argument_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
         """Return the shardings of the arguments of the condition."""
-        found = op.attributes.get(ARGUMENT_SHARDINGS)
-        return found.shardings if found is not None else ()
+        per_argument = op.attributes.get(ARGUMENT_SHARDINGS)
+        return per_argument.shardings if per_argument is not None else ()
 
     def set_block_argument_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
         """Set the shardings of the arguments of the condition."""
@@ -76,9 +76,9 @@ def _terminator(op: Op, region: int) -> Op:
 
 def _constant(value: Value) -> int | None:
     """Return the number of a constant."""
-    made = value.defining_op
-    found = made.attributes.get("value") if made is not None and not made.operands else None
-    return found if isinstance(found, int) else None
+    producer = value.defining_op
+    number = producer.attributes.get("value") if producer is not None and not producer.operands else None
+    return number if isinstance(number, int) else None
 
 
 def register(dialect: Dialect) -> None:

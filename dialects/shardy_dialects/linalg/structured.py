@@ -1,16 +1,15 @@
-"""Linalg's ops: their indexing maps, and the rules that follow from them."""
+"""Linalg's ops: their loops, from which rules, indexing maps and local forms follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from attrs import evolve
 
 from shardy_dialects.linalg.bodies import Body, initial_outputs
-from shardy_dialects.linalg.loops import Loops, LoopsOf
 from shardy_py import indexing
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import (
@@ -29,6 +28,7 @@ from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.derivation import PARALLEL, REDUCTION
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import Shape, tensor_shape
+from shardy_py.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,25 +37,51 @@ if TYPE_CHECKING:
     from shardy_py.ir.graph.program import Value
     from shardy_py.plugins import Shard
 
-CONTRACTIONS: dict[str, tuple[str, ...]] = {
-    "linalg.matmul": ("ppr", "ac", "cb", "ab"),
-    "linalg.batch_matmul": ("pppr", "abd", "adc", "abc"),
-    "linalg.matvec": ("pr", "ab", "b", "a"),
-    "linalg.vecmat": ("pr", "b", "ba", "a"),
-    "linalg.batch_matvec": ("ppr", "abc", "ac", "ab"),
-    "linalg.dot": ("r", "a", "a", ""),
-    "linalg.batch_vecmat": ("ppr", "ac", "acb", "ab"),
-    "linalg.matmul_transpose_a": ("ppr", "ca", "cb", "ab"),
-    "linalg.matmul_transpose_b": ("ppr", "ac", "bc", "ab"),
-    "linalg.batch_matmul_transpose_a": ("pppr", "adb", "adc", "abc"),
-    "linalg.batch_matmul_transpose_b": ("pppr", "abd", "acd", "abc"),
-    "linalg.batch_reduce_matmul": ("pprr", "cad", "cdb", "ab"),
-    "linalg.mmt4d": ("pprppr", "acdf", "bcef", "abde"),
-    "linalg.batch_mmt4d": ("ppprppr", "abdeg", "acdfg", "abcef"),
+
+@frozen
+class Loops:
+    """The loops of a structured op.
+
+    Args:
+        maps: One indexing map per operand: inputs, then outputs.
+        iterator_types: One per loop.
+        combiner: The combiner of the iterations of reductions; None where they do not combine.
+        whole: Loops that need replication whatever the maps say.
+    """
+
+    maps: tuple[AffineMap, ...]
+    iterator_types: tuple[str, ...]
+    combiner: Combiner | None = Combiner.ADD
+    whole: frozenset[int] = frozenset()
+
+    def maps_of_all(self, num_results: int) -> tuple[AffineMap, ...]:
+        """Return the maps of all operands and results; each result has that of its output operand."""
+        return (*self.maps, *self.maps[len(self.maps) - num_results :])
+
+
+LoopsOf = Callable[[Op], Loops]
+
+
+CONTRACTIONS: Mapping[str, str] = {
+    "linalg.matmul": "a c, c b -> a b",
+    "linalg.batch_matmul": "a b d, a d c -> a b c",
+    "linalg.matvec": "a b, b -> a",
+    "linalg.vecmat": "b, b a -> a",
+    "linalg.batch_matvec": "a b c, a c -> a b",
+    "linalg.dot": "a, a ->",
+    "linalg.batch_vecmat": "a c, a c b -> a b",
+    "linalg.matmul_transpose_a": "c a, c b -> a b",
+    "linalg.matmul_transpose_b": "a c, b c -> a b",
+    "linalg.batch_matmul_transpose_a": "a d b, a d c -> a b c",
+    "linalg.batch_matmul_transpose_b": "a b d, a c d -> a b c",
+    "linalg.batch_reduce_matmul": "c a d, c d b -> a b",
+    "linalg.mmt4d": "a c d f, b c e f -> a b d e",
+    "linalg.batch_mmt4d": "a b d e g, a c d f g -> a b c e f",
     # The zero points of the two factors are scalars.
-    "linalg.quantized_matmul": ("ppr", "ac", "cb", "", "", "ab"),
-    "linalg.quantized_batch_matmul": ("pppr", "abd", "adc", "", "", "abc"),
+    "linalg.quantized_matmul": "a c, c b, , -> a b",
+    "linalg.quantized_batch_matmul": "a b d, a d c, , -> a b c",
 }
+"""The rule texts of the named contractions: factors that the result lacks are summed over."""
 ELEMENTWISE = (
     *("abs", "add", "ceil", "copy", "div", "div_unsigned", "erf", "exp", "floor", "log", "max", "min", "mul", "negf"),
     *("powf", "reciprocal", "round", "rsqrt", "select", "sqrt", "square", "sub", "tanh"),
@@ -63,11 +89,19 @@ ELEMENTWISE = (
 
 
 @cache
-def _named(kinds: str, *tensors: str) -> Loops:
-    """Return loops from their kinds (``p`` or ``r``), and from the loop letters of each tensor."""
-    letters = sorted({letter for text in tensors for letter in text})
-    maps = tuple(indexing.AffineMap.of_dims(len(letters), map(letters.index, text)) for text in tensors)
-    return Loops(maps, tuple(REDUCTION if kind == "r" else PARALLEL for kind in kinds))
+def loops_of_text(text: str) -> Loops:
+    """Return the loops of a contraction that is written as a rule text: one per factor, in the order of their names.
+
+    >>> loops_of_text("a c, c b -> a b").iterator_types
+    ('parallel', 'parallel', 'reduction')
+    """
+    from shardy_py.sharding.einsum.text import parse_tensors
+
+    operands, results = parse_tensors(text)
+    tensors = [[name for dim in tensor.dims for name in dim.names] for tensor in (*operands, *results)]
+    names = sorted({name for tensor in tensors for name in tensor})
+    maps = tuple(indexing.AffineMap.of_dims(len(names), map(names.index, tensor)) for tensor in tensors)
+    return Loops(maps, tuple(PARALLEL if name in tensors[-1] else REDUCTION for name in names))
 
 
 def generic_loops(op: Op) -> Loops:
@@ -97,7 +131,7 @@ def _kind(text: str) -> str:
 
 def contraction_loops(op: Op) -> Loops:
     """Return the loops of a contraction; its maps may be given, with transposed or broadcast operands."""
-    known = _named(*CONTRACTIONS[op.name])
+    known = loops_of_text(CONTRACTIONS[op.name])
     if not op.attributes.get("indexing_maps"):
         return known
     return Loops(_given_maps(op), known.iterator_types)
@@ -108,8 +142,8 @@ def contract_loops(op: Op) -> Loops:
     from shardy_py.indexing.expressions import variables_of
 
     maps = _given_maps(op)
-    kept = set().union(*map(variables_of, maps[-1].results))
-    kinds = (PARALLEL if indexing.dim(loop) in kept else REDUCTION for loop in range(maps[-1].num_dims))
+    result_loops = set().union(*map(variables_of, maps[-1].results))
+    kinds = (PARALLEL if indexing.dim(loop) in result_loops else REDUCTION for loop in range(maps[-1].num_dims))
     return Loops(maps, tuple(kinds))
 
 
@@ -125,7 +159,9 @@ def elementwise_loops(op: Op) -> Loops:
     """Return one loop per dimension of the output; scalar operands are in none."""
     rank = len(tensor_shape(op.operands[-1]))
     ranks = [len(tensor_shape(value)) for value in op.operands]
-    return Loops(tuple(indexing.AffineMap.of_dims(rank, range(own)) for own in ranks), (PARALLEL,) * rank)
+    return Loops(
+        tuple(indexing.AffineMap.of_dims(rank, range(operand_rank)) for operand_rank in ranks), (PARALLEL,) * rank
+    )
 
 
 def transpose_loops(op: Op) -> Loops:
@@ -203,21 +239,30 @@ def generic_traits(op: Op) -> Iterable[Trait]:
     body = Body.of(op)
     if body is not None and body.read_loops:
         return ()
-    maps: Any = op.attributes.get("indexing_maps", ())
+    maps = op.attributes.get("indexing_maps", ())
     kinds = op.attributes.get("iterator_types", ())
     if len(set(map(str, maps))) == 1 and not any(REDUCTION in str(kind) for kind in kinds):
         return (Elementwise,)
     return ()
 
 
-def described_by(loops_of: LoopsOf) -> dict[str, Any]:
-    """Return the parts of a definition that follow from the loops of an op."""
-    return {
-        "rule": partial(structured_rule, loops_of),
-        "indexing": partial(structured_indexing, loops_of),
-        "initial_of": partial(initial_operands, loops_of),
-        "local": partial(_localize, loops_of),
-    }
+class LoopFacets(TypedDict):
+    """The facets of an op that follow from its loops."""
+
+    rule: Callable[[Op], OpShardingRule | None]
+    indexing: Callable[[Op], OpIndexing | None]
+    initial_of: Callable[[Op], list[int]]
+    local: Callable[[Op, Shard], Sequence[Value]]
+
+
+def described_by(loops_of: LoopsOf) -> LoopFacets:
+    """Return the facets of a definition that follow from the loops of an op."""
+    return LoopFacets(
+        rule=partial(structured_rule, loops_of),
+        indexing=partial(structured_indexing, loops_of),
+        initial_of=partial(initial_operands, loops_of),
+        local=partial(_localize, loops_of),
+    )
 
 
 def _localize(loops_of: LoopsOf, op: Op, shard: Shard) -> Sequence[Value]:

@@ -1,12 +1,26 @@
-"""Making tensors and taking them apart."""
+"""Tensors that are made and taken apart: rules and local forms, where sizes in attributes become those of shards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from shardy_py.ir.graph.program import Op
-from shardy_py.plugins import Concatenation, ConstantFoldable, ConstantLike, Dialect, Elementwise, PassThrough, Pure
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import local_by_types, local_constant
+from shardy_py.plugins import (
+    Concatenation,
+    ConstantFoldable,
+    ConstantLike,
+    Dialect,
+    Elementwise,
+    PassThrough,
+    Pure,
+    Shard,
+    no_local_form,
+    with_window,
+)
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, pointwise_rule, tensor_shape
 from shardy_py.sharding.rules import concatenate
@@ -16,30 +30,29 @@ def window_rule(op: Op) -> OpShardingRule | None:
     """Pass the dimensions through that keep their size; those that are padded need a permutation."""
     sizes, out_sizes = tensor_shape(op.operands[0]), tensor_shape(op.results[0])
     builder = OpShardingRuleBuilder.for_op(op)
-    others: list[None] = [None] * (len(op.operands) - 1)
     for dim, (size, out_size) in enumerate(zip(sizes, out_sizes, strict=True)):
         kind = FactorKind.PASS_THROUGH if size == out_size else FactorKind.PERMUTATION
-        builder.add_factor([dim, *others], [dim], size, kind=kind)
+        builder.add_factor({0: dim}, {0: dim}, size, kind=kind)
     return builder.build()
 
 
 def slice_rule(op: Op) -> OpShardingRule | None:
     """Pass the dimensions through that keep their size; those that are cut need a permutation.
 
-    Dimensions of which one element is taken may be left out. Whoever has it sends it to all: they need replication.
+    Dimensions of which one element is taken may be left out. The device that has it sends it to all others: these
+    dimensions need replication.
     """
     sizes, out_sizes = tensor_shape(op.operands[0]), tensor_shape(op.results[0])
     kept = kept_dims(op.attributes.get("static_sizes", out_sizes), out_sizes)
     if kept is None or len(kept) != len(sizes):
         return None
-    others: list[None] = [None] * (len(op.operands) - 1)
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, (size, out_dim) in enumerate(zip(sizes, kept, strict=True)):
         if out_dim is None:
-            builder.add_factor([dim, *others], [None], size, kind=FactorKind.NEED_REPLICATION)
+            builder.add_factor({0: dim}, {}, size, kind=FactorKind.NEED_REPLICATION)
             continue
         kind = FactorKind.PASS_THROUGH if size == out_sizes[out_dim] else FactorKind.PERMUTATION
-        builder.add_factor([dim, *others], [out_dim], size, kind=kind)
+        builder.add_factor({0: dim}, {0: out_dim}, size, kind=kind)
     return builder.build()
 
 
@@ -52,13 +65,14 @@ def insert_slice_rule(op: Op) -> OpShardingRule | None:
     kept = kept_dims(op.attributes.get("static_sizes", source), source)
     if kept is None or len(kept) != len(sizes):
         return None
-    others: list[None] = [None] * (len(op.operands) - 2)
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, (size, source_dim) in enumerate(zip(sizes, kept, strict=True)):
-        is_whole = source_dim is not None and source[source_dim] == size
-        builder.add_factor([source_dim if is_whole else None, dim, *others], [dim], size)
-        if source_dim is not None and not is_whole:
-            builder.add_factor([source_dim, None, *others], [None], source[source_dim])
+        if source_dim is not None and source[source_dim] == size:
+            builder.add_factor({0: source_dim, 1: dim}, {0: dim}, size)
+            continue
+        builder.add_factor({1: dim}, {0: dim}, size)
+        if source_dim is not None:
+            builder.add_factor({0: source_dim}, {}, source[source_dim])
     return builder.build()
 
 
@@ -70,17 +84,17 @@ def kept_dims(sizes: Sequence[int], kept_sizes: Sequence[int]) -> list[int | Non
     >>> kept_dims((1, 4, 1, 1), (4, 1))
     [None, 0, 1, None]
     """
-    found: list[int | None] = []
+    numbers: list[int | None] = []
     following = 0
     for size in sizes:
         if following < len(kept_sizes) and kept_sizes[following] == size:
-            found.append(following)
+            numbers.append(following)
             following += 1
         elif size == 1:
-            found.append(None)
+            numbers.append(None)
         else:
             return None
-    return found if following == len(kept_sizes) else None
+    return numbers if following == len(kept_sizes) else None
 
 
 def concat_rule(op: Op) -> OpShardingRule | None:
@@ -92,11 +106,10 @@ def regroup_rule(op: Op, *, groups_of_result: bool) -> OpShardingRule:
     """Tie each dimension of the smaller shape to its group of dimensions of the larger, which are its factors."""
     builder = OpShardingRuleBuilder.for_op(op)
     large = tensor_shape(op.results[0] if groups_of_result else op.operands[0])
-    others: list[None] = [None] * (len(op.operands) - 1)
     for small_dim, group in enumerate(op.attributes["reassociation"]):
         for large_dim in group:
             operand, result = (small_dim, large_dim) if groups_of_result else (large_dim, small_dim)
-            builder.add_factor([operand, *others], [result], large[large_dim])
+            builder.add_factor({0: operand}, {0: result}, large[large_dim])
     return builder.build()
 
 
@@ -108,22 +121,139 @@ def _static(rule: Callable[[Op], OpShardingRule | None], op: Op) -> OpShardingRu
 
 def register(dialect: Dialect) -> None:
     """Define the ops on tensors."""
-    dialect.op("tensor.empty", traits=[ConstantLike, Pure])
-    dialect.op("tensor.splat", traits=[ConstantFoldable, Pure], rule=partial(_static, pointwise_rule))
-    dialect.op("tensor.cast", traits=[Elementwise, Pure], rule=partial(_static, pointwise_rule))
-    dialect.op("tensor.extract_slice", traits=[ConstantFoldable, Pure], rule=partial(_static, slice_rule))
-    dialect.op("tensor.insert_slice", traits=[Pure], rule=partial(_static, insert_slice_rule))
-    dialect.op("tensor.pad", traits=[Pure], rule=partial(_static, window_rule))
-    dialect.op("tensor.concat", traits=[Concatenation, Pure], rule=partial(_static, concat_rule))
+    dialect.op("tensor.empty", traits=[ConstantLike, Pure], local=local_by_types)
+    dialect.op(
+        "tensor.splat", traits=[ConstantFoldable, Pure], rule=partial(_static, pointwise_rule), local=local_by_types
+    )
+    dialect.op("tensor.cast", traits=[Elementwise, Pure], rule=partial(_static, pointwise_rule), local=local_by_types)
+    dialect.op(
+        "tensor.extract_slice",
+        traits=[ConstantFoldable, Pure],
+        rule=partial(_static, slice_rule),
+        local=localize_extract_slice,
+    )
+    dialect.op(
+        "tensor.insert_slice", traits=[Pure], rule=partial(_static, insert_slice_rule), local=localize_insert_slice
+    )
+    dialect.op("tensor.pad", traits=[Pure], rule=partial(_static, window_rule), local=local_by_types)
+    dialect.op("tensor.concat", traits=[Concatenation, Pure], rule=partial(_static, concat_rule), local=local_by_types)
     dialect.op(
         "tensor.expand_shape",
         traits=[PassThrough, Pure],
         rule=partial(_static, partial(regroup_rule, groups_of_result=True)),
+        local=localize_expand_shape,
     )
     dialect.op(
         "tensor.collapse_shape",
         traits=[PassThrough, Pure],
         rule=partial(_static, partial(regroup_rule, groups_of_result=False)),
+        local=local_by_types,
     )
-    for name in ("dim", "extract", "from_elements"):
+    dialect.op("tensor.dim", traits=[Pure], local=localize_dim)
+    for name in ("extract", "from_elements"):
         dialect.op(f"tensor.{name}", traits=[Pure])
+
+
+def localize_extract_slice(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the slice of the shard; elements of sharded dimensions move to the devices that have them in the result.
+
+    Raises:
+        CannotLocalize: it is not known where the slice begins.
+    """
+    shard.check_kinds([FactorKind.NEED_REPLICATION])
+    _check_static(op)
+    offsets, sizes = list(op.attributes["static_offsets"]), list(_local_sizes(op, shard.operands[0]))
+    kept = kept_dims(op.attributes["static_sizes"], op.results[0].shape) or []
+    for dim, result_dim in enumerate(kept):
+        if result_dim is None or op.operands[0].shape[dim] == op.results[0].shape[result_dim]:
+            continue
+        parts, start, step = shard.parts(shard.result_shardings[0], result_dim), offsets[dim], _step(op, dim)
+        if max(parts, shard.parts(shard.operand_shardings[0], dim)) == 1:
+            continue
+        if start < 0 or step < 1:
+            raise no_local_form("it is not known where the slice of a sharded dimension begins")
+        offsets[dim], sizes[dim] = 0, shard.result_shape()[result_dim]
+        starts = [start + place * sizes[dim] * step for place in range(parts)]
+        shard = with_window(shard, 0, dim, starts, (sizes[dim] - 1) * step + 1, result_dim=result_dim)
+    return shard.copy(static_offsets=tuple(offsets), static_sizes=tuple(sizes))
+
+
+def localize_insert_slice(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the shard with a slice put into it, which has all elements along sharded dimensions.
+
+    Raises:
+        CannotLocalize: it is not known which part of the source falls into the shard.
+    """
+    shard.check_kinds()
+    _check_static(op)
+    sizes, shape = op.attributes["static_sizes"], op.operands[1].shape
+    cut = shard.sharded_dims(shard.operand_shardings[1])
+    if any(sizes[dim] != shape[dim] for dim in cut):
+        raise no_local_form("a slice is put into a part of a sharded dimension")
+    kept = kept_dims(sizes, op.operands[0].shape) or []
+    if set(shard.sharded_dims(shard.operand_shardings[0])) != {kept[dim] for dim in cut}:
+        raise no_local_form("the source and the destination are not sharded alike")
+    return shard.copy(static_sizes=_local_sizes(op, shard.operands[1]))
+
+
+def localize_expand_shape(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the shard in its new shape."""
+    shard.check_kinds()
+    if "static_output_shape" not in op.attributes:
+        return shard.copy()
+    return shard.copy(static_output_shape=shard.result_shape())
+
+
+def localize_dim(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the size of a dimension of the whole tensor.
+
+    Raises:
+        CannotLocalize: it is not known, and the tensor is sharded.
+    """
+    sharding = shard.operand_shardings[0]
+    shape, index = static_shape(op.operands[0].type), _number(op.operands[1])
+    if index is not None and index not in shard.sharded_dims(sharding):
+        return shard.copy()
+    if index is None or shape is None:
+        raise no_local_form("it is not known of which dimension the op gives the size")
+    return shard.emit.op("arith.constant", (), [op.results[0].type], {"value": shape[index]}).results
+
+
+def localize_constant(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the part of a constant that the device has; one of equal elements is made in the size of the shard."""
+    element = str(op.attributes["value"]).removeprefix("dense<").rpartition("> :")[0]
+    if element and not element.startswith(("[", '"', "dense_resource")):
+        return shard.copy(value=RawAttribute(f"dense<{element}> : {shard.result_type()}"))
+    return local_constant(op, shard)
+
+
+def _check_static(op: Op) -> None:
+    """Check that offsets, sizes and strides are attributes.
+
+    Raises:
+        CannotLocalize: one is an operand.
+    """
+    if "static_sizes" not in op.attributes:
+        raise no_local_form("the sizes of the slice are not known")
+
+
+def _step(op: Op, dim: int) -> int:
+    """Return the distance of two elements of a slice; a negative number where an operand holds it."""
+    steps = op.attributes.get("static_strides", ())
+    return int(steps[dim]) if steps else 1
+
+
+def _local_sizes(op: Op, value: Value) -> tuple[int, ...]:
+    """Return the sizes of a slice, where it takes all of a dimension those of the shard."""
+    shape = op.operands[-1 if op.name.endswith("insert_slice") else 0].shape
+    return tuple(
+        local if size == full else size
+        for size, full, local in zip(op.attributes["static_sizes"], shape, value.shape, strict=True)
+    )
+
+
+def _number(value: Value) -> int | None:
+    """Return the number of a constant."""
+    producer = value.defining_op
+    number = producer.attributes.get("value") if producer is not None and not producer.operands else None
+    return number if isinstance(number, int) else None

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from shardy_dialects.linalg.loops import Loops, LoopsOf
-from shardy_dialects.linalg.structured import described_by
+from shardy_dialects.linalg.structured import Loops, LoopsOf, described_by
 from shardy_py import indexing
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
@@ -74,8 +73,8 @@ def convolution_loops(source: str, kernel: str, op: Op) -> Loops:
         return indexing.AffineMap(len(loops), tuple(places))
 
     scalars = [indexing.AffineMap(len(loops), ())] * (len(op.operands) - 3)
-    own = of(kernel, lambda letter: indexing.dim(number[f"k{letter}"]))
-    maps = (of(source, moved), own, *scalars, of(result, lambda letter: indexing.dim(number[letter])))
+    kernel_map = of(kernel, lambda letter: indexing.dim(number[f"k{letter}"]))
+    maps = (of(source, moved), kernel_map, *scalars, of(result, lambda letter: indexing.dim(number[letter])))
     return Loops(maps, (PARALLEL,) * len(result) + (REDUCTION,) * (len(loops) - len(result)))
 
 
@@ -93,8 +92,8 @@ def pooling_loops(layout: str, combiner: Combiner | None, op: Op) -> Loops:
 
 def _steps(op: Op, name: str) -> Sequence[int]:
     """Return an attribute with a number per dimension of space; 1 for each where it is left out."""
-    given: Any = op.attributes.get(name)
-    values = getattr(given, "values", given)
+    steps = op.attributes.get(name)
+    values = getattr(steps, "values", steps)
     if not isinstance(values, (tuple, list)) or not values:
         return (1,) * len(SPACE)
     # A splat may come with its one value only.

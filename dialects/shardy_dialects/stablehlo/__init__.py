@@ -1,101 +1,68 @@
-"""StableHLO and CHLO: the sharding rules, traits and data flow of their ops."""
+"""StableHLO, with its clients CHLO and MHLO: one module or package for each family of ops.
+
+A family has all that is known of its ops side by side: traits, sharding rules, indexing maps, data flow, local forms,
+scalar bodies and costs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from shardy_dialects.stablehlo import (
-    broadcast,
-    chlo,
+    batch_norm,
     collectives,
+    constants,
+    control_flow,
     convolution,
-    costs,
-    custom_calls,
-    data_flow,
+    custom_call,
+    decompositions,
     dot,
     elementwise,
-    emission,
+    fft,
     gather_scatter,
-    indexing,
-    linalg,
-    local,
-    mesh_references,
-    mhlo,
-    normalization,
-    rearranging,
-    reduction,
+    reduce,
     rng,
+    shape,
     slicing,
-    sorting,
-    without_rule,
+    sort,
+    tokens,
+    window,
 )
-from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
-from shardy_py.plugins import Dialect, OpDefinition, Pass, hookimpl
+from shardy_dialects.stablehlo.definitions import Definitions
+from shardy_dialects.stablehlo.gather_scatter.explicit_batching import ExplicitGatherScatterBatchingPass
+from shardy_dialects.stablehlo.local.ops import StablehloLocalOps
+from shardy_py.plugins import Dialect, Pass, hookimpl
 
 FAMILIES = (
-    broadcast,
+    batch_norm,
     collectives,
+    constants,
+    control_flow,
     convolution,
-    custom_calls,
-    data_flow,
+    custom_call,
+    decompositions,
     dot,
     elementwise,
+    fft,
     gather_scatter,
-    linalg,
-    normalization,
-    rearranging,
-    reduction,
+    reduce,
     rng,
+    shape,
     slicing,
-    sorting,
-    without_rule,
+    sort,
+    tokens,
+    window,
 )
-"""The modules that define ops, with rules and traits."""
-
-
-def stablehlo_dialect() -> Dialect:
-    """Return the definitions of the StableHLO ops."""
-    dialect = Dialect("stablehlo", local_ops=local.StablehloLocalOps())
-    for family in FAMILIES:
-        family.register(dialect)
-    _complete(dialect, mesh_references.describe, costs.describe, indexing.describe, emission.describe, local.describe)
-    for name in ("token", "future"):
-        dialect.type(f"!stablehlo.{name}")
-    return dialect
-
-
-def chlo_dialect() -> Dialect:
-    """Return the definitions of the CHLO ops."""
-    dialect = Dialect("chlo")
-    chlo.register(dialect)
-    _complete(dialect, costs.describe, indexing.describe, emission.describe, local.describe)
-    return dialect
-
-
-def mhlo_dialect() -> Dialect:
-    """Return the definitions of the ops that remain of MHLO in modules made from HLO."""
-    dialect = Dialect("mhlo")
-    mhlo.register(dialect)
-    _complete(dialect, costs.describe, indexing.describe, emission.describe, local.describe)
-    return dialect
-
-
-def _complete(dialect: Dialect, *describe: Callable[[OpDefinition], dict[str, Any]]) -> None:
-    """Add everything besides rules to the ops of a dialect, to each at once."""
-    for definition in dialect.definitions:
-        parts = {name: part for function in describe for name, part in function(definition).items()}
-        if parts:
-            dialect.replace(definition.with_parts(parts))
 
 
 @hookimpl
 def shardy_register_dialects() -> list[Dialect]:
-    """Give the dialects to the registry."""
-    return [stablehlo_dialect(), chlo_dialect(), mhlo_dialect()]
+    """Return the dialects StableHLO, CHLO and MHLO."""
+    definitions = Definitions(StablehloLocalOps())
+    for family in FAMILIES:
+        family.register(definitions)
+    return [definitions.stablehlo, definitions.chlo, definitions.mhlo]
 
 
 @hookimpl
 def shardy_register_passes() -> list[type[Pass]]:
-    """Give the passes to the registry."""
+    """Return the passes."""
     return [ExplicitGatherScatterBatchingPass]

@@ -8,13 +8,25 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
+from shardy_py.ir.graph.program import Op
 from shardy_py.values import frozen
 
+_ARRAY = "array<i64"
 _INTEGER = re.compile(r"-?\d+")
+
+
 _LIST = re.compile(r"(\w+)\s*=\s*\[([^\]]*)\]")
+
+
 _NUMBER = re.compile(r"(\w+)\s*=\s*(-?\d+)")
+
+
 _CONVOLUTION = re.compile(r"\[([^\]]*)\]\s*x\s*\[([^\]]*)\]\s*->\s*\[([^\]]*)\]")
+
+
 _ENUM = re.compile(r"#\w+<\s*\w+\s+(\w+)\s*>")
+
 
 Dims = tuple[int, ...]
 
@@ -88,6 +100,47 @@ def parse_convolution_dims(text: str) -> ConvolutionDims:
         out.index("f"),
         _spatial(out),
     )
+
+
+def integer_of(op: Op, name: str, default: int = 0) -> int:
+    """Return an attribute that is an integer."""
+    number: int = op.attributes.get(name, default)
+    return number
+
+
+def integers_of(op: Op, name: str) -> Dims:
+    """Return an attribute that is a list of integers, as MLIR or a local form writes them; () where it is absent."""
+    numbers_or_text = op.attributes.get(name)
+    if isinstance(numbers_or_text, RawAttribute) and numbers_or_text.text.startswith(_ARRAY):
+        return tuple(int(item) for item in numbers_or_text.text.removeprefix(_ARRAY).strip(": >").split(",") if item)
+    numbers: Dims = () if numbers_or_text is None else numbers_or_text
+    return numbers
+
+
+def flag_of(op: Op, name: str) -> bool:
+    """Return an attribute that is a boolean; false where it is absent."""
+    return bool(op.attributes.get(name, False))
+
+
+def text_of(op: Op, name: str, default: str = "") -> str:
+    """Return the text of an attribute."""
+    return str(op.attributes.get(name, default))
+
+
+def dense_of(op: Op, name: str) -> DenseElements | None:
+    """Return an attribute that holds the elements of a tensor; None where it is absent."""
+    dense: DenseElements | None = op.attributes.get(name)
+    return dense
+
+
+def case_of(op: Op, name: str, default: str = "") -> str:
+    """Return the case of an attribute that is an enum."""
+    return parse_enum(text_of(op, name, default))
+
+
+def dimension_numbers_of(op: Op, name: str) -> DimensionNumbers:
+    """Return the dimension numbers of an op."""
+    return parse_dimension_numbers(text_of(op, name))
 
 
 def parse_enum(text: str) -> str:

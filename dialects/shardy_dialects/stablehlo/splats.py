@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from math import inf
 
+from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_py.ir.graph.attributes import OpaqueElements
 from shardy_py.ir.graph.program import Value
 
 _WORDS = {"false": 0, "true": 1}
+
+
 _INFINITIES = {
     **dict.fromkeys(("0x7C00", "0x7F80", "0x7F800000", "0x7FF0000000000000"), inf),
     **dict.fromkeys(("0xFC00", "0xFF80", "0xFF800000", "0xFFF0000000000000"), -inf),
 }
 """MLIR writes the infinities of f16, bf16, f32 and f64 as their bits."""
-_RESHAPING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
+
+
+_RESHAPING = (BROADCAST, RESHAPE)
 
 
 def splat_of(value: Value) -> float | None:
@@ -32,12 +37,12 @@ def number_of(value: Value) -> float | None:
 
 def splat_text(value: Value) -> str | None:
     """Return the text of the number that a constant scalar holds, or None."""
-    made = value.defining_op
-    while made is not None and made.name in _RESHAPING:
-        made = made.operands[0].defining_op
-    if made is None or not made.name.endswith(".constant") or "value" not in made.attributes:
+    producer = value.defining_op
+    while producer is not None and producer.name in _RESHAPING:
+        producer = producer.operands[0].defining_op
+    if producer is None or not producer.name.endswith(".constant") or "value" not in producer.attributes:
         return None
-    elements = made.attributes["value"]
+    elements = producer.attributes["value"]
     if isinstance(elements, OpaqueElements) and not getattr(elements.native, "is_splat", True):
         # Its text may be very long.
         return None

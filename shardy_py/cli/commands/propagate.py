@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.forms import FORMS
-from shardy_py.cli.help import Command
+from shardy_py.cli.command import Command
 from shardy_py.cli.needs import needs
-from shardy_py.cli.options import LAYOUTS, propagate_options
+from shardy_py.cli.options import FORMS, LAYOUTS, propagate_options
 
 
 @click.command(cls=Command)
@@ -25,14 +24,14 @@ from shardy_py.cli.options import LAYOUTS, propagate_options
 @propagate_options
 @needs(
     "target",
-    when=lambda given: not given["as_json"] or given["output"] is not None,
+    when=lambda values: not values["as_json"] or values["output"] is not None,
     problem="with --json, which prints no module",
     hint="write the module with -o OUT",
 )
 @needs(
     "layout",
     "record_copies",
-    when=lambda given: not given["quiet"] or given["as_json"],
+    when=lambda values: not values["quiet"] or values["as_json"],
     problem="with --quiet, which prints no report",
     hint="leave one of the two out, or give --json",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from math import prod
 from typing import Any
@@ -11,21 +11,29 @@ from attrs import evolve, field, fields
 
 from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
+from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
+from shardy_py.api.run_input import give_shardings, read_input
 from shardy_py.cost.advice.arguments import (
     AdviceOptions,
     AdviceProgress,
     AdviseArguments,
+    budget_problem,
     check_limit,
     open_judge,
 )
+from shardy_py.cost.advice.constraint_locations import SourceLineTensors, find_places
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constraint
-from shardy_py.cost.advice.judge import Figures, Goal, Judge, Shardings
-from shardy_py.cost.advice.places import SourceLineTensors, find_places
-from shardy_py.cost.advice.wishes import conflicting_shardings, idle_axes
+from shardy_py.cost.advice.pricing import Figures, Goal, Judge, Shardings
+from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
-from shardy_py.cost.session import Session
-from shardy_py.cost.session_labels import session_labels
+from shardy_py.cost.priced_input import priced_input
+from shardy_py.cost.session import Session, session_labels
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.propagation.solve import Solution
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
 
 LEAST_GAIN = 0.01
@@ -45,7 +53,7 @@ def advise(given: AdviseArguments) -> Advice:
     Raises:
         ShardyError: the module or an option is not valid.
     """
-    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
+    session = given.options.open(priced_input(narrow(given, ProgramInput), given.machine), keep_names=True)
     return advise_session(session, narrow(given, AdviceOptions))
 
 
@@ -96,20 +104,23 @@ class _Search:
         self.places = find_places(session, session_labels(session))
         before = self._require()
         chosen: list[AdvisedConstraint] = []
-        current, pool = before, self._candidates({})
+        current = before
+        pool: Iterable[Constraint] = self._candidates({})
         while len(chosen) < limit:
             found = self._best(chosen, current, pool)
             if found is None:
                 break
             chosen.append(found)
             current = found.together
-            pool = [*self._helping(before), *self._candidates(_shardings(chosen))]
+            pool = chain(self._helping(before), self._candidates(_shardings(chosen)))
         chosen = self._needed(chosen, before)
         others = self._others(chosen, before)
         meshes = session.problem.table.meshes.values()
         devices = max((prod(axis.size for axis in mesh.axes) for mesh in meshes), default=1)
         machine = None if self.judge.machine is None else self.judge.machine.name
-        return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine)
+        after = chosen[-1].together if chosen else before
+        problem = budget_problem(self.goal, after, "set of constraints")
+        return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine, problem)
 
     def _require(self) -> Figures:
         found = self.judge.price({})
@@ -150,8 +161,11 @@ class _Search:
         self.progress(min(self.judge.tried, self.trials), self.trials)
         return found
 
-    def _candidates(self, shardings: Shardings) -> list[Constraint]:
-        """Return constraints to try: at disagreements, in turn the first and those that send most; then idle axes."""
+    def _candidates(self, shardings: Shardings) -> Iterable[Constraint]:
+        """Return constraints to try: at disagreements, in turn the first and those that send most; then idle axes.
+
+        The latter are as many as all dimensions of all tensors, so they are made one by one, until trials run out.
+        """
         evaluation = self.judge.evaluate(shardings)
         problem = self.judge.session.problem
         sent: dict[int, float] = {}
@@ -166,17 +180,22 @@ class _Search:
             place = self.places.get(candidate.slot)
             if place is not None and candidate.slot not in shardings:
                 weight = sum(sent.get(slot, 0.0) for slot in problem.step_slots[candidate.step] if slot >= 0)
-                one = Constraint(place, candidate.sharding)
+                one = self._constraint(place, candidate.sharding)
                 weights[one] = max(weights.get(one, 0.0), weight)
         heaviest = sorted(weights, key=lambda one: -weights[one])
-        return list(dict.fromkeys((*_in_turn(list(weights), heaviest), *self._idle(evaluation.solution, shardings))))
+        return _distinct(_in_turn(list(weights), heaviest), self._idle(evaluation.solution, shardings))
 
     def _idle(self, solution: Solution, shardings: Shardings) -> Iterator[Constraint]:
         """Yield constraints with an axis that a tensor does not use yet, those of the largest tensors first."""
         places = (place for slot, place in self.places.items() if slot not in shardings)
         first = [place.slots[0] for place in sorted(dict.fromkeys(places), key=_size)]
         for slot, sharding in idle_axes(self.judge.session.problem, solution, first):
-            yield Constraint(self.places[slot], sharding)
+            yield self._constraint(self.places[slot], sharding)
+
+    def _constraint(self, place: SourceLineTensors, sharding: TensorSharding) -> Constraint:
+        session = self.judge.session
+        mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else session.problem.table.meshes[sharding.mesh]
+        return Constraint(place, sharding, frontend_of(session.program).constraint_code(sharding, mesh))
 
     def _helping(self, before: Figures) -> list[Constraint]:
         """Return the constraints that help alone, the best first."""
@@ -229,9 +248,40 @@ def _in_turn(first: Sequence[Constraint], second: Sequence[Constraint]) -> Itera
     return (one for one in chain.from_iterable(pairs) if one is not None)
 
 
+def _distinct(*constraints: Iterable[Constraint]) -> Iterator[Constraint]:
+    """Yield constraints, each once, as they are asked for."""
+    seen: set[Constraint] = set()
+    for one in chain(*constraints):
+        if one not in seen:
+            seen.add(one)
+            yield one
+
+
 def _joined(constraints: Iterable[Constraint]) -> dict[int, Any]:
     return {slot: sharding for one in constraints for slot, sharding in one.shardings.items()}
 
 
 def _shardings(chosen: Iterable[AdvisedConstraint]) -> dict[int, Any]:
     return _joined(one.constraint for one in chosen)
+
+
+def write_advised(
+    given: ProgramInput, shardings: Mapping[int, TensorSharding], options: SessionOptions = DEFAULT_OPTIONS
+) -> str:
+    """Return the text of a program as it was given, with more shardings written on its tensors.
+
+    Args:
+        given: The program, which is read again.
+        shardings: Id of a value to its sharding, see `Advice.shardings`.
+        options: How it is read, and more plugins.
+
+    Raises:
+        ShardyError: the module is not valid.
+    """
+    read = read_input(given, options.load_registry())
+    give_shardings(read, given)
+    living = {value.id for function in read.program.functions.values() for value in all_values(function)}
+    read.program.shardings.update({value: one for value, one in shardings.items() if value in living})
+    store_shardings(read.program, read.registry)
+    frontend = frontend_of(read.program)
+    return frontend.print_text(frontend.write_back(read.program))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod
@@ -11,10 +12,26 @@ from attrs import evolve, field
 
 from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.options import ProgramInput
-from shardy_py.cost.advice.arguments import AdviceProgress, AdviseInputsArguments, PricingOptions, open_judge
-from shardy_py.cost.advice.groups import ArgumentGroup, Spec, closed_sharding, divides, group_arguments
-from shardy_py.cost.advice.judge import Figures, Goal, Judge
-from shardy_py.cost.advice.layouts import ArgumentShardings, InputAdvice, Role, name_roles
+from shardy_py.cost.advice.arguments import (
+    AdviceProgress,
+    AdviseInputsArguments,
+    PricingOptions,
+    budget_problem,
+    open_judge,
+)
+from shardy_py.cost.advice.layouts import (
+    ArgumentGroup,
+    ArgumentShardings,
+    InputAdvice,
+    Role,
+    Spec,
+    closed_sharding,
+    divides,
+    group_arguments,
+    name_layout,
+)
+from shardy_py.cost.advice.pricing import Figures, Goal, Judge
+from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.sharding.mesh import Mesh
@@ -41,7 +58,7 @@ def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
     Raises:
         ShardyError: the module or an option is not valid, or the program has no mesh.
     """
-    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
+    session = given.options.open(priced_input(narrow(given, ProgramInput), given.machine), keep_names=True)
     return advise_session_inputs(session, narrow(given, PricingOptions))
 
 
@@ -67,7 +84,10 @@ def advise_session_inputs(session: Session, options: PricingOptions) -> InputAdv
     search = _InputSearch(judge, goal, options.trials, options.progress, groups, name, mesh)
     machine = None if judge.machine is None else judge.machine.name
     layouts = search.run()
-    return InputAdvice(goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine, session.warnings)
+    problem = budget_problem(goal, layouts[0].figures, "layout") if layouts else None
+    return InputAdvice(
+        goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine, problem, session.warnings
+    )
 
 
 @define(eq=False)
@@ -99,7 +119,7 @@ class _InputSearch:
             if start is not None:
                 state, figures = self._descend(start, roles, batch[0], self.judge.tried + share)
                 if figures is not None:
-                    layouts.append(ArgumentShardings(name_roles(roles), self._found(state), figures, roles))
+                    layouts.append(self._layout(state, batch[0], roles, figures))
         return tuple(sorted(_distinct(layouts), key=lambda one: self.goal.score(one.figures)))
 
     def _assignments(self, axes: tuple[str, ...]) -> list[tuple[Role, ...]]:
@@ -190,6 +210,27 @@ class _InputSearch:
     def _shardings(self, state: State) -> dict[int, TensorSharding | None]:
         own = {slot: closed_sharding(spec, self.mesh_name) for group, spec in state.items() for slot in group.slots}
         return {**self.bare, **own}
+
+    def _layout(
+        self, state: State, batch: ArgumentGroup, roles: Mapping[str, Role], figures: Figures
+    ) -> ArgumentShardings:
+        shardings = self._found(state)
+        parameters = self._parameters()
+        if parameters <= {batch}:
+            parameters = {group for group in self.groups if group is not batch}
+        data, weights = (
+            [shardings[group.pattern] for group in self.groups if (group in parameters) == is_parameter]
+            for is_parameter in (False, True)
+        )
+        name = name_layout(data, weights, roles)
+        return ArgumentShardings(name, shardings, figures, roles)
+
+    def _parameters(self) -> set[ArgumentGroup]:
+        """Return the arguments that a training step gives back, or gives the gradients of, as tensors of their type."""
+        results = Counter(str(value.type) for value in self.judge.session.main.function_results)
+        types = Counter({group: results[str(group.type)] for group in self.groups})
+        parameters = {group for group, count in types.items() if count >= len(group.names)}
+        return parameters if len(parameters) < len(self.groups) else set()
 
     def _found(self, state: State) -> dict[str, TensorSharding | None]:
         """Return the shardings of the groups after propagation, closed."""

@@ -9,14 +9,15 @@ from attrs import field
 
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.cost.advice.judge import Goal, Judge
+from shardy_py.cost.advice.pricing import Figures, Goal, Judge
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.cost.session import Session
 from shardy_py.cost.sweeps.comparison import Measure, choose_measure
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.support.arguments import shown
+from shardy_py.support.texts import format_bytes
 from shardy_py.values import frozen
 
 AdviceProgress = Callable[[int, int], None]
@@ -111,6 +112,23 @@ def open_judge(session: Session, options: PricingOptions) -> tuple[Goal, Judge]:
             Diagnostic("invalid-budget", f"the budget is {shown(memory)} bytes", hint="allow some memory")
         )
     return Goal(measure, memory), Judge(session, machine, options.axes, options.schedule)
+
+
+def budget_problem(goal: Goal, figures: Figures, what: str) -> Diagnostic | None:
+    """Return by how much a program with the best advice exceeds the memory that a device may use; None if it fits.
+
+    Args:
+        goal: The budget.
+        figures: The best figures.
+        what: What was looked for, for the message.
+    """
+    excess = goal.excess(figures)
+    if not excess or goal.memory is None:
+        return None
+    needed, budget, over = (format_bytes(round(size)) for size in (figures.peak_bytes, goal.memory, excess))
+    message = f"no {what} meets the memory budget of {budget}: the best needs {needed}, which is {over} more"
+    hint = "allow more memory, more devices along the mesh, or more trials"
+    return Diagnostic("budget-out-of-reach", message, hint=hint)
 
 
 def check_limit(limit: int) -> None:

@@ -1,17 +1,18 @@
-"""Constraints: shardings of intermediate tensors, as a user of JAX writes them and as MLIR."""
+"""Constraints: shardings of intermediate tensors, as a user writes them and as MLIR."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
-from shardy_py.cost.advice.judge import Figures, Goal
-from shardy_py.cost.advice.places import SourceLineTensors
+from shardy_py.cost.advice.constraint_locations import SourceLineTensors
+from shardy_py.cost.advice.pricing import Figures, Goal
 from shardy_py.errors import Diagnostic
+from shardy_py.sharding.jax_text import jax_constraint
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.trace.places import short_place
+from shardy_py.trace.labels import short_place
 from shardy_py.values import frozen
 
 
@@ -22,20 +23,18 @@ class Constraint:
     Args:
         place: The tensors.
         sharding: The sharding.
+        code: The line that a user writes behind the one that makes ``x``, in the words of the frontend; "" where
+            only the ops of Shardy can be written.
     """
 
     place: SourceLineTensors
     sharding: TensorSharding
+    code: str = ""
 
     @property
     def shardings(self) -> dict[int, TensorSharding]:
         """Slot to sharding."""
         return dict.fromkeys(self.place.slots, self.sharding)
-
-    @property
-    def jax(self) -> str:
-        """The line that a user of JAX writes behind the one that makes ``x``."""
-        return f"x = jax.lax.with_sharding_constraint(x, {partition_spec(self.sharding)})"
 
     @property
     def line(self) -> str:
@@ -47,10 +46,21 @@ class Constraint:
         """An op of Shardy for each of the tensors."""
         return tuple(f"sdy.sharding_constraint {name} {self.sharding} : {self.place.type}" for name in self.place.names)
 
+    @property
+    def jax(self) -> str:
+        """The line that a user of JAX writes behind the one that makes ``x``."""
+        return f"x = {jax_constraint(self.sharding)}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The line of the user's program, else the ops of Shardy."""
+        return (self.code,) if self.code else self.mlir
+
     def to_json(self) -> dict[str, Any]:
         """Return the constraint as plain lists, dictionaries and numbers."""
         place = self.place
         return {
+            "code": self.code,
             "jax": self.jax,
             "line": self.line,
             "location": place.location,
@@ -97,6 +107,7 @@ class Advice:
         tried: How many different outcomes were priced.
         devices: The number of devices.
         machine: The name of the machine, or None.
+        problem: By how much the best exceeds the memory budget; None if it fits.
         warnings: What is worth knowing of the program.
     """
 
@@ -107,10 +118,11 @@ class Advice:
     tried: int
     devices: int
     machine: str | None = None
+    problem: Diagnostic | None = None
     warnings: tuple[Diagnostic, ...] = ()
 
     def __str__(self) -> str:
-        """Return the figures as they are and with each constraint, and each as a line of JAX."""
+        """Return the figures as they are and with each constraint, and each as a user writes it."""
         return "\n".join([self.title, f"as it is: {self.before}", *self._lines()])
 
     @property
@@ -122,10 +134,12 @@ class Advice:
     def _lines(self) -> Iterator[str]:
         for number, one in enumerate(self.constraints, start=1):
             yield f"{number}. {one.constraint.place}"
-            yield f"    {one.constraint.jax}"
+            yield from (f"    {line}" for line in one.constraint.lines)
             yield f"    with {'it' if number == 1 else f'1 to {number}'}: {one.together}"
         if not self.constraints:
             yield self.nothing_saved
+        if self.problem is not None:
+            yield self.problem.message
 
     @property
     def nothing_saved(self) -> str:
@@ -150,29 +164,10 @@ class Advice:
             "devices": self.devices,
             "minimise": self.goal.measure,
             "memory": self.goal.memory,
+            "problem": None if self.problem is None else self.problem.message,
             "tried": self.tried,
             "before": attrs.asdict(self.before),
             "after": attrs.asdict(self.after),
             "constraints": [one.to_json() for one in self.constraints],
             "others": [one.to_json() for one in self.others],
         }
-
-
-def partition_spec(sharding: TensorSharding | None) -> str:
-    """Return a sharding as JAX writes it.
-
-    >>> from shardy_py.sharding.axes import AxisRef
-    >>> from shardy_py.sharding.tensor import DimensionSharding
-    >>> dims = (DimensionSharding((AxisRef("x"), AxisRef("y")), is_closed=True), DimensionSharding((), is_closed=True))
-    >>> partition_spec(TensorSharding("mesh", dims))
-    'P(("x", "y"), None)'
-    """
-    dims = () if sharding is None else sharding.dim_shardings
-    return f"P({', '.join(_entry([axis.name for axis in dim.axes]) for dim in dims)})"
-
-
-def _entry(names: Sequence[str]) -> str:
-    if not names:
-        return "None"
-    quoted = [repr(name).replace("'", '"') for name in names]
-    return quoted[0] if len(names) == 1 else f"({', '.join(quoted)})"

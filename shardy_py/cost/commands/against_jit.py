@@ -74,7 +74,7 @@ def price_against_jit(
 
 
 def _value(quantity: Any) -> str:
-    from shardy_py.support.amounts import format_bytes, format_seconds
+    from shardy_py.support.texts import format_bytes, format_seconds
 
     if quantity.value is None:
         return "unknown"

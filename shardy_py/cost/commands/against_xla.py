@@ -9,7 +9,7 @@ from shardy_py.cli.progress import ShowProgress, Steps, show_nothing
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import ShardyError
 from shardy_py.jax.figures.values import XlaFigures
-from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import as_error
 from shardy_py.values import frozen
 
 TIMEOUT = 600.0
@@ -83,7 +83,7 @@ def _figures(request: FiguresRequest, show: ShowProgress) -> XlaFigures:
     from shardy_py.jax.host import use_devices
 
     use_devices(max((mesh.total_size for mesh in result.program.meshes.values()), default=1))
-    compiled = result.to_jax()
+    compiled = result.to_jax(partitioner="xla")
     steps.start("Counting in XLA")
     return measure(compiled)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.help import Command
+from shardy_py.cli.command import Command
 from shardy_py.cli.needs import excludes_option, needs_option
 from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_options
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from shardy_py.cli.help import Command
+from shardy_py.cli.command import Command
 
 
 @click.command(cls=Command)

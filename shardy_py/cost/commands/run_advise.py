@@ -9,16 +9,16 @@ from typing import Any
 import click
 
 from shardy_py.api.keywords import keywords, narrow
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
-from shardy_py.cost.advice.advise import advise
+from shardy_py.cost.advice.advise import advise, write_advised
 from shardy_py.cost.advice.advise_inputs import advise_inputs
 from shardy_py.cost.advice.arguments import AdviseArguments, AdviseInputsArguments
-from shardy_py.cost.advice.written import write_advised
+from shardy_py.cost.advice.constraints import Advice
+from shardy_py.cost.advice.layouts import InputAdvice
 from shardy_py.cost.commands.run_cost import parse_axis_links
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.report.advice import advice_json, print_advice, print_layouts
@@ -63,23 +63,21 @@ def run_advise(
             options=program.options,
             progress=progress,
         )
-        if inputs:
-            layouts = advise_inputs(**keywords(narrow(given, AdviseInputsArguments)))
-        else:
-            found = advise(**keywords(given))
-    print_warnings(layouts.warnings if inputs else found.warnings)
-    if inputs:
-        if as_json:
-            click.echo(advice_json(layouts, origin=origin_of(program)))
-        else:
-            print_layouts(layouts, file=sys.stdout)
-        return
-    if output is not None:
-        write_atomically(output, write_advised(program.input, found.shardings, program.options))
+        advice: Advice | InputAdvice
+        advice = (
+            advise_inputs(**keywords(narrow(given, AdviseInputsArguments))) if inputs else advise(**keywords(given))
+        )
+    print_warnings(advice.warnings)
+    if output is not None and isinstance(advice, Advice):
+        write_atomically(output, write_advised(program.input, advice.shardings, program.options))
     if as_json:
-        click.echo(advice_json(found, origin=origin_of(program)))
+        click.echo(advice_json(advice, origin=origin_of(program)))
+    elif isinstance(advice, Advice):
+        print_advice(advice, file=sys.stdout)
     else:
-        print_advice(found, file=sys.stdout)
+        print_layouts(advice, file=sys.stdout)
+    if advice.problem is not None:
+        raise OptionError(advice.problem)
 
 
 def parse_size(text: str) -> float:

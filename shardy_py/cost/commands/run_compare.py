@@ -8,12 +8,10 @@ from typing import Any
 import click
 
 from shardy_py.api.keywords import keywords
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.commands.against_jit import price_against_jit
 from shardy_py.cost.commands.against_xla import TIMEOUT
@@ -22,8 +20,7 @@ from shardy_py.cost.commands.sweep_progress import default_jobs, joblib_backend,
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.report.comparison import comparison_json, print_comparison
 from shardy_py.cost.report.plots import draw_comparison, plot_format, require_matplotlib
-from shardy_py.cost.sweeps.compare import compare_schedules
-from shardy_py.cost.sweeps.comparison import Comparison
+from shardy_py.cost.sweeps.comparison import Comparison, compare_schedules
 from shardy_py.schedule.builtin import BUILTIN
 
 STDOUT = "-"

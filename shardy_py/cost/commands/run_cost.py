@@ -8,20 +8,21 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
+from attrs import evolve
 
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, print_warnings
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar, step_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.against_xla import XlaComparison
 from shardy_py.cost.commands.against_jit import price_against_jit
 from shardy_py.cost.commands.against_xla import xla_figures
+from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.estimates import Cost
 from shardy_py.cost.local_cost import estimate_local
 from shardy_py.cost.machines.toml import get_machine, machine_names
-from shardy_py.cost.named_transfers import name_transfers
+from shardy_py.cost.priced_input import PRICED_LIKE_JIT, is_priced_like_jit
 from shardy_py.cost.report.against_xla import against_xla_json, print_against_xla
 from shardy_py.cost.report.cost import cost_json, print_cost
 from shardy_py.errors import Diagnostic, OptionError
@@ -86,8 +87,11 @@ def _cost(program: GivenProgram, schedule: Any, machine: Any, setting: dict[str,
     """Return the cost of a program under a schedule, and what it warns of."""
     with step_bar(3) as steps:
         steps.start("Reading the module, and preparing")
-        session = program.open(keep_names=True)
-        warnings = [*session.warnings, *(() if schedule is None else session.unknown_op_names(schedule))]
+        is_like_jit = is_priced_like_jit(program.input, machine, setting["profile"])
+        priced = evolve(program, input=evolve(program.input, like="jit")) if is_like_jit else program
+        session = priced.open(keep_names=True)
+        noted = [Diagnostic("priced-like-jit", PRICED_LIKE_JIT)] if is_like_jit and session.like == "jit" else []
+        warnings = [*noted, *session.warnings, *(() if schedule is None else session.unknown_op_names(schedule))]
         steps.start("Propagating, and estimating")
         evaluation = session.evaluate(schedule, machine, **setting)
         steps.start("Naming transfers")

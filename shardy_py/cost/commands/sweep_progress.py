@@ -9,12 +9,12 @@ from importlib.util import find_spec
 
 import click
 
-from shardy_py.cli.exit_codes import INTERRUPTED, exit_code_of
+from shardy_py.cli.main import INTERRUPTED, exit_code_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cost.sweeps.sweep import Progress
 from shardy_py.cost.sweeps.workers import require_joblib
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.support.processes.pools import dask_client
+from shardy_py.support.processes.start import dask_client
 from shardy_py.support.termination import Terminated, raise_on_termination
 
 

@@ -8,14 +8,13 @@ from math import prod
 from attrs import evolve, field
 
 from shardy_py.cost.estimates import flops, liveness, traffic
-from shardy_py.cost.estimates.combining import Priced
 from shardy_py.cost.estimates.flatten import Flattener
 from shardy_py.cost.estimates.flops import NOTHING, Work, WorkCounter, element_type_of
 from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
 from shardy_py.cost.estimates.graph import Node, RuleOf, Section, walk
-from shardy_py.cost.estimates.library import LibraryKernels
+from shardy_py.cost.estimates.library_kernels import LibraryKernels, Repeats
 from shardy_py.cost.estimates.liveness import Liveness, MainMemory
-from shardy_py.cost.estimates.repeats import Repeats
+from shardy_py.cost.estimates.merged_communications import Priced
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.traffic import Traffic
 from shardy_py.cost.estimates.transfers import TransferPricer
@@ -27,6 +26,7 @@ from shardy_py.cost.memory import policy_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.ops import ConstantLike
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.support.identity import identity
@@ -109,7 +109,7 @@ class _Estimator:
         counter = WorkCounter(self.sizes, self.profile)
         moving: dict[int, list[Priced]] = {}
         for node in walk(self.section):
-            priced = [] if node.sections or not node.kind.may_send else self.pricer.price(node)
+            priced = [] if node.sections or not node.kind.may_communicate else self.pricer.price(node)
             if priced:
                 moving.setdefault(identity(node.section), []).extend(priced)
                 self.priced += priced
@@ -151,9 +151,9 @@ class _Estimator:
 
     def _work(self, node: Node, counter: WorkCounter, priced: list[Priced]) -> Work:
         op, kind = node.op, node.kind
-        if node.sections or kind.is_constant:
+        if node.sections or ConstantLike in kind.traits:
             return NOTHING
-        if kind.is_own:
+        if kind.is_shardy:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
@@ -161,9 +161,9 @@ class _Estimator:
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
         work = counter.count(op, kind, rule)
-        if kind.has_windows and self.profile.follows_results and (masked := self.pricer.masked(node)):
+        if kind.implements("get_windows") and self.profile.follows_results and (masked := self.pricer.masked(node)):
             work = evolve(work, local=work.local + masked)
-        if kind.has_choices and self.profile.fuses_tables:
+        if kind.implements("get_choices") and self.profile.fuses_tables:
             work = self._chosen(node, work)
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
@@ -198,7 +198,7 @@ class _Estimator:
             return False
         for tensor in node.inputs:
             maker = tensor.maker
-            if maker is None or not (maker.kind.is_constant or identity(maker) in self.folded):
+            if maker is None or not (ConstantLike in maker.kind.traits or identity(maker) in self.folded):
                 return False
         self.folded.add(identity(node))
         return True
@@ -214,7 +214,7 @@ class _Estimator:
         root = kernel.root
         if root.carried:
             self._add_copies(root.op, root.runs, self.traffic.carried_bytes(root))
-        if root.sections or root.kind.is_constant:
+        if root.sections or ConstantLike in root.kind.traits:
             return
         works = [node.work for node in kernel.nodes]
         moved = self.traffic.read_bytes(kernel) if kernel.is_halo else self.traffic.bytes_of(kernel)

@@ -8,17 +8,17 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.cost.estimates.equal_ops import OpKeys, axes_key
+from shardy_py.cost.estimates.duplicate_ops import OpKeys, axes_key, take_parts
 from shardy_py.cost.estimates.graph import Carried, Node, RuleOf, Section, Tensor, put_back, walk
+from shardy_py.cost.estimates.merged_communications import Sharing
 from shardy_py.cost.estimates.op_kinds import OpKind, OpKinds
-from shardy_py.cost.estimates.parts import take_parts
-from shardy_py.cost.estimates.sharing import Sharing
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import NO_PROFILE, Profile
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, MESH
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.interfaces.ops import Contraction, PassThrough, Reshape
 from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.tensor import symbol
@@ -116,13 +116,13 @@ class Flattener:
         kind_of = self.kinds.of
         for op in block.ops:
             kind = kind_of(op)
-            if kind.is_ending:
+            if kind.is_terminator:
                 results = [names[value.id] for value in op.operands]
             elif (op.regions or not kind.is_ordinary) and self._is_entered(op, kind, section, names, parts):
                 continue
             elif kind.has_data_flow and self._hands_on(op):
                 names.update({value.id: names[given.id] for value, given in zip(op.results, op.operands, strict=True)})
-            elif kind.has_equal and (equal := self._equal_operand(op, kind)) is not None:
+            elif kind.implements("get_equal_operand") and (equal := self._equal_operand(op, kind)) is not None:
                 names[op.results[0].id] = names[equal.id]
             else:
                 self._op(op, kind, section, names, parts)
@@ -134,7 +134,7 @@ class Flattener:
             self._call(op, callee, section, names, parts)
         elif op.name == MANUAL_COMPUTATION:
             self._manual(op, section, names, parts)
-        elif kind.is_view or (kind.is_passing and self._is_folded(op)):
+        elif Reshape in kind.traits or (PassThrough in kind.traits and self._is_folded(op)):
             # Another view of the same bytes.
             names[op.results[0].id] = names[op.operands[0].id]
         elif len(op.regions) == 1 and self._is_always_taken(op):
@@ -163,7 +163,7 @@ class Flattener:
         if len(op.operands) != 1 or len(op.results) != 1:
             return False
         users = op.results[0].users
-        return bool(users) and all(self.kinds.of(user).is_contraction for user in users)
+        return bool(users) and all(Contraction in self.kinds.of(user).traits for user in users)
 
     def _hands_on(self, op: Op) -> bool:
         """Return whether the results of an op are its operands, as those of a barrier are."""
@@ -215,10 +215,12 @@ class Flattener:
         inputs = [names[value.id] for value in op.operands]
         is_control_flow = bool(op.regions) and self.is_control_flow(op)
         depth = section.depth if is_control_flow else self._depth(kind, inputs, section)
-        may_merge = kind.may_merge and not (is_control_flow or (kind.has_repeated and self._is_repeated(op, kind)))
+        may_merge = kind.is_mergeable and not (
+            is_control_flow or (kind.implements("is_repeated") and self._is_repeated(op, kind))
+        )
         key = self._key(op, kind, section, inputs, depth) if may_merge else None
         equal = None if key is None else self._seen.get(key)
-        if equal is not None and (not kind.is_moving or self._sharing.is_shared(op, inputs, equal)):
+        if equal is not None and (not kind.is_collective or self._sharing.is_shared(op, inputs, equal)):
             names.update({value.id: tensor for value, tensor in zip(op.results, equal.outputs, strict=True)})
             return
         is_hoisted = depth < section.depth
@@ -245,13 +247,13 @@ class Flattener:
         if key is None:
             return None
         operands = [*map(identity, inputs)]
-        if depth < section.depth and not (kind.is_moving or kind.is_free):
+        if depth < section.depth and not (kind.is_collective or kind.is_hoisted_for_users_only):
             # What leaves a loop is equal to what is computed before it from what the loop starts with.
             operands = [*map(self._before_loops, operands)]
             while section.depth > depth and section.owner is not None:
                 section = section.owner.section
         # What different calls move stays apart.
-        frame = self._frame if kind.is_moving else 0
+        frame = self._frame if kind.is_collective else 0
         results = op.results
         if len(results) == 1:
             value = results[0]
@@ -284,7 +286,7 @@ class Flattener:
     def _depth(self, kind: OpKind, inputs: Sequence[Tensor], section: Section) -> int:
         """Return the depth at which a node runs: where its operands change, if it may leave loops around it."""
         depth = section.depth
-        if not depth or not inputs or not kind.may_move or not self.profile.hoists_invariant_ops:
+        if not depth or not inputs or not kind.is_movable or not self.profile.hoists_invariant_ops:
             return depth
         wanted = max([tensor.depth for tensor in inputs])
         while depth > wanted and self._open[depth]:
@@ -361,7 +363,7 @@ class Flattener:
         """Return whether what an op costs is what stands in its regions, rather than what its rule or dialect says."""
         if not op.regions or self.registry.get_data_flow(op) is not None:
             return bool(op.regions)
-        return self.rule_of(op) is None and not self.kinds.of(op).has_work
+        return self.rule_of(op) is None and not self.kinds.of(op).implements("get_work")
 
     def _region_runs(self, op: Op) -> list[float]:
         cost = self.registry.get_cost(op)
@@ -387,7 +389,7 @@ def _is_droppable(node: Node) -> bool:
     if not node.outputs:
         return False
     if not node.sections:
-        return node.kind.may_merge
+        return node.kind.is_mergeable
     return all(map(_is_droppable, (other for inner in node.sections for other in inner.nodes)))
 
 

@@ -12,7 +12,7 @@ from math import prod
 
 from attrs import Factory, evolve
 
-from shardy_py.api.sizes import local_shape
+from shardy_py.api.summary import local_shape
 from shardy_py.cost.estimates.op_kinds import OpKind
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import Profile
@@ -20,6 +20,7 @@ from shardy_py.ir.graph.attributes import shared_key
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.ir.interfaces.costs import CostOpInterface, OpShapes
+from shardy_py.ir.interfaces.ops import Contraction, Elementwise, Reduction
 from shardy_py.sharding.axes import axes_size
 from shardy_py.sharding.projection import project
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
@@ -98,7 +99,7 @@ class WorkCounter:
     def _look(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> tuple[int, ...] | None:
         """Return all that the work of an op follows from, by identity; None where the dialect may look at more."""
         attributes = shared_key(op.attributes)
-        if attributes is None or op.regions or kind.has_flops:
+        if attributes is None or op.regions or kind.implements("get_flops"):
             return None
         sizes, table = self._sizes, self._sizes.table
         look = [identity(kind), identity(attributes), identity(rule)]
@@ -115,13 +116,13 @@ class WorkCounter:
             if found is not None:
                 return found
         given = cost.get_flops(op) if cost is not None else None
-        if given is None and kind.is_elementwise:
+        if given is None and Elementwise in kind.traits:
             return self._elementwise(op.results)
         if rule is None:
             return UNKNOWN if given is None else Work(given, given)
         values = (*op.operands, *op.results)
         shardings = tuple([self._sizes.sharding(value) for value in values])
-        key = (rule, shardings, kind.is_contraction, len(op.results), given)
+        key = (rule, shardings, Contraction in kind.traits, len(op.results), given)
         found = self._memo.get(key)
         if found is None:
             found = self._memo[key] = self._from_rule(op, kind, rule, shardings, given)
@@ -133,7 +134,7 @@ class WorkCounter:
         As in XLA's spmd_partitioner_util.cc::PadWithValue: of each element the place in the whole tensor is computed,
         compared with the size and selected by.
         """
-        if not (kind.is_contraction or kind.is_reduction) or rule is None or not rule.reduction_factors:
+        if not (Contraction in kind.traits or Reduction in kind.traits) or rule is None or not rule.reduction_factors:
             return 0.0
         masked = 0.0
         for value, mapping in zip(op.operands, rule.operand_mappings, strict=True):
@@ -218,7 +219,7 @@ class WorkCounter:
         return Work(per_point * whole, per_point * local)
 
     def _per_point(self, op: Op, kind: OpKind, rule: OpShardingRule) -> float:
-        if kind.is_contraction:
+        if Contraction in kind.traits:
             return 2.0
         if not rule.reduction_factors:
             return 0.0

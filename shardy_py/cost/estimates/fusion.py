@@ -13,9 +13,9 @@ from math import prod
 from attrs import Factory, evolve, field
 
 from shardy_py.cost.estimates.graph import Node, Section, Tensor
-from shardy_py.cost.estimates.library import LibraryKernels
-from shardy_py.cost.estimates.repeats import Repeats
+from shardy_py.cost.estimates.library_kernels import LibraryKernels, Repeats
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.ops import Broadcast, Reduction
 from shardy_py.support.identity import identity
 from shardy_py.values import define
 
@@ -132,7 +132,7 @@ class CostFusion:
         """Return whether a user takes a node into its own kernel."""
         if user.section is not node.section or user.depth != node.depth or identity(user) in self._library_roots:
             return False
-        return user.kind.is_reduction or self.is_fusible(user)
+        return Reduction in user.kind.traits or self.is_fusible(user)
 
     def _taking(
         self, repeats: Repeats, node: Node, users: Sequence[Node], roots: Sequence[Node], others: int
@@ -159,7 +159,7 @@ class CostFusion:
             return False
         if kind.is_fusible:
             return True
-        return kind.has_fusible and kind.cost is not None and kind.cost.is_fusible(node.op)
+        return kind.implements("is_fusible") and kind.cost is not None and kind.cost.is_fusible(node.op)
 
     def _is_repeated(self, node: Node, users: Sequence[Node], *, is_kept: bool) -> bool:
         """Return whether several kernels compute a node: it is cheap, and either reads little or is stored nowhere.
@@ -180,7 +180,7 @@ class CostFusion:
         return not is_kept and not any(self._is_split(node, user) for user in distinct)
 
     def _is_cheap(self, node: Node) -> bool:
-        if node.kind.has_expensive and node.kind.cost is not None:
+        if node.kind.implements("is_expensive") and node.kind.cost is not None:
             return not node.kind.cost.is_expensive(node.op)
         return not node.work.transcendentals
 
@@ -240,7 +240,7 @@ def _true_rank(tensor: Tensor) -> int:
 
 def _is_broadcast(tensor: Tensor) -> bool:
     """Return whether a value is a broadcast, or made of nothing."""
-    return tensor.maker is not None and (tensor.maker.kind.is_broadcast or not tensor.maker.inputs)
+    return tensor.maker is not None and (Broadcast in tensor.maker.kind.traits or not tensor.maker.inputs)
 
 
 def _elements(tensor: Tensor) -> int:

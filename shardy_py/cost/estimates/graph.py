@@ -140,7 +140,7 @@ def put_back(section: Section) -> None:
     for node in reversed(section.nodes):
         for inner in node.sections:
             put_back(inner)
-        if not node.is_hoisted or not node.kind.is_free:
+        if not node.is_hoisted or not node.kind.is_hoisted_for_users_only:
             continue
         depths = [user.depth for tensor in node.outputs for user in tensor.users]
         wanted = min([section.depth, *depths])

@@ -10,10 +10,11 @@ from attrs import Factory, field
 from shardy_py.cost.estimates.flatten import DONATED
 from shardy_py.cost.estimates.fusion import CostFusion
 from shardy_py.cost.estimates.graph import Node, Section, Tensor, without_repeats
-from shardy_py.cost.estimates.order import Steps, breadth_first, readers
+from shardy_py.cost.estimates.kernel_order import Steps, breadth_first, readers
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.traffic import Traffic
 from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import ConstantLike
 from shardy_py.support.identity import identity
 from shardy_py.values import define, frozen
 
@@ -187,6 +188,6 @@ class Liveness:
         return made if made in [self._bytes(tensor) for tensor in ends] else 0
 
     def _bytes(self, tensor: Tensor) -> int:
-        if identity(tensor) in self._free or (tensor.maker is not None and tensor.maker.kind.is_constant):
+        if identity(tensor) in self._free or (tensor.maker is not None and ConstantLike in tensor.maker.kind.traits):
             return 0
         return self.traffic.stored_bytes(tensor)

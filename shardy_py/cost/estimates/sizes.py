@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shardy_py.api.sizes import local_shape, tensor_bytes
-from shardy_py.api.summary import mesh_of, sharding_of
+from shardy_py.api.summary import local_shape, mesh_of, sharding_of, tensor_bytes
 from shardy_py.cost.memory import padded_tensor_bytes
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import OpaqueType, Type, static_shape

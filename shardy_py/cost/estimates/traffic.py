@@ -10,12 +10,13 @@ from attrs import Factory, field
 from shardy_py.cost.estimates.flops import Work
 from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
 from shardy_py.cost.estimates.graph import Carried, Node, RuleOf, Section, Tensor, makers_above
-from shardy_py.cost.estimates.order import readers
+from shardy_py.cost.estimates.kernel_order import readers
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import Profile
 from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import Contraction, Elementwise
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
@@ -54,7 +55,7 @@ class Traffic:
         rules, kind = self.profile, node.kind
         if not (self.halos or rules.follows_results or rules.widens_bfloat16):
             return False
-        return kind.is_contraction or kind.is_moving or identity(node) in self.halos
+        return Contraction in kind.traits or kind.is_collective or identity(node) in self.halos
 
     def bytes_of(self, kernel: CostKernel) -> float:
         """Return the bytes that one device reads and writes for a kernel."""
@@ -166,7 +167,7 @@ class Traffic:
 
     def converted(self, node: Node) -> list[Tensor]:
         """Return the operands and results of a product that are converted from, or to, ``bf16`` for it."""
-        if not self.profile.widens_bfloat16 or not node.kind.is_contraction:
+        if not self.profile.widens_bfloat16 or Contraction not in node.kind.traits:
             return []
         # A kernel of the library takes bf16, and gives f32.
         if not any(map(_is_bfloat16, node.outputs)):
@@ -186,7 +187,7 @@ class Traffic:
         for node in kernel.nodes:
             inputs = [tensor for tensor in node.inputs if _is_bfloat16(tensor)]
             outputs = [tensor for tensor in node.outputs if _is_bfloat16(tensor)]
-            if inputs and outputs and node.kind.is_elementwise:
+            if inputs and outputs and Elementwise in node.kind.traits:
                 ends = (*(one for one in inputs if one.maker is None), *(one for one in outputs if one.is_result))
                 found |= {identity(tensor): tensor for tensor in ends}
         return sum(prod(self.sizes.shape(tensor.value)) for tensor in found.values())
@@ -197,7 +198,7 @@ class Traffic:
         So are those whose other dimensions are on both sides of the contracted ones, or the other way around. As in
         XLA's dot_decomposer.cc. What a kernel makes for the product alone, it makes in that order.
         """
-        if not self.profile.transposes_operands or not node.kind.is_contraction:
+        if not self.profile.transposes_operands or Contraction not in node.kind.traits:
             return 0.0
         rule = self.rule_of(node.op)
         if rule is None or len(node.inputs) != 2:

@@ -9,10 +9,9 @@ from math import prod
 from attrs import field
 
 from shardy_py.cost.estimates import formulas
-from shardy_py.cost.estimates.combining import Priced, combine, group_key
 from shardy_py.cost.estimates.graph import Node
-from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of
-from shardy_py.cost.estimates.resharded import is_sliced_from_whole, reshards_before
+from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of, is_sliced_from_whole, reshards_before
+from shardy_py.cost.estimates.merged_communications import Priced, combine, group_key
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.values import Transfer
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
@@ -126,22 +125,27 @@ class TransferPricer:
         if op.name in _NAMES:
             return [self._priced_sdy(node)]
         kind = node.kind
-        if kind.cost is None or not (kind.has_collective or kind.has_windows or kind.has_mirrored):
+        if kind.cost is None or not (
+            kind.implements("get_collective") or kind.implements("get_windows") or kind.implements("get_mirrored_dims")
+        ):
             return []
-        if kind.has_mirrored:
+        if kind.implements("get_mirrored_dims"):
             return self._mirrored(node, kind.cost.get_mirrored_dims(op))
         own = kind.cost.get_collective(op)
         if own is None:
             windows = tuple(kind.cost.get_windows(op))
             return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
         sent, seconds = self._priced(own.kind, self._own_group(own), op)
+        sent = round(sent * own.share)
         found = self._transfer(node, own.kind, "", len(own.group), sent, seconds, _HOW[own.kind])
         return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
 
     def masked(self, node: Node) -> float:
         """Return the operations that put padding in its place in what the windows of an op read."""
         kind = node.kind
-        windows = () if kind.cost is None or not kind.has_windows else tuple(kind.cost.get_windows(node.op))
+        windows = (
+            () if kind.cost is None or not kind.implements("get_windows") else tuple(kind.cost.get_windows(node.op))
+        )
         return halo_operations(node.op, windows, self.sizes) if windows else 0.0
 
     def combine(self, priced: list[Priced]) -> list[list[Priced]]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import attrs
 
-from shardy_py.support.amounts import format_bytes, format_count, format_seconds
+from shardy_py.support.texts import format_bytes, format_count, format_seconds
 from shardy_py.values import frozen
 
 Unit = Literal["B", "s", "FLOP", ""]

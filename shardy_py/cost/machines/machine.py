@@ -47,10 +47,10 @@ class Machine:
         name: The name in reports.
         links: The dimensions of the grid, those along which device numbers change slowest first.
         flops: Element type in MLIR's notation to the peak operations per second of one device; ``default`` stands for
-            the types that are not listed.
-        memory_bytes: The memory of one device.
+            the types that are not listed, ``f8`` for all of 8 bits.
+        memory_bytes: The bytes of memory of one device; a larger peak is noted.
         memory_bandwidth: The bytes per second between that memory and the device.
-        profile: The name of the profile of the compiler for it; see `shardy_py.cost.machines.profile`.
+        profile: The rules of the compiler for it: ``xla-cpu``, ``xla-gpu`` or ``none``.
     """
 
     name: str

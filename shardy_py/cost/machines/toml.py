@@ -33,6 +33,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from attrs import NOTHING, fields, fields_dict
+
 from shardy_py.cost.machines.machine import TOPOLOGIES, Link, Machine
 from shardy_py.cost.machines.profile import NO_PROFILE, PROFILES
 from shardy_py.errors import Diagnostic, OptionError, read_text_file, unknown_name
@@ -110,6 +112,11 @@ def parse_machine(text: str, *, source: str = "") -> Machine:
     return machine
 
 
+def _number_keys(class_: type) -> tuple[str, ...]:
+    """Return the keys of a table that are numbers: the fields of the class of the table that are floats."""
+    return tuple(item.name for item in fields(class_) if item.type in ("float", float))
+
+
 def _shown(value: object, width: int = 60) -> str:
     """Return a value as Python writes it, shortened; numbers of thousands of digits have no decimal form."""
     if isinstance(value, int) and value.bit_length() > 1000:
@@ -129,7 +136,7 @@ class _Reader:
         """Return the machine of the whole file."""
         self._known_keys("", data, ("name", "profile", "device", "link"))
         device = self._table("", data, "device")
-        self._known_keys("device", device, ("memory_bytes", "memory_bandwidth", "flops"))
+        self._known_keys("device", device, ("memory_bytes", *_number_keys(Machine), "flops"))
         links = data.get("link", [])
         if not isinstance(links, list) or not all(isinstance(item, dict) for item in links) or not links:
             self._problem("", "there are no links", hint="write [[link]], once for each dimension of the grid")
@@ -142,8 +149,8 @@ class _Reader:
             found,
             self._flops(self._table("device", device, "flops")),
             int(self._number("device", device, "memory_bytes")),
-            self._number("device", device, "memory_bandwidth"),
-            self._profile(data),
+            profile=self._profile(data),
+            **self._numbers("device", device, Machine),
         )
 
     def _profile(self, data: Mapping[str, Any]) -> str:
@@ -155,7 +162,7 @@ class _Reader:
         return NO_PROFILE.name
 
     def _link(self, place: str, table: Mapping[str, Any]) -> Link:
-        self._known_keys(place, table, ("name", "size", "bandwidth", "latency", "topology"))
+        self._known_keys(place, table, ("name", "size", "topology", *_number_keys(Link)))
         topology = table.get("topology", "ring")
         if not isinstance(topology, str) or topology not in TOPOLOGIES:
             self._problem(place, f"topology is {_shown(topology)}", hint=f"write one of {', '.join(TOPOLOGIES)}")
@@ -163,13 +170,8 @@ class _Reader:
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= _MOST_DEVICES:
             self._problem(place, f"size is {_shown(size)}, not a number of devices")
             size = 1
-        return Link(
-            self._text(place, table, "name"),
-            size,
-            self._number(place, table, "bandwidth"),
-            self._number(place, table, "latency", default=0.0),
-            topology,
-        )
+        numbers = self._numbers(place, table, Link)
+        return Link(self._text(place, table, "name"), size, topology=topology, **numbers)
 
     def _flops(self, table: Mapping[str, Any]) -> dict[str, float]:
         for name in table:
@@ -188,6 +190,14 @@ class _Reader:
         name = f"{place}.{key}" if place else key
         self._problem("", f"the table {name} is missing" if value is None else f"{name} is no table")
         return {}
+
+    def _numbers(self, place: str, table: Mapping[str, Any], class_: type) -> dict[str, Any]:
+        """Return the fields of a class that are numbers; those with a default may be left out."""
+        defaults = {name: fields_dict(class_)[name].default for name in _number_keys(class_)}
+        return {
+            name: self._number(place, table, name, default=None if default is NOTHING else default)
+            for name, default in defaults.items()
+        }
 
     def _number(self, place: str, table: Mapping[str, Any], key: str, *, default: float | None = None) -> float:
         value = table.get(key, default)

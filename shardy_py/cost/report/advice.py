@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint
-from shardy_py.cost.advice.judge import Figures
 from shardy_py.cost.advice.layouts import InputAdvice
-from shardy_py.report.json_text import record_json
+from shardy_py.cost.advice.pricing import Figures
+from shardy_py.report.data import record_json
 from shardy_py.report.terminal import HEADING, open_console, print_lines, print_table
-from shardy_py.support.amounts import format_bytes, format_seconds
+from shardy_py.support.texts import format_bytes, format_seconds
 
 _HEADINGS = ("program", "bytes sent", "time", "peak memory")
 _WORDS = ("program",)
@@ -21,7 +21,7 @@ _MLIR = 4
 
 
 def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
-    """Print what the constraints save, then each as a line of JAX and as MLIR.
+    """Print what the constraints save, then each as a user writes it and as MLIR.
 
     Args:
         advice: The advice.
@@ -40,7 +40,7 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
     if advice.others:
         print_lines(console, ["", "Alone these would help, too:"])
     for one in advice.others:
-        _print(console, f"- {_place(one)}", [one.constraint.jax], str(one.alone))
+        _print(console, f"- {_place(one)}", one.constraint.lines[:_MLIR], str(one.alone))
 
 
 def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
@@ -70,7 +70,8 @@ def _place(one: AdvisedConstraint) -> str:
 
 
 def _code(one: AdvisedConstraint) -> Iterator[str]:
-    yield f"{one.constraint.jax}   # behind {one.constraint.line}" if one.constraint.line else one.constraint.jax
+    if code := one.constraint.code:
+        yield f"{code}   # behind {one.constraint.line}" if one.constraint.line else code
     ops = one.constraint.mlir
     yield from ops[:_MLIR]
     if len(ops) > _MLIR:

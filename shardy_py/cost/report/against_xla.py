@@ -7,9 +7,9 @@ from typing import IO, Any
 
 from shardy_py.cost.against_xla import EstimateComparison, XlaComparison
 from shardy_py.errors import Diagnostic
-from shardy_py.report.json_text import record_json
+from shardy_py.report.data import record_json
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
-from shardy_py.support.amounts import format_bytes, format_count
+from shardy_py.support.texts import format_bytes, format_count
 
 _WORDS = ("what", "kind")
 _LABELS = {

@@ -11,10 +11,9 @@ from rich.table import Table
 
 from shardy_py.cost.sweeps.comparison import Comparison
 from shardy_py.cost.sweeps.outcomes import Row, outcome_data
-from shardy_py.report.diagnostics import diagnostics_data
-from shardy_py.report.json_text import record_json
+from shardy_py.report.data import diagnostics_data, record_json
 from shardy_py.report.terminal import BAD, make_tables, open_console, print_lines
-from shardy_py.support.amounts import format_bytes, format_seconds
+from shardy_py.support.texts import format_bytes, format_seconds
 
 _HEADINGS = ("schedule", "time", "for\ncomm.", "bytes\nsent", "peak\nmemory", "useful\nwork")
 _CHANGED = "tensors\nchanged"

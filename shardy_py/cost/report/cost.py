@@ -7,10 +7,10 @@ from typing import IO, Any
 
 from shardy_py.cost.estimates import Cost, LineCost, Quantity, Transfer
 from shardy_py.errors import Diagnostic
-from shardy_py.report.json_text import record_json
+from shardy_py.report.data import record_json
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
-from shardy_py.support.amounts import format_bytes, format_count, format_seconds
-from shardy_py.trace.places import at_place
+from shardy_py.support.texts import format_bytes, format_count, format_seconds
+from shardy_py.trace.labels import at_place
 
 _WORDS = ("what", "kind", "tensor", "axes", "how", "line")
 _LABELS = {

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from shardy_py.cost.memory import MemoryReport, TensorMemory
 from shardy_py.report.terminal import open_console, print_lines, print_table
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 
 _SHOWN = 10
 _HEADINGS = ("tensor", "shard", "logical", "shard bytes", "padded bytes", "waste", "memory")

@@ -12,7 +12,7 @@ from shardy_py.cost.sweeps.comparison import MEASURES, Comparison, Measure, meas
 from shardy_py.cost.sweeps.outcomes import Row
 from shardy_py.cost.sweeps.search import SearchResult
 from shardy_py.errors import Diagnostic, OptionError, require_library
-from shardy_py.report.words import fold
+from shardy_py.report.terminal_text import fold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

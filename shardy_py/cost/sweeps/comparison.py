@@ -1,13 +1,25 @@
-"""Table of a comparison of schedules: a row per schedule, the best first."""
+"""Comparison of schedules: a table with a row per schedule, the best first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Literal, get_args
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from attrs import field
 
+from shardy_py.api.keywords import takes
+from shardy_py.api.options import ProgramInput
+from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
+from shardy_py.cost.machines.placement import AxisLinks
+from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.cost.priced_input import priced_input
+from shardy_py.cost.sweeps.evaluator import Setting
+from shardy_py.cost.sweeps.named_schedules import Schedules, as_schedules, schedule_of
 from shardy_py.cost.sweeps.outcomes import Outcome, RefusedSchedule, Row
+from shardy_py.cost.sweeps.random_schedules import choose_schedules
+from shardy_py.cost.sweeps.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.support.arguments import shown
 from shardy_py.values import frozen
@@ -129,3 +141,93 @@ def make_comparison(
     rows = tuple(sorted((item for item in found if isinstance(item, Row)), key=key))
     refused = tuple(item for item in found if isinstance(item, RefusedSchedule))
     return Comparison(rows, first, sorted_by, refused, tuple(warnings))
+
+
+@frozen(slots=False)
+class SweepArguments(ProgramInput):
+    """Arguments of every sweep.
+
+    Args:
+        module: The program, in any form that `propagate` takes; or an open `Session`.
+        machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file;
+            without one there are no times.
+        axes: The links of the machine that the axes of the mesh run over, where that does not follow from their order.
+        layout: The name of a layout policy, to count bytes with padding; None for plain bytes.
+        seed: The seed of what is drawn: random schedules, or the optimiser's trials.
+        options: How to propagate, and more plugins.
+        jobs: How many processes; -1 for one per core.
+        store: A file for the outcomes, line by line as they come. What it has already is not evaluated again.
+        progress: Called after each schedule.
+    """
+
+    machine: MachineLike | None = field(default=None, kw_only=True)
+    axes: AxisLinks | None = field(default=None, kw_only=True)
+    layout: str | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
+    jobs: int | None = field(default=None, kw_only=True)
+    store: str | Path | None = field(default=None, kw_only=True)
+    progress: Progress = field(default=no_progress, kw_only=True)
+
+
+@frozen(slots=False)
+class CompareArguments(SweepArguments):
+    """Arguments of `compare_schedules`.
+
+    Args:
+        schedules: The schedules, or names to schedules; by default the built-in ones. The others are compared with the
+            first.
+        random: The number of random schedules to add, see `random_schedules`.
+        drop_entries: Whether to add each schedule that is given without each of its entries, one at a time.
+        sorted_by: The measure that the table is sorted by: ``time``, ``bytes`` or ``memory``; by default time, and
+            bytes where there is no machine.
+        jobs: How many processes; -1 for one per core. By default what ``joblib.parallel_config`` says, or one.
+    """
+
+    schedules: Schedules | None = None
+    # By position the mesh comes after the schedules.
+    mesh: Any = None
+    random: int = field(default=0, kw_only=True)
+    drop_entries: bool = field(default=False, kw_only=True)
+    sorted_by: Measure | None = field(default=None, kw_only=True)
+
+
+@frozen(slots=False)
+class SearchArguments(SweepArguments):
+    """Arguments of `search_schedule`.
+
+    Args:
+        minimise: The measure to make small: ``time``, ``bytes`` or ``memory``; by default time, and bytes where there
+            is no machine.
+        budget: The number of trials.
+        jobs: How many trials to evaluate at once, each in a process; one by default.
+    """
+
+    minimise: Measure | None = field(default=None, kw_only=True)
+    budget: int = field(default=100, kw_only=True)
+
+
+@takes(CompareArguments)
+def compare_schedules(given: CompareArguments) -> Comparison:
+    """Compare the results of several schedules.
+
+    Each process prepares and compiles the program once; per schedule it is only solved and finished again. The result
+    does not depend on how many processes there are.
+
+    Raises:
+        ShardyError: the module or an option is not valid, or the store is of another sweep.
+    """
+    measure = choose_measure(given.sorted_by, given.machine)
+    session, make_source = open_program(priced_input(given, given.machine), given.options)
+    schedules = as_schedules(given.schedules)
+    chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed, drop_entries=given.drop_entries)
+    items = schedules.values() if isinstance(schedules, Mapping) else schedules or ()
+    unknown = session.unknown_op_names(*map(schedule_of, items))
+    machine = None if given.machine is None else get_machine(given.machine)
+    sweep = Sweep(session, Setting(chosen[0], machine, given.axes, given.layout), make_source)
+    with nullcontext() if given.store is None else sweep.open_store(given.store) as opened:
+        outcomes = sweep.run(chosen, jobs=given.jobs, store=opened, progress=given.progress)
+    problems = () if opened is None else opened.problems
+    return make_comparison(
+        outcomes, first=chosen[0].name, sorted_by=measure, warnings=(*session.warnings, *unknown, *problems)
+    )

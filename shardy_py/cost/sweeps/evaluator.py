@@ -8,7 +8,7 @@ from hashlib import sha256
 from attrs import evolve, field
 
 from shardy_py.api.program_source import ProgramSource
-from shardy_py.cost.changed_slots import changed_slots
+from shardy_py.cost.finishing import changed_slots
 from shardy_py.cost.machines.machine import Machine
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.session import Evaluation, Session

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plugins import Registry
-from shardy_py.schedule.given import ScheduleLike, make_schedule
+from shardy_py.schedule.from_options import ScheduleLike, make_schedule
 from shardy_py.schedule.model import Schedule
 from shardy_py.schedule.toml import format_schedule
 from shardy_py.support.arguments import shown

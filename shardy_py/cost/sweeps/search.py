@@ -11,12 +11,19 @@ from attrs import evolve, field
 
 from shardy_py.api.keywords import takes
 from shardy_py.cost.machines.toml import get_machine
-from shardy_py.cost.sweeps.arguments import SearchArguments
-from shardy_py.cost.sweeps.comparison import Comparison, Measure, choose_measure, make_comparison, measure_of
+from shardy_py.cost.priced_input import priced_input
+from shardy_py.cost.sweeps.comparison import (
+    Comparison,
+    Measure,
+    SearchArguments,
+    choose_measure,
+    make_comparison,
+    measure_of,
+)
 from shardy_py.cost.sweeps.evaluator import Setting
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, named_schedules
-from shardy_py.cost.sweeps.op_kinds import SweepOpKind, op_kinds
 from shardy_py.cost.sweeps.outcomes import Outcome, Row
+from shardy_py.cost.sweeps.random_schedules import SweepOpKind, op_kinds
 from shardy_py.cost.sweeps.sweep import Sweep, open_program
 from shardy_py.cost.sweeps.workers import require_joblib
 from shardy_py.errors import Diagnostic, OptionError, as_warnings, require_library
@@ -137,7 +144,7 @@ def search_schedule(given: SearchArguments) -> SearchResult:
     measure = choose_measure(given.minimise, given.machine)
     machine = None if given.machine is None else get_machine(given.machine)
     require_optuna()
-    session, make_source = open_program(given, given.options)
+    session, make_source = open_program(priced_input(given, given.machine), given.options)
     bases = named_schedules(BUILTIN, session.registry)
     space = SearchSpace(op_kinds(session.problem), bases)
     sweep = Sweep(session, Setting(bases[0], machine, given.axes, given.layout), make_source)

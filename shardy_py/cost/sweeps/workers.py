@@ -20,8 +20,8 @@ from shardy_py.cost.sweeps.named_schedules import NamedSchedule
 from shardy_py.cost.sweeps.outcomes import Outcome
 from shardy_py.errors import Diagnostic, OptionError, WorkerError, require_library
 from shardy_py.guards.error_texts import describe_error
-from shardy_py.support.processes.orphans import end_with
-from shardy_py.support.processes.pools import joblib_pool
+from shardy_py.support.processes.serve import end_with
+from shardy_py.support.processes.start import joblib_pool
 from shardy_py.values import frozen
 
 _ROUND = 32

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from shardy_py.explain.answer.moves import AxisMove, Chain, Origin
-from shardy_py.explain.answer.refusals import CandidateDimension, MissingAxis, Refusal
-from shardy_py.explain.answer.value_explanation import DimensionExplanation
+from shardy_py.explain.answer.explanations import DimensionExplanation
+from shardy_py.explain.answer.moves import AxisMove, CandidateDimension, Chain, MissingAxis, Origin, Refusal
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import axis_set_difference
@@ -14,9 +13,8 @@ from shardy_py.trace.chains import SlotChain, find_chains
 from shardy_py.trace.labels import Labels
 from shardy_py.trace.missing_axes import find_missing
 from shardy_py.trace.reasons import MEANINGS, Reason
-from shardy_py.trace.slot_dims import SlotDim
 from shardy_py.trace.slot_moves import SlotMove
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotRefusal
 from shardy_py.trace.trace import Trace
 
 
@@ -39,7 +37,7 @@ class Describer:
         shape = static_shape(self.trace.problem.slot_values[slot].type)
         present = [chain for axis in (dim.axes if dim else ()) for chain in self.chains((slot, dimension), axis)]
         missing = [
-            MissingAxis(str(axis), tuple([self.refusal(one) for one in refusals]))
+            MissingAxis(str(axis), tuple([self.refusal(slot_refusal) for slot_refusal in refusals]))
             for axis, refusals in find_missing(self.trace, slot, dimension, mesh)
         ]
         return DimensionExplanation(
@@ -87,29 +85,34 @@ class Describer:
     def _level_name(self, level: int) -> str:
         return self.trace.schedule.levels[level].name if self.trace.schedule is not None else ""
 
-    def refusal(self, one: SlotRefusal) -> Refusal:
+    def refusal(self, slot_refusal: SlotRefusal) -> Refusal:
         """Return a refusal by names."""
-        place, op = one.place, None if one.step is None else self.labels.of_step[one.step]
-        time = 2 * one.visit + 1 if one.visit >= 0 else None
-        slot, dimension = one.slot_dim
+        place, op = slot_refusal.place, None if slot_refusal.step is None else self.labels.of_step[slot_refusal.step]
+        time = 2 * slot_refusal.visit + 1 if slot_refusal.visit >= 0 else None
+        slot, dimension = slot_refusal.slot_dim
         return Refusal(
-            one.reason.value,
-            str(one.axis),
-            self._sentence(one),
+            slot_refusal.reason.value,
+            str(slot_refusal.axis),
+            self._sentence(slot_refusal),
             self.labels.value(slot),
             dimension,
-            one.distance,
+            slot_refusal.distance,
             str(op or ""),
             op.location if op else "",
-            factor_symbol(one.factor) if one.factor >= 0 else "",
-            self._candidate(one.source, (one.axis,), time),
-            self._candidate(one.obstacle, one.by, time),
+            factor_symbol(slot_refusal.factor) if slot_refusal.factor >= 0 else "",
+            self._candidate(slot_refusal.source, (slot_refusal.axis,), time),
+            self._candidate(slot_refusal.obstacle, slot_refusal.by, time),
             place.user_priority if place else -1,
             place.level if place else -1,
             place.strategy.value if place else "",
-            tuple([f"{reason.value} at level {level}" for level, reason in one.earlier]),
-            one.detail,
-            tuple([CandidateDimension(self.labels.value(rival), at, (str(one.axis),)) for rival, at in one.rivals]),
+            tuple([f"{reason.value} at level {level}" for level, reason in slot_refusal.earlier]),
+            slot_refusal.detail,
+            tuple(
+                [
+                    CandidateDimension(self.labels.value(rival), at, (str(slot_refusal.axis),))
+                    for rival, at in slot_refusal.rivals
+                ]
+            ),
         )
 
     def _candidate(
@@ -135,53 +138,54 @@ class Describer:
         end = None if time is None else time + 1
         return [chain for part in parts for chain in find_chains(self.trace, *slot_dim, part, end)]
 
-    def _sentence(self, one: SlotRefusal) -> str:
+    def _sentence(self, slot_refusal: SlotRefusal) -> str:
         """Return the reason of a refusal as a sentence about its tensors."""
-        name, dimension = self.labels.value(one.slot_dim[0]), one.slot_dim[1]
-        by = ", ".join(map(str, one.by))
-        obstacle = one.obstacle
+        name, dimension = self.labels.value(slot_refusal.slot_dim[0]), slot_refusal.slot_dim[1]
+        by = ", ".join(map(str, slot_refusal.by))
+        obstacle = slot_refusal.obstacle
         other = f"{self.labels.value(obstacle[0])} dim {obstacle[1]}" if obstacle else name
-        detail = f" ({one.detail})" if one.detail else ""
-        match one.reason:
+        detail = f" ({slot_refusal.detail})" if slot_refusal.detail else ""
+        match slot_refusal.reason:
             case Reason.CONFLICT:
                 return f"{other} has {by} there, and neither list of axes begins with the other"
             case Reason.LOST:
-                rivals = [f"{self.labels.value(slot)} dim {at}" for slot, at in one.rivals]
+                rivals = [f"{self.labels.value(slot)} dim {at}" for slot, at in slot_refusal.rivals]
                 others = f"; without that, {', then '.join(rivals)} would have brought it there" if rivals else ""
                 return f"dim {obstacle[1] if obstacle else '?'} of {name} took it in the same step{detail}{others}"
             case Reason.OVERLAP:
                 return f"{other} has {by} already"
             case Reason.CLOSED:
-                return f"{self._closed(one)} is closed{self._annotated(self._stopper(one))}"
+                return f"{self._closed(slot_refusal)} is closed{self._annotated(self._stopper(slot_refusal))}"
             case Reason.REPLICATED | Reason.UNREDUCED:
-                slot = self._stopper(one)
-                what = "explicitly replicated" if one.reason is Reason.REPLICATED else "unreduced"
+                slot = self._stopper(slot_refusal)
+                what = "explicitly replicated" if slot_refusal.reason is Reason.REPLICATED else "unreduced"
                 return f"{self.labels.value(slot)} has {by} {what}{self._annotated(slot)}"
-            case Reason.DIRECTION if self._is_barrier(one):
-                return f"the propagation barrier lets shardings through {one.detail.removesuffix(' at this level')}"
-            case Reason.PRIORITY if not one.by:
-                return f"{self._closed(one)} is {one.detail}"
+            case Reason.DIRECTION if self._is_barrier(slot_refusal):
+                direction = slot_refusal.detail.removesuffix(" at this level")
+                return f"the propagation barrier lets shardings through {direction}"
+            case Reason.PRIORITY if not slot_refusal.by:
+                return f"{self._closed(slot_refusal)} is {slot_refusal.detail}"
             case Reason.PRIORITY:
                 return f"{other} had {by} already{detail}"
             case Reason.GROUP:
                 return f"the sharding group does not pass it on to {name}"
             case Reason.NO_DIMENSION:
-                return f"the factor is no dimension of {name}"
+                return f"the factor is not a dimension of {name}"
             case Reason.NO_RULE:
-                return f"{one.detail} has no sharding rule"
+                return f"{slot_refusal.detail} has no sharding rule"
             case Reason.NOT_OFFERED:
                 return f"no tensor that corresponds to {name} dim {dimension} has it"
-        return f"{MEANINGS[one.reason]}{detail}"
+        return f"{MEANINGS[slot_refusal.reason]}{detail}"
 
-    def _is_barrier(self, one: SlotRefusal) -> bool:
-        problem, step = self.trace.problem, one.step
+    def _is_barrier(self, slot_refusal: SlotRefusal) -> bool:
+        problem, step = self.trace.problem, slot_refusal.step
         return step is not None and step >= 0 and problem.groups[problem.step_groups[step]].fixed is not None
 
-    def _stopper(self, one: SlotRefusal) -> int:
-        return one.obstacle[0] if one.obstacle else one.slot_dim[0]
+    def _stopper(self, slot_refusal: SlotRefusal) -> int:
+        return slot_refusal.obstacle[0] if slot_refusal.obstacle else slot_refusal.slot_dim[0]
 
-    def _closed(self, one: SlotRefusal) -> str:
-        slot, dimension = one.obstacle or one.slot_dim
+    def _closed(self, slot_refusal: SlotRefusal) -> str:
+        slot, dimension = slot_refusal.obstacle or slot_refusal.slot_dim
         return f"{self.labels.value(slot)} dim {dimension}"
 
     def _annotated(self, slot: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.op_explanation import FactorExplanation, OpExplanation, TensorOfOp
+from shardy_py.explain.answer.explanations import FactorExplanation, OpExplanation, TensorOfOp
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.propagation.trace import slots_of_visit
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
@@ -13,9 +13,8 @@ from shardy_py.trace.labels import Labels, OpWithoutStep
 from shardy_py.trace.missing_axes import RefusalSearch
 from shardy_py.trace.ops_without_rule import NO_RULE
 from shardy_py.trace.reasons import Reason, StepRefusal
-from shardy_py.trace.slot_dims import slot_dim_of
 from shardy_py.trace.slot_moves import SlotMove
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotRefusal
 from shardy_py.trace.trace import Trace
 
 
@@ -45,7 +44,7 @@ def explain_op(trace: Trace, labels: Labels, step: int) -> OpExplanation:
         tuple(_tensors(trace, labels, step, rule)),
         tuple(_factors(trace, labels, step, rule)),
         tuple([describer.move(move) for move in _moves(trace, step)]),
-        tuple([describer.refusal(one) for one in _refusals(trace, step)]),
+        tuple([describer.refusal(slot_refusal) for slot_refusal in _refusals(trace, step)]),
     )
 
 
@@ -88,7 +87,7 @@ def _factors(trace: Trace, labels: Labels, step: int, rule: OpShardingRule) -> I
             rule.kind(factor).value,
             factor in rule.blocked_propagation_factors,
             tuple(places),
-            tuple([str(Direction(one[factor]).name).lower() for one in directions]),
+            tuple([str(Direction(level_directions[factor]).name).lower() for level_directions in directions]),
             _combiner(trace, step, rule, factor),
         )
 
@@ -108,7 +107,9 @@ def _moves(trace: Trace, step: int) -> Iterator[SlotMove]:
 def _refusals(trace: Trace, step: int) -> Iterator[SlotRefusal]:
     """Yield the refusals at the end, and before them those in which one factor lost to another."""
     search, numbers = RefusalSearch(trace), trace.visits.numbers_of.get(step, [])
-    slots, mappings = trace.slots_and_mappings(step)
+    slots, index = trace.slots_and_index(step)
+    if index is None:
+        return
     lost = [
         (number, refusal)
         for number in numbers
@@ -117,7 +118,7 @@ def _refusals(trace: Trace, step: int) -> Iterator[SlotRefusal]:
     ]
     seen: set[StepRefusal] = set()
     for number, refusal in (*lost, *trace.final_refusals(step)):
-        slot_dim = slot_dim_of(slots, mappings, refusal.target, refusal.factor)
+        slot_dim = index.slot_dim(slots, refusal.target, refusal.factor)
         if refusal not in seen and slot_dim is not None:
             seen.add(refusal)
             yield search.with_causes(trace.slot_refusal(step, number, refusal), refusal)

@@ -8,8 +8,8 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.answer.describe import Describer
-from shardy_py.explain.answer.refusals import MissingAxis, Refusal
-from shardy_py.explain.answer.value_explanation import DimensionExplanation, ValueExplanation
+from shardy_py.explain.answer.explanations import DimensionExplanation, ValueExplanation
+from shardy_py.explain.answer.moves import MissingAxis, Refusal
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Value
 from shardy_py.sharding.axis_lists import axis_set_difference
@@ -62,7 +62,7 @@ def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | Non
     describer = Describer(trace, labels)
     dimensions = [describer.dimension(slot, index, mesh) for index in (range(rank) if dim is None else (dim,))]
     if labels.value(slot) != subject.name:
-        dimensions = [_of_edge(one, subject.name, labels.value(slot)) for one in dimensions]
+        dimensions = [_of_edge(dimension, subject.name, labels.value(slot)) for dimension in dimensions]
     maker = labels.maker(slot)
     other = labels.other_maker(slot) if maker is None else None
     op = labels.of_step[maker] if maker is not None else None if other is None else other.label
@@ -79,14 +79,14 @@ def explain_value(trace: Trace, labels: Labels, subject: Subject, dim: int | Non
     )
 
 
-def _of_edge(one: DimensionExplanation, name: str, carrier: str) -> DimensionExplanation:
+def _of_edge(explanation: DimensionExplanation, name: str, carrier: str) -> DimensionExplanation:
     """Add to what a tensor has not got that it takes its sharding from another one of its data-flow edge."""
     missing = []
-    for axis in one.missing:
+    for axis in explanation.missing:
         text = f"{name} takes the sharding of the data-flow edge of {carrier}, which has not got it"
-        owner = Refusal(Reason.EDGE_OWNER.value, axis.axis, text, name, one.dimension)
+        owner = Refusal(Reason.EDGE_OWNER.value, axis.axis, text, name, explanation.dimension)
         missing.append(evolve(axis, reasons=(owner, *axis.reasons)))
-    return evolve(one, missing=tuple(missing))
+    return evolve(explanation, missing=tuple(missing))
 
 
 def _mesh(trace: Trace, sharding: TensorSharding | None) -> Mesh:
@@ -101,17 +101,20 @@ def _with_final(
 ) -> Iterable[DimensionExplanation]:
     """Add the axes that the passes after propagation took away."""
     final = subject.final
-    for one in dimensions:
+    for dimension in dimensions:
         if final is None or sharding is None or final.rank != sharding.rank:
-            yield one
+            yield dimension
             continue
-        pairs = sharding.of_dimension(one.dimension).axes, final.of_dimension(one.dimension).axes
-        gone = [MissingAxis(str(axis), (_gone(subject, one, str(axis)),)) for axis in axis_set_difference(*pairs, mesh)]
-        yield evolve(one, missing=(*gone, *one.missing))
+        pairs = sharding.of_dimension(dimension.dimension).axes, final.of_dimension(dimension.dimension).axes
+        gone = [
+            MissingAxis(str(axis), (_gone(subject, dimension, str(axis)),))
+            for axis in axis_set_difference(*pairs, mesh)
+        ]
+        yield evolve(dimension, missing=(*gone, *dimension.missing))
 
 
-def _gone(subject: Subject, one: DimensionExplanation, axis: str) -> Refusal:
+def _gone(subject: Subject, dimension: DimensionExplanation, axis: str) -> Refusal:
     is_boundary = subject.value.owning_op.name in (FUNCTION, CALL)
     code = Reason.BOUNDARY if is_boundary else Reason.RESHARD
-    detail = f"size {one.size}, {one.sharding} after propagation"
-    return Refusal(code.value, axis, f"{MEANINGS[code]} ({detail})", subject.name, one.dimension, detail=detail)
+    detail = f"size {dimension.size}, {dimension.sharding} after propagation"
+    return Refusal(code.value, axis, f"{MEANINGS[code]} ({detail})", subject.name, dimension.dimension, detail=detail)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer, parse_integer
+from shardy_py.support.arguments import as_integer, parse_integer, shown
 from shardy_py.trace.labels import EDGE_SUFFIX, Labels, OpLabel
 
 _OF_KIND = re.compile(r"([\w.-]+) @(\S+)$")
@@ -35,13 +34,13 @@ def find_slot(labels: Labels, key: int | str) -> int:
     copied = {name[: match.start()] for name in labels.slots for match in re.finditer(" for ", name)}
     function, colon, name = text.rpartition(":") if text.startswith("@") else ("", "", text)
     for candidate in (name, f"%{name.removeprefix('%')}"):
-        found = labels.slots.get(f"{function}{colon}{candidate}", labels.aliases.get(candidate))
-        if found is not None:
-            return found
+        known_slot = labels.slots.get(f"{function}{colon}{candidate}", labels.aliases.get(candidate))
+        if known_slot is not None:
+            return known_slot
         written = f"{function}{colon}{candidate}"
         if written in labels.unseen and written not in copied:
             raise _unseen(key)
-    copies = [one for one in labels.slots if one.startswith((f"{text} for ", f"%{text} for "))]
+    copies = [label for label in labels.slots if label.startswith((f"{text} for ", f"%{text} for "))]
     if len(copies) > 1:
         message = f"{key} was copied, one for each use"
         raise OptionError(Diagnostic("ambiguous-value", message, hint=f"take one of {', '.join(copies)}"))
@@ -97,16 +96,16 @@ def _find_step(labels: Labels, key: str) -> int | None:
         or [step for step, label in ops.items() if key and _is_part(key, label.location)]
     )
     if len(steps) > 1:
-        found = ", ".join(_distinct_names(ops, steps[:8]))
+        names = ", ".join(_distinct_names(ops, steps[:8]))
         more = f" and {len(steps) - 8} more" if len(steps) > 8 else ""
         raise OptionError(
-            Diagnostic("ambiguous-op", f"{len(steps)} ops match {key}", hint=f"take one of {found}{more}")
+            Diagnostic("ambiguous-op", f"{len(steps)} ops match {key}", hint=f"take one of {names}{more}")
         )
     return steps[0] if steps else None
 
 
 def _find_kind(labels: Labels, key: str) -> list[int]:
-    """Return the numbers of the ops without a rule of a kind that an attribute tells apart from others."""
+    """Return the numbers of the ops without a rule whose kind depends on an attribute."""
     kind = _OF_KIND.match(key)
     if kind is None:
         return []
@@ -127,11 +126,11 @@ def _maker(labels: Labels, slot: int) -> int | None:
 
 
 def _distinct_names(ops: Mapping[int, OpLabel], steps: Iterable[int]) -> Iterator[str]:
-    """Yield what each op is found by: its name with its results, or where it has none its number among its like."""
+    """Yield the name by which each op can be looked up: with its results, or its number among ops of the name."""
     for step in steps:
         label = ops[step]
-        alike = [other for other, one in ops.items() if one.name == label.name]
-        is_named = sum(str(one) == str(label) for one in ops.values()) == 1 and str(label) != label.name
+        alike = [other for other, other_label in ops.items() if other_label.name == label.name]
+        is_named = sum(str(other_label) == str(label) for other_label in ops.values()) == 1 and str(label) != label.name
         yield str(label) if is_named else f"{label.name}#{alike.index(step)}"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.help import Command
+from shardy_py.cli.command import Command
 from shardy_py.cli.needs import needs
 from shardy_py.cli.options import schedule_option, session_options
 
@@ -32,7 +32,7 @@ from shardy_py.cli.options import schedule_option, session_options
 @session_options
 @needs(
     "limit",
-    when=lambda given: given["reshard"] is not None,
+    when=lambda values: values["reshard"] is not None,
     problem="without --reshard",
     hint="give --reshard N, whose proposals are tried",
 )

@@ -8,16 +8,14 @@ import click
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.result import Result
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, print_warnings
 from shardy_py.cli.progress import progress_bar, step_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.explain.answer.op_explanation import OpExplanation
-from shardy_py.explain.answer.value_explanation import ValueExplanation
-from shardy_py.explain.report.explain import explanation_json, explanations_json, print_reshard
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
+from shardy_py.explain.answer.explanations import OpExplanation, ValueExplanation
+from shardy_py.explain.explain_reshard import ReshardExplainer
+from shardy_py.explain.reports import explanation_json, explanations_json, print_reshard
 
 
 def run_explain(
@@ -37,9 +35,9 @@ def run_explain(
     """Print one explanation."""
     asked = {"--value": value, "--op": op, "--reshard": reshard, "--reshards": list_reshards or None}
     asked["--unsettled"] = unsettled or None
-    given = [name for name, argument in asked.items() if argument is not None]
-    if len(given) != 1:
-        message = f"{' and '.join(given)} exclude each other" if given else "there is nothing to explain"
+    requested = [name for name, argument in asked.items() if argument is not None]
+    if len(requested) != 1:
+        message = f"{' and '.join(requested)} exclude each other" if requested else "there is nothing to explain"
         hint = "give one of --value, --op, --reshard, --reshards and --unsettled"
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
     if dim is not None and value is None:
@@ -53,8 +51,8 @@ def run_explain(
         return
     if reshard is None and not list_reshards:
         result = _run(program, order)
-        found = _explain_run(result, value=value, dim=dim, op=op, names=names)
-        _print(str(found), explanation_json(found, warnings=result.warnings) if as_json else None)
+        explanation = _explain_run(result, value=value, dim=dim, op=op, names=names)
+        _print(str(explanation), explanation_json(explanation, warnings=result.warnings) if as_json else None)
         return
     if names != "input":
         message = "reshards are explained in the names of the given module"

@@ -10,15 +10,13 @@ from attrs import evolve
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.progress import step_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.commands.sweep_progress import sweep_progress
 from shardy_py.cost.machines.toml import get_machine
-from shardy_py.cost.sweeps.compare import compare_schedules
-from shardy_py.cost.sweeps.comparison import Comparison
+from shardy_py.cost.sweeps.comparison import Comparison, compare_schedules
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.explore.explore import ExploreOptions, explore
 from shardy_py.explain.explore.model_explorer import GRAPH_FILE, NODE_DATA_FILE, model_explorer_files
@@ -44,7 +42,7 @@ def run_explore(
         raise OptionError(Diagnostic("option-conflict", message, hint="give -o page.html, or --model-explorer DIR"))
     known = None if machine is None else get_machine(machine)
     program = GivenProgram.of(file=file, **session_options)
-    given = SessionArguments(**keywords(program.input), **program.options.run_options())
+    arguments = SessionArguments(**keywords(program.input), **program.options.run_options())
     options = ExploreOptions(
         schedule=None if schedule is None else schedule_argument(schedule),
         against=None if against is None else schedule_argument(against),
@@ -54,7 +52,7 @@ def run_explore(
         title="stdin" if file == "-" else Path(file).name,
     )
     with step_bar(options.step_count) as steps:
-        page = explore(given, evolve(options, on_step=steps.start))
+        page = explore(arguments, evolve(options, on_step=steps.start))
         html = page.html if output is not None else ""
     print_warnings(page.warnings)
     if output is not None:

@@ -8,18 +8,18 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.api.main_function import find_main
+from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.machines.toml import MachineLike
-from shardy_py.cost.named_transfers import name_transfers
+from shardy_py.explain.explain_reshard import ReshardExplainer
+from shardy_py.explain.explore.page import StepCallback, tell_nothing
 from shardy_py.explain.explore.program_rows import Naming, ProgramRows
 from shardy_py.explain.explore.proposals import find_proposals
 from shardy_py.explain.explore.replay import Replay, reason_texts
 from shardy_py.explain.explore.runs import RunRows
-from shardy_py.explain.explore.steps import StepCallback, tell_nothing
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
 from shardy_py.propagation.trace import VisitLog
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.trace.given_names import GivenNames
+from shardy_py.trace.original_names import GivenNames
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
@@ -59,23 +59,23 @@ def collect(
         step: Called as each order but the first, each transfer, and the data of the page start.
     """
     session = explainer.session
-    found = [session.price(explainer.solution, machine)]
+    evaluations = [session.price(explainer.solution, machine)]
     traces = [explainer.trace]
     for order in orders[1:]:
         step(f"Propagating under {order.name}")
         traces.append(_trace(explainer, order.schedule))
-        found.append(session.price(traces[-1].solution, machine))
+        evaluations.append(session.price(traces[-1].solution, machine))
     names = session.names or GivenNames.of(session.program, session.main)
     naming = Naming(names.names, {**explainer.labels.of_slot, **_aliases(explainer)}, session.problem.slot_of)
-    mains = [find_main(one.program) for one in found]
-    rows = ProgramRows.of(found[0].program, mains[0], session.registry, naming)
+    mains = [find_main(evaluation.program) for evaluation in evaluations]
+    rows = ProgramRows.of(evaluations[0].program, mains[0], session.registry, naming)
     shown = set(rows.values["slot"])
     runs = []
-    costs = [name_transfers(session, one) for one in found]
+    costs = [name_transfers(session, evaluation) for evaluation in evaluations]
     tried = find_proposals(explainer, costs[0], most=proposals, machine=machine, step=step)
     step("Writing the page")
-    for order, trace, one, main, cost in zip(orders, traces, found, mains, costs, strict=True):
-        run = RunRows(rows, one, main, cost, session.registry).to_json()
+    for order, trace, evaluation, main, cost in zip(orders, traces, evaluations, mains, costs, strict=True):
+        run = RunRows(rows, evaluation, main, cost, session.registry).to_json()
         replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
         runs.append({"name": order.name, **run, "replay": replay})
     slots = [explainer.labels.value(slot) for slot in range(len(session.problem.slot_values))]
@@ -83,7 +83,7 @@ def collect(
         "schema": SCHEMA,
         "version": VERSION,
         "title": title,
-        "machine": None if found[0].cost.machine is None else found[0].cost.machine,
+        "machine": None if evaluations[0].cost.machine is None else evaluations[0].cost.machine,
         "ops": {**rows.ops.to_json(), **_rules(explainer, rows)},
         "values": rows.values.to_json(),
         "groups": rows.groups.to_json(),
@@ -112,12 +112,12 @@ def _trace(explainer: ReshardExplainer, schedule: ScheduleLike | None) -> Trace:
 def _rules(explainer: ReshardExplainer, rows: ProgramRows) -> dict[str, Any]:
     """Return the rule of each row, as the number of its text; -1 for none."""
     numbers: dict[OpShardingRule, int] = {}
-    found = [-1] * len(rows.ops)
+    numbers_of_ops = [-1] * len(rows.ops)
     problem = explainer.session.problem
     for op, rule in zip(problem.step_ops, problem.step_rules, strict=True):
         row = rows.row_of.get(op.id)
         if row is not None and rule is not None:
             if rule not in numbers:
                 numbers[rule] = rows.strings(str(rule))
-            found[row] = numbers[rule]
-    return {"rule": found}
+            numbers_of_ops[row] = numbers[rule]
+    return {"rule": numbers_of_ops}

@@ -12,11 +12,10 @@ from shardy_py.api.keywords import keywords
 from shardy_py.api.options import ProgramInput, SessionArguments
 from shardy_py.cost.machines.toml import MachineLike
 from shardy_py.cost.sweeps.comparison import Comparison
+from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.collect import Order, collect
-from shardy_py.explain.explore.page import Page
-from shardy_py.explain.explore.steps import StepCallback, tell_nothing
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
-from shardy_py.schedule.given import ScheduleLike
+from shardy_py.explain.explore.page import Page, StepCallback, tell_nothing
+from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.values import frozen
 
 
@@ -49,18 +48,18 @@ class ExploreOptions:
         return 1 + (self.against is not None) + self.proposals + 1
 
 
-def explore(given: SessionArguments, options: ExploreOptions | None = None) -> Page:
+def explore(session_arguments: SessionArguments, options: ExploreOptions | None = None) -> Page:
     """Return the page of a program.
 
     Args:
-        given: The program, with the options of its propagation.
+        session_arguments: The program, with the options of its propagation.
         options: The options of the page.
 
     Raises:
         ShardyError: the program or an option is not valid.
     """
     chosen = options or ExploreOptions()
-    arguments = {**keywords(given), "keep_names": True}
+    arguments = {**keywords(session_arguments), "keep_names": True}
     del arguments["on_given"]
     step = chosen.on_step or tell_nothing
     step("Propagating")
@@ -68,7 +67,7 @@ def explore(given: SessionArguments, options: ExploreOptions | None = None) -> P
     data = collect(
         explainer,
         _orders(chosen),
-        title=chosen.title or _title(given),
+        title=chosen.title or _title(session_arguments),
         machine=chosen.machine,
         proposals=chosen.proposals,
         step=step,
@@ -80,14 +79,14 @@ def explore(given: SessionArguments, options: ExploreOptions | None = None) -> P
     return Page(shown, (*session.warnings, *unknown))
 
 
-def explore_again(given: ProgramInput, options: ExploreOptions) -> Page:
+def explore_again(program_input: ProgramInput, options: ExploreOptions) -> Page:
     """Return the page of a program that was propagated before.
 
     Args:
-        given: The arguments of `propagate`.
+        program_input: The arguments of `propagate`.
         options: The options of the page.
     """
-    known = keywords(given)
+    known = keywords(program_input)
     names = [item.name for item in fields(SessionArguments) if item.name in known]
     session = SessionArguments(**{name: known[name] for name in names})
     return explore(session, options)
@@ -107,8 +106,8 @@ def _name(schedule: ScheduleLike | None, otherwise: str) -> str:
     return str(schedule) if isinstance(schedule, (str, Path)) else otherwise
 
 
-def _title(given: ProgramInput) -> str:
-    return given.module.name if isinstance(given.module, Path) else "program"
+def _title(arguments: ProgramInput) -> str:
+    return arguments.module.name if isinstance(arguments.module, Path) else "program"
 
 
 def _sweep_data(comparison: Comparison) -> dict[str, Any]:

@@ -6,12 +6,12 @@ folded by lines of the source, and at last cut into parts, so that no group show
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from attrs import evolve, field
 
-from shardy_py.explain.explore.repeats import find_repeats
 from shardy_py.values import define, frozen
 
 MOST_CHILDREN = 60
@@ -73,14 +73,14 @@ def with_neighbours(leaves: Sequence[Leaf]) -> list[Leaf]:
     for leaf in leaves:
         named = leaf if leaf.is_named else named
         before.append(named)
-    found: list[Leaf] = []
+    merged: list[Leaf] = []
     behind: Leaf | None = None
     for leaf, earlier in zip(reversed(leaves), reversed(before), strict=True):
         behind = leaf if leaf.is_named else behind
         if not leaf.is_named and earlier is not None and behind is not None:
             leaf = evolve(leaf, path=_shared(earlier.path, behind.path))
-        found.append(leaf)
-    return found[::-1]
+        merged.append(leaf)
+    return merged[::-1]
 
 
 def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,15 +103,15 @@ def _by_layer(leaves: Sequence[Leaf], depth: int) -> list[Leaf | Fold]:
     for leaf in leaves:
         if len(leaf.path) > depth:
             groups.setdefault(leaf.path[depth], []).append(leaf)
-    found: list[Leaf | Fold] = []
+    folded: list[Leaf | Fold] = []
     for leaf in leaves:
         name = leaf.path[depth] if len(leaf.path) > depth else None
         members = groups.get(name, []) if name is not None else []
         if name is None or len(members) < _FEWEST:
-            found.append(leaf)
+            folded.append(leaf)
         elif members[0] is leaf:
-            found.append(_layer(name, members, depth + 1))
-    return found
+            folded.append(_layer(name, members, depth + 1))
+    return folded
 
 
 def _layer(name: str, members: Sequence[Leaf], depth: int) -> Fold:
@@ -124,17 +124,17 @@ def _layer(name: str, members: Sequence[Leaf], depth: int) -> Fold:
 
 
 def _by_repetition(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
-    found: list[Leaf | Fold] = []
+    folded: list[Leaf | Fold] = []
     position = 0
     for number, repeat in enumerate(find_repeats([leaf.key for leaf in leaves]), start=1):
-        found.extend(leaves[position : repeat.start])
+        folded.extend(leaves[position : repeat.start])
         for piece in range(repeat.count):
             start = repeat.start + piece * repeat.period
             name = f"repeat {number}: {piece + 1} of {repeat.count}"
-            found.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
+            folded.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
         position = repeat.stop
-    found.extend(leaves[position:])
-    return found
+    folded.extend(leaves[position:])
+    return folded
 
 
 def _shorten(items: Items) -> list[Leaf | Fold]:
@@ -152,24 +152,24 @@ def _by_line(items: Items) -> list[Leaf | Fold]:
         if isinstance(item, Leaf) and item.place:
             lines.setdefault(item.place, []).append(item)
     done = set[str]()
-    found: list[Leaf | Fold] = []
+    folded: list[Leaf | Fold] = []
     for item in items:
         place = item.place if isinstance(item, Leaf) else ""
         if not place or len(lines[place]) < _FEWEST:
-            found.append(item)
+            folded.append(item)
         elif place not in done:
             done.add(place)
-            found.append(Fold(place, "line", _in_parts(lines[place])))
-    return found if 2 * len(found) <= len(items) else list(items)
+            folded.append(Fold(place, "line", _in_parts(lines[place])))
+    return folded if 2 * len(folded) <= len(items) else list(items)
 
 
 def _in_parts(items: Items) -> list[Leaf | Fold]:
     """Return items in parts of `PART`, and these in parts again, until they are few."""
-    found = list(items)
-    while len(found) > MOST_CHILDREN:
-        starts = range(0, len(found), PART)
-        found = [_part(found[start : start + PART], number, len(starts)) for number, start in enumerate(starts, 1)]
-    return found
+    parts = list(items)
+    while len(parts) > MOST_CHILDREN:
+        starts = range(0, len(parts), PART)
+        parts = [_part(parts[start : start + PART], number, len(starts)) for number, start in enumerate(starts, 1)]
+    return parts
 
 
 def _part(items: list[Leaf | Fold], number: int, count: int) -> Leaf | Fold:
@@ -177,7 +177,7 @@ def _part(items: list[Leaf | Fold], number: int, count: int) -> Leaf | Fold:
 
 
 def visit(items: Items, enter: Callable[[Fold, int], int], leaf: Callable[[Leaf, int], None], *, parent: int) -> None:
-    """Visit a tree, groups before what is in them.
+    """Visit a tree, groups before their members.
 
     Args:
         items: The tree.
@@ -193,3 +193,78 @@ def visit(items: Items, enter: Callable[[Fold, int], int], leaf: Callable[[Leaf,
             continue
         number = enter(item, around)
         stack.extend((child, number) for child in reversed(item.children))
+
+
+_SHORTEST = 4
+_WINDOW = 6
+_PERIODS = 12
+_DEPTH = 6
+
+
+@frozen
+class Repeat:
+    """A part of a sequence that consists of equal pieces.
+
+    Args:
+        start: The position of the first piece.
+        period: The length of a piece.
+        count: The number of pieces, at least two.
+    """
+
+    start: int
+    period: int
+    count: int
+
+    @property
+    def stop(self) -> int:
+        """The position behind the last piece."""
+        return self.start + self.period * self.count
+
+
+def find_repeats(keys: Sequence[Hashable]) -> tuple[Repeat, ...]:
+    """Return the repetitions in a sequence, in order; none shares an item with another one.
+
+    The longest is found first, then those before and behind it.
+
+    >>> find_repeats("xabcdabcdabcdy")
+    (Repeat(start=1, period=4, count=3),)
+    """
+    return tuple(_find(keys, 0, len(keys), _DEPTH))
+
+
+def _find(keys: Sequence[Hashable], start: int, stop: int, depth: int) -> Iterator[Repeat]:
+    if depth == 0 or stop - start < 2 * _SHORTEST:
+        return
+    best = max(
+        (_longest(keys, start, stop, period) for period in _periods(keys, start, stop)),
+        key=lambda repeat: (repeat.period * repeat.count, -repeat.period),
+        default=None,
+    )
+    if best is None or best.count < 2:
+        return
+    yield from _find(keys, start, best.start, depth - 1)
+    yield best
+    yield from _find(keys, best.stop, stop, depth - 1)
+
+
+def _periods(keys: Sequence[Hashable], start: int, stop: int) -> list[int]:
+    """Return the distances at which short windows most often come again."""
+    last: dict[tuple[Hashable, ...], int] = {}
+    gaps: Counter[int] = Counter()
+    for position in range(start, stop - _WINDOW + 1):
+        window = tuple(keys[position : position + _WINDOW])
+        if window in last:
+            gaps[position - last[window]] += 1
+        last[window] = position
+    return [gap for gap, _ in gaps.most_common(_PERIODS) if gap >= _SHORTEST]
+
+
+def _longest(keys: Sequence[Hashable], start: int, stop: int, period: int) -> Repeat:
+    """Return the longest repetition of a period; its count is 1 where there is none."""
+    best, run = Repeat(start, period, 1), 0
+    for position in range(start, stop - period):
+        run = run + 1 if keys[position] == keys[position + period] else 0
+        count = run // period + 1
+        if count > best.count:
+            best = Repeat(position - run + 1, period, count)
+    return best

@@ -66,7 +66,7 @@ class _View:
             }
 
     def _place(self, transfer: int) -> int:
-        """Return the op at which a transfer counts: itself, what makes the tensor, or the first that takes it."""
+        """Return the op at which a transfer counts: itself, the producer of the tensor, or its first user."""
         columns = self._run["transfers"]
         if columns["op"][transfer] >= 0:
             return columns["op"][transfer]

@@ -1,4 +1,4 @@
-"""The page as a value: data in, one HTML file out."""
+"""The page as a value: data in, one HTML file out; and the steps of making it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -16,6 +16,14 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic
 from shardy_py.values import frozen
+
+StepCallback = Callable[[str], None]
+"""Receiver of what is done next."""
+
+
+def tell_nothing(step: str) -> None:
+    """Show nothing."""
+
 
 _SCRIPTS = (
     "format",

@@ -12,12 +12,11 @@ from attrs import field
 from shardy_py.api.summary import RESHARDS
 from shardy_py.explain.explore.folding import Fold, Leaf, fold, visit, with_neighbours
 from shardy_py.explain.explore.scopes import parse_scope
-from shardy_py.explain.explore.shardings import DistinctShardings
-from shardy_py.explain.explore.tables import Columns, Interned
+from shardy_py.explain.explore.tables import Columns, DistinctShardings, Interned
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, MESH, RETURN
-from shardy_py.ir.graph.op_values import entry_block
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.symbols import SYMBOL_NAME
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.plugins import Registry
 from shardy_py.values import define, frozen
 
@@ -42,8 +41,8 @@ class Naming:
     def name(self, value: Value) -> str:
         """Return the name of a value, or ""."""
         slot = self.slot_of.get(value.id)
-        found = None if slot is None else self.of_slot.get(slot)
-        return found or self.of_value.get(value.id, "")
+        name = None if slot is None else self.of_slot.get(slot)
+        return name or self.of_value.get(value.id, "")
 
 
 @define(eq=False)
@@ -138,9 +137,9 @@ class ProgramRows:
                 inner = body
                 if len(op.regions) > 1:
                     inner = self._group(f"region {number}", "region", body, -1)
-                for one in region.blocks:
-                    self._ends(one.arguments, ARGUMENT, "arguments", inner)
-                    self._block(one, inner)
+                for block_of_region in region.blocks:
+                    self._ends(block_of_region.arguments, ARGUMENT, "arguments", inner)
+                    self._block(block_of_region, inner)
 
     def _op(self, op: Op) -> int:
         row = self._row(op.id, OP, op.name, tuple(op.operands), tuple(op.results), op.location, op.scope)
@@ -160,11 +159,11 @@ class ProgramRows:
     def _place(self, leaves: Sequence[Leaf], group: int) -> None:
         """Fold rows, and put them into their groups."""
 
-        def enter(one: Fold, parent: int) -> int:
-            return self._group(one.name, one.kind, parent, -1)
+        def enter(folded: Fold, parent: int) -> int:
+            return self._group(folded.name, folded.kind, parent, -1)
 
-        def leaf(one: Leaf, parent: int) -> None:
-            self.ops["group"][one.row] = parent
+        def leaf(op_leaf: Leaf, parent: int) -> None:
+            self.ops["group"][op_leaf.row] = parent
 
         visit(fold(leaves), enter, leaf, parent=group)
 

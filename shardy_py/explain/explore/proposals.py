@@ -11,13 +11,13 @@ from shardy_py.cost.estimates import Cost
 from shardy_py.cost.machines.toml import MachineLike
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
-from shardy_py.explain.explore.steps import StepCallback, tell_nothing
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
-from shardy_py.explain.reshards.proposals import Proposal, propose
+from shardy_py.explain.explain_reshard import ReshardExplainer
+from shardy_py.explain.explore.page import StepCallback, tell_nothing
+from shardy_py.explain.reshard_proposals import Proposal, propose
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.trace.chains import find_chains
-from shardy_py.trace.slot_dims import SlotDim, axes_of
+from shardy_py.trace.slots import SlotDim, axes_of
 
 _TRIALS = 2
 
@@ -40,34 +40,34 @@ def find_proposals(
         step: Called as each transfer starts.
     """
     sent: dict[int, float] = {}
-    for one in cost.transfers:
-        if one.number >= 0 and one.bytes:
-            sent[one.number] = sent.get(one.number, 0.0) + one.runs * one.bytes
+    for transfer in cost.transfers:
+        if transfer.number >= 0 and transfer.bytes:
+            sent[transfer.number] = sent.get(transfer.number, 0.0) + transfer.runs * transfer.bytes
     largest = sorted(sent, key=lambda number: (-sent[number], number))[:most]
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     tried = set[str]()
     for number in largest:
         step(f"Trying annotations for transfer {number}")
         for proposal in islice(_proposals(explainer, explainer.communications[number]), _TRIALS):
             if proposal.text not in tried:
                 tried.add(proposal.text)
-                found.extend(_tried(explainer, proposal, number, cost, machine))
-    return sorted(found, key=lambda one: (one["bytes"], one["text"]))
+                rows.extend(_tried(explainer, proposal, number, cost, machine))
+    return sorted(rows, key=lambda row: (row["bytes"], row["text"]))
 
 
-def _proposals(explainer: ReshardExplainer, one: Communication) -> Iterator[Proposal]:
+def _proposals(explainer: ReshardExplainer, communication: Communication) -> Iterator[Proposal]:
     trace = explainer.trace
-    dims = dict.fromkeys(_annotated(explainer, one)) if one.slot >= 0 else {}
-    wanted = one.after if one.kind == RESHARD else None
-    yield from propose(trace.annotations, dims, explainer.labels, moved=one.slot, wanted=wanted)
+    dims = dict.fromkeys(_annotated(explainer, communication)) if communication.slot >= 0 else {}
+    wanted = communication.after if communication.kind == RESHARD else None
+    yield from propose(trace.annotations, dims, explainer.labels, moved=communication.slot, wanted=wanted)
 
 
-def _annotated(explainer: ReshardExplainer, one: Communication) -> Iterator[SlotDim]:
+def _annotated(explainer: ReshardExplainer, communication: Communication) -> Iterator[SlotDim]:
     """Yield the annotated dimensions that the axes of a tensor come from."""
-    sharding = explainer.trace.history.last(one.slot)
+    sharding = explainer.trace.history.last(communication.slot)
     for dimension in range(sharding.rank if sharding is not None else 0):
         for axis in axes_of(sharding, dimension):
-            for chain in find_chains(explainer.trace, one.slot, dimension, axis):
+            for chain in find_chains(explainer.trace, communication.slot, dimension, axis):
                 yield chain.slot, chain.dimension
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shardy_py.explain.explore.shardings import DistinctShardings, axis_data
-from shardy_py.explain.explore.tables import Columns, Interned
+from shardy_py.explain.explore.tables import Columns, DistinctShardings, Interned, axis_data
 from shardy_py.propagation.trace import op_of_visit, slots_of_visit
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import factor_symbol
 from shardy_py.trace.labels import EDGE_SUFFIX
 from shardy_py.trace.reasons import MEANINGS
-from shardy_py.trace.slot_dims import SlotDim
-from shardy_py.trace.slot_refusals import SlotRefusal
+from shardy_py.trace.slots import SlotDim, SlotRefusal
 from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
@@ -53,7 +51,7 @@ class Replay:
         return [self.tables.number(history.sharding(moments[0])) for moments in history.moments]
 
     def _updates(self) -> dict[str, Any]:
-        """Return the updates, what each changed, and the moves of each."""
+        """Return the updates, the changes of each, and the moves of each."""
         updates = Columns.of("op", "label", "level", "priority", "strategy", "changes")
         moves = Columns.of("update", "slot", "dim", "source", "sourceDim", "axis", "factor", "direction")
         changes = self._changes()
@@ -83,11 +81,11 @@ class Replay:
     def _changes(self) -> dict[int, list[int]]:
         """Return, for each visit, the slots that changed with their new shardings, one behind the other."""
         history = self.trace.history
-        found: dict[int, list[int]] = {}
+        changes: dict[int, list[int]] = {}
         for slot, moments in enumerate(history.moments):
             for moment in moments[1:]:
-                found.setdefault(moment.visit, []).extend((slot, self.tables.number(history.sharding(moment))))
-        return found
+                changes.setdefault(moment.visit, []).extend((slot, self.tables.number(history.sharding(moment))))
+        return changes
 
     def _refusals(self) -> Columns:
         """Return the refusals of the end, each once."""
@@ -95,43 +93,53 @@ class Replay:
             "reason", "slot", "dim", "axis", "op", "label", "source", "sourceDim", "obstacle", "obstacleDim", "by"
         )
         seen = set[tuple[Any, ...]]()
-        for one in self._final_refusals():
-            key = (one.reason, one.axis, one.slot_dim, one.step, one.source, one.obstacle, one.by)
-            if key in seen or not self.shown(one.slot_dim[0]):
+        for refusal in self._final_refusals():
+            key = (
+                refusal.reason,
+                refusal.axis,
+                refusal.slot_dim,
+                refusal.step,
+                refusal.source,
+                refusal.obstacle,
+                refusal.by,
+            )
+            if key in seen or not self.shown(refusal.slot_dim[0]):
                 continue
             seen.add(key)
             columns.add(
-                reason=self.strings(one.reason.value),
-                slot=one.slot_dim[0],
-                dim=one.slot_dim[1],
-                axis=self._axis(one.axis, one.slot_dim[0]),
-                op=-1 if one.step is None else self._row(one.step),
-                label=self.strings("" if one.step is None else str(self.trace.labels.of_step[one.step])),
-                **_end("source", one.source),
-                **_end("obstacle", one.obstacle),
-                by=[self._axis(axis, one.slot_dim[0]) for axis in one.by],
+                reason=self.strings(refusal.reason.value),
+                slot=refusal.slot_dim[0],
+                dim=refusal.slot_dim[1],
+                axis=self._axis(refusal.axis, refusal.slot_dim[0]),
+                op=-1 if refusal.step is None else self._row(refusal.step),
+                label=self.strings("" if refusal.step is None else str(self.trace.labels.of_step[refusal.step])),
+                **_end("source", refusal.source),
+                **_end("obstacle", refusal.obstacle),
+                by=[self._axis(axis, refusal.slot_dim[0]) for axis in refusal.by],
             )
         return columns
 
     def _final_refusals(self) -> list[SlotRefusal]:
         trace = self.trace
-        found = []
+        refusals = []
         for step in range(trace.problem.num_steps):
+            slots, index = trace.slots_and_index(step)
+            if index is None:
+                continue
             for number, refusal in trace.final_refusals(step):
-                slots, mappings = trace.slots_and_mappings(step)
-                if slots[refusal.target] >= 0 and any(refusal.factor in dim for dim in mappings[refusal.target]):
-                    found.append(trace.slot_refusal(step, number, refusal))
-        return found
+                if index.slot_dim(slots, refusal.target, refusal.factor) is not None:
+                    refusals.append(trace.slot_refusal(step, number, refusal))
+        return refusals
 
     def _annotations(self) -> Columns:
         columns = Columns.of("slot", "kind", "text", "sharding", "owner")
-        for slot, one in self.trace.annotations.items():
+        for slot, annotation in self.trace.annotations.items():
             columns.add(
                 slot=slot,
-                kind=self.strings(one.kind),
-                text=self.strings(one.text),
-                sharding=self.tables.number(one.sharding),
-                owner=one.owner,
+                kind=self.strings(annotation.kind),
+                text=self.strings(annotation.text),
+                sharding=self.tables.number(annotation.sharding),
+                owner=annotation.owner,
             )
         return columns
 

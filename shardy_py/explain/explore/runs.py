@@ -1,8 +1,9 @@
-"""One run of a page: the shardings that an order leads to, its transfers and its cost."""
+"""One run of a page: the shardings that an order leads to, its transfers, its cost and the memory of a device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -13,11 +14,10 @@ from shardy_py.api.summary import sharding_of
 from shardy_py.cost.communications import Uses, final_uses
 from shardy_py.cost.estimates import Cost, OpCost
 from shardy_py.cost.session import Evaluation
-from shardy_py.explain.explore.memory import memory_over_time
 from shardy_py.explain.explore.program_rows import ProgramRows
 from shardy_py.explain.explore.tables import Columns
-from shardy_py.ir.graph.op_values import all_values
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.walk import all_values, entry_block
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
@@ -29,7 +29,7 @@ class RunRows:
 
     Args:
         rows: The program that the page shows.
-        found: The outcome of the order: a finished program with the same ids.
+        evaluation: The outcome of the order: a finished program with the same ids.
         main: The main function of that program.
         cost: Its cost, whose transfers have numbers and names.
         registry: The definitions of ops.
@@ -37,7 +37,7 @@ class RunRows:
     """
 
     rows: ProgramRows
-    found: Evaluation
+    evaluation: Evaluation
     main: Op
     cost: Cost
     registry: Registry
@@ -45,53 +45,55 @@ class RunRows:
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as plain lists and dictionaries."""
-        program = self.found.program
+        program = self.evaluation.program
         shardings = _shardings(program, self.registry)
         tables, types = self.rows.tables, list(self.rows.tables.types.numbers)
         ids, type_numbers = self.rows.values["id"], self.rows.values["type"]
-        found = [shardings.get(id_) for id_ in ids]
-        local = [tables.bytes(types[type_], one) for type_, one in zip(type_numbers, found, strict=True)]
+        value_shardings = [shardings.get(id_) for id_ in ids]
+        local = [
+            tables.bytes(types[type_], sharding) for type_, sharding in zip(type_numbers, value_shardings, strict=True)
+        ]
         return {
-            "shardings": [tables.number(one) for one in found],
+            "shardings": [tables.number(sharding) for sharding in value_shardings],
             "local": local,
             "transfers": self._transfers().to_json(),
             "memory": memory_over_time(self.rows, self.main, local),
             "seconds": None if self.cost.seconds.value is None else self._by_op(attrgetter("seconds")),
             "flops": self._by_op(attrgetter("flops")),
-            "quantities": {name: attrs.asdict(one) for name, one in self.cost.quantities.items()},
+            "quantities": {name: attrs.asdict(quantity) for name, quantity in self.cost.quantities.items()},
             "notes": list(self.cost.notes),
         }
 
     def _by_op(self, amount: Callable[[OpCost], float | None]) -> list[float]:
         """Return a number of the computing at each row, in all runs."""
-        found = [0.0] * len(self.rows.ops)
-        for one in self.cost.ops:
-            row = self.rows.row_of.get(one.op_id)
+        per_op = [0.0] * len(self.rows.ops)
+        for op_cost in self.cost.ops:
+            row = self.rows.row_of.get(op_cost.op_id)
             if row is not None:
-                found[row] += amount(one) or 0.0
-        return found
+                per_op[row] += amount(op_cost) or 0.0
+        return per_op
 
     def _transfers(self) -> Columns:
         columns = Columns.of(
             "kind", "value", "users", "op", "axes", "devices", "runs", "bytes", "seconds", "number", "where", "how"
         )
         strings = self.rows.strings
-        ops = {op.id: op for op in self.found.program.walk()}
-        for one in self.cost.transfers:
-            op = ops[one.op_id]
+        ops = {op.id: op for op in self.evaluation.program.walk()}
+        for transfer in self.cost.transfers:
+            op = ops[transfer.op_id]
             columns.add(
-                kind=strings(one.kind),
+                kind=strings(transfer.kind),
                 value=self._moved(op),
                 users=self._users(op),
                 op=self.rows.row_of.get(op.id, -1),
-                axes=strings(one.axes),
-                devices=one.devices,
-                runs=one.runs,
-                bytes=one.bytes,
-                seconds=one.seconds,
-                number=one.number,
-                where=strings(one.where),
-                how=strings(one.how),
+                axes=strings(transfer.axes),
+                devices=transfer.devices,
+                runs=transfer.runs,
+                bytes=transfer.bytes,
+                seconds=transfer.seconds,
+                number=transfer.number,
+                where=strings(transfer.where),
+                how=strings(transfer.how),
             )
         return columns
 
@@ -100,7 +102,7 @@ class RunRows:
         return self.rows.value_of.get(self.rows.source(op.operands[0]).id, -1) if op.operands else -1
 
     def _users(self, op: Op) -> list[int]:
-        """Return the rows of the ops that take what an op moves."""
+        """Return the rows of the ops that use the results of a transfer."""
         uses = [user for value in op.results for user, _ in final_uses(value, self.uses)]
         return sorted({self.rows.row_of[user] for user in uses if user in self.rows.row_of})
 
@@ -111,3 +113,80 @@ def _shardings(program: Program, registry: Registry) -> Mapping[int, TensorShard
     for function in program.functions.values():
         values.extend(function.function_results)
     return {value.id: sharding_of(program, value, registry) for value in values}
+
+
+@frozen(eq=False)
+class Life:
+    """The part of a program in which a tensor is held.
+
+    Args:
+        value: The row of the tensor.
+        start: The position of the op that makes it; 0 for an argument.
+        stop: The position of the last op that uses it; arguments and results are held to the end.
+    """
+
+    value: int
+    start: int
+    stop: int
+
+
+def memory_over_time(rows: ProgramRows, main: Op, local: Sequence[int]) -> dict[str, Any]:
+    """Return the bytes that a device holds at each op of the main function, and the tensors held.
+
+    Every tensor counts as stored, from the op that makes it to the last one that uses it, or to the end for arguments
+    and results. So this is an upper bound of what a compiler that fuses ops needs.
+
+    Args:
+        rows: The program.
+        main: Its main function.
+        local: Row of a value to its bytes on one device.
+    """
+    block = entry_block(main)
+    positions = {} if block is None else _positions(block, rows)
+    lives = [] if block is None else [life for life in _lives(block, positions, rows) if local[life.value]]
+    ops = list(positions)
+    changes = [0] * (len(ops) + 1)
+    for life in lives:
+        changes[life.start] += local[life.value]
+        changes[life.stop + 1] -= local[life.value]
+    return {
+        "op": [rows.row_of[op] for op in ops],
+        "bytes": list(accumulate(changes[:-1])),
+        "value": [life.value for life in lives],
+        "from": [life.start for life in lives],
+        "to": [life.stop for life in lives],
+    }
+
+
+def _positions(block: Block, rows: ProgramRows) -> dict[int, int]:
+    """Return the ops of a block that the page shows, by id, with their positions."""
+    shown = [op.id for op in block.ops if op.id in rows.row_of]
+    return {op: position for position, op in enumerate(shown)}
+
+
+def _lives(block: Block, positions: dict[int, int], rows: ProgramRows) -> Iterator[Life]:
+    end = len(positions) - 1
+    if end < 0:
+        return
+    last = _last_uses(block, positions, rows)
+    for value in block.arguments:
+        yield Life(rows.value_of[value.id], 0, end)
+    for op in block.ops:
+        if op.id in positions:
+            for value in op.results:
+                start = positions[op.id]
+                yield Life(rows.value_of[value.id], start, max(start, last.get(value.id, start)))
+
+
+def _last_uses(block: Block, positions: dict[int, int], rows: ProgramRows) -> dict[int, int]:
+    """Return, by id of a value, the position of the last op that uses it, itself or in its regions."""
+    last: dict[int, int] = {}
+    position = 0
+    for op in block.ops:
+        position = positions.get(op.id, position)
+        is_end = op.next is None
+        for inner in op.walk():
+            for value in inner.operands:
+                source: Value = rows.source(value)
+                last[source.id] = len(positions) - 1 if is_end else position
+    return last

@@ -12,6 +12,9 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.bindings import import_bindings
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
+from shardy_py.sharding.jax_text import jax_constraint
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -125,7 +128,7 @@ def print_module(module: ir.Module, *, generic: bool = False, with_locations: bo
 
 def printed_names(program: Program) -> Mapping[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id."""
-    from shardy_py.frontends.mlir.value_names import names_of
+    from shardy_py.frontends.mlir.native_reader import names_of
 
     return names_of(program)
 
@@ -195,6 +198,10 @@ class MlirFrontend(Frontend):
 
         return parse_isolated(source, name=name)
 
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line of JAX, which most programs that come as MLIR were written in."""
+        return f"x = {jax_constraint(sharding)}"
+
     def write_back(self, program: Program) -> ir.Module:
         """Update the module and return it."""
         return write_back(program)
@@ -213,7 +220,7 @@ class MlirFrontend(Frontend):
 
     def argument_names(self, program: Program, function: Op) -> Sequence[str]:
         """Return the names in the locations of the arguments, which is where JAX puts them."""
-        from shardy_py.frontends.mlir.value_names import argument_names
+        from shardy_py.frontends.mlir.native_reader import argument_names
 
         return argument_names(function)
 

@@ -9,9 +9,8 @@ from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
-from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute
+from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, symbols_of
 from shardy_py.ir.graph.program import Value
-from shardy_py.ir.graph.symbol_references import symbols_of
 from shardy_py.support.identity import identity
 
 MISSING = object()
@@ -59,22 +58,22 @@ class AttributeSet:
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return an attribute, decoded."""
-        found = self.decoded.get(name, MISSING)
-        if found is not MISSING:
-            return found
+        value = self.decoded.get(name, MISSING)
+        if value is not MISSING:
+            return value
         native = self.native.get(name)
         if native is None:
             return default
-        found = self.decoded[name] = self._codec.decode(native)
-        return found
+        value = self.decoded[name] = self._codec.decode(native)
+        return value
 
     @property
     def holders(self) -> Sequence[str]:
         """The names of the attributes that may refer to symbols; of most that is clear without decoding."""
         if self._holders is None:
-            found = [name for name, native in self.native.items() if type(native) not in WITHOUT_SYMBOLS]
+            names = [name for name, native in self.native.items() if type(native) not in WITHOUT_SYMBOLS]
             self._holders = (
-                found if self.is_complete else found + [name for name in self.names if name not in self.native]
+                names if self.is_complete else names + [name for name in self.names if name not in self.native]
             )
         return self._holders
 
@@ -82,8 +81,8 @@ class AttributeSet:
     def symbols(self) -> Sequence[str]:
         """The names of the symbols to which the attributes refer."""
         if self._symbols is None:
-            found = [self.get(name) for name in self.holders if name in self.decoded or "@" in self._text(name)]
-            self._symbols = symbols_of(found) if found else ()
+            values = [self.get(name) for name in self.holders if name in self.decoded or "@" in self._text(name)]
+            self._symbols = symbols_of(values) if values else ()
         return self._symbols
 
     @property
@@ -92,7 +91,7 @@ class AttributeSet:
 
         The texts of lists, dictionaries and attributes of dialects are made much faster than their parts.
         """
-        found: list[Hashable] = []
+        parts: list[Hashable] = []
         for name, native in self.native.items():
             kind = type(native)
             if kind is ir.DenseFPElementsAttr:
@@ -101,14 +100,14 @@ class AttributeSet:
             look = self.get(name) if kind in _COMPARED_BY_VALUE else self._text(name)
             if type(look) is OpaqueElements or (kind not in _COMPARED_BY_VALUE and _is_local(look)):
                 return None
-            found.append((name, kind, look))
-        return tuple(found) if self.is_complete else None
+            parts.append((name, kind, look))
+        return tuple(parts) if self.is_complete else None
 
     def _text(self, name: str) -> str:
-        found = self._texts.get(name)
-        if found is None:
-            found = self._texts[name] = str(self.native[name])
-        return found
+        text = self._texts.get(name)
+        if text is None:
+            text = self._texts[name] = str(self.native[name])
+        return text
 
     @property
     def names(self) -> Sequence[str]:
@@ -126,10 +125,10 @@ class AttributeSet:
         """Return a mapping with one item; ops with these attributes that make the same change share it."""
         # By identity, as equal values need not be the same: 1 equals True. The mapping keeps the value alive.
         key = name, identity(value)
-        found = self._overlays.get(key)
-        if found is None:
-            found = self._overlays[key] = {name: value}
-        return found
+        overlay = self._overlays.get(key)
+        if overlay is None:
+            overlay = self._overlays[key] = {name: value}
+        return overlay
 
 
 class AttributeSets:
@@ -293,8 +292,8 @@ class NativeAttributes(MutableMapping[str, Any]):
         names, overlay = self.base.names, self.overlay
         if overlay is None:
             return names
-        kept = [name for name in names if overlay.get(name) is not MISSING]
-        return kept + [name for name, value in overlay.items() if value is not MISSING and name not in kept]
+        remaining = [name for name in names if overlay.get(name) is not MISSING]
+        return remaining + [name for name, value in overlay.items() if value is not MISSING and name not in remaining]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -10,17 +11,56 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of
-from shardy_py.frontends.mlir.numbers_like import number_like
-from shardy_py.frontends.mlir.type_codec import TypeDecoder
+from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of, number_like
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.axes import SdyAttribute
+from shardy_py.sharding.combiner import reduction_op_code
 from shardy_py.sharding.parse import format_attribute
-from shardy_py.sharding.reduction_ops import reduction_op_code
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 from shardy_py.support.identity import identity
+
+_PLAIN_TENSOR = re.compile(r"tensor<((?:(?:\d+|\?)x)*)(\w+|complex<\w+>)>")
+"""The text of nearly every tensor: its sizes, and an element type of MLIR's own."""
+
+
+class TypeDecoder(dict[ir.Type, Type]):
+    """Native types to types; a missing one is decoded at once, so that look-ups need no call."""
+
+    __slots__ = ("by_text", "has_foreign")
+
+    def __init__(self) -> None:
+        self.by_text: dict[str, ir.Type] = {}
+        self.has_foreign = False
+
+    def __missing__(self, native: ir.Type) -> Type:
+        text = str(native)
+        decoded = _plain_tensor(text) or self._decode(native, text)
+        self[native] = decoded
+        self.by_text[text] = native
+        return decoded
+
+    def _decode(self, native: Any, text: str) -> Type:
+        if not isinstance(native, ir.RankedTensorType):
+            decoded = OpaqueType(text)
+            self.has_foreign = self.has_foreign or decoded.is_foreign
+            return decoded
+        sizes = [None if size < 0 else size for size in native.shape]
+        return TensorType(tuple(sizes), str(native.element_type), text)
+
+
+@lru_cache(maxsize=8192)
+def _plain_tensor(text: str) -> TensorType | None:
+    """Return a type, the same object for equal types of all modules: these are hashed and compared all the time.
+
+    To ask the bindings for its parts takes longer than to ask for its text.
+    """
+    match = _PLAIN_TENSOR.fullmatch(text)
+    if match is None:
+        return None
+    sizes = [None if size == "?" else int(size) for size in match[1].split("x")[:-1]]
+    return TensorType(tuple(sizes), match[2], text)
 
 
 class Codec:
@@ -45,19 +85,19 @@ class Codec:
     def encode_type(self, type_: Type) -> ir.Type:
         """Return a native type."""
         text = type_.text
-        found = self.types.by_text.get(text)
-        if found is None:
-            found = self.types.by_text[text] = _parse(ir.Type.parse, text, self.context)
-        return found
+        native = self.types.by_text.get(text)
+        if native is None:
+            native = self.types.by_text[text] = _parse(ir.Type.parse, text, self.context)
+        return native
 
     def decode(self, native: ir.Attribute) -> Any:
         """Return an attribute in the form of `shardy_py.ir.graph.attributes`."""
-        found = self._decoded.get(native)
-        if found is None:
-            found = self._decoded[native] = self._decode(native)
-            if isinstance(found, SdyAttribute):
-                self._shardy.setdefault(found, native)
-        return found
+        decoded = self._decoded.get(native)
+        if decoded is None:
+            decoded = self._decoded[native] = self._decode(native)
+            if isinstance(decoded, SdyAttribute):
+                self._shardy.setdefault(decoded, native)
+        return decoded
 
     def _decode(self, native: ir.Attribute) -> Any:
         decoder = DECODERS.get(type(native))
@@ -83,10 +123,10 @@ class Codec:
         if isinstance(value, SdyAttribute):
             if type(value) is OpShardingRule:
                 value = value.without_reductions
-            found = self._shardy.get(value)
-            if found is None:
-                found = self._shardy[value] = self._parse_attribute(_text_of(value))
-            return found
+            native = self._shardy.get(value)
+            if native is None:
+                native = self._shardy[value] = self._parse_attribute(_text_of(value))
+            return native
         return self._encode_builtin(value)
 
     def parse_together(self, values: Iterable[Any]) -> None:
@@ -174,10 +214,10 @@ class Codec:
         return ir.ArrayAttr.get([self.encode(item) for item in value], self.context)
 
     def _parse_attribute(self, text: str) -> ir.Attribute:
-        found = self._parsed.get(text)
-        if found is None:
-            found = self._parsed[text] = _parse(ir.Attribute.parse, text, self.context)
-        return found
+        native = self._parsed.get(text)
+        if native is None:
+            native = self._parsed[text] = _parse(ir.Attribute.parse, text, self.context)
+        return native
 
     def _unknown_location(self) -> ir.Location:
         return ir.Location.unknown(self.context)

@@ -12,11 +12,9 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import AttributeSet, AttributeSets, NativeAttributes
 from shardy_py.frontends.mlir.bytecode import BytecodeReader
 from shardy_py.frontends.mlir.codec import Codec
-from shardy_py.frontends.mlir.context import ensure_shardy
-from shardy_py.frontends.mlir.native_errors import location_text, scope_text
-from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
-from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants
-from shardy_py.frontends.mlir.value_names import native_values
+from shardy_py.frontends.mlir.context import ensure_shardy, location_text, scope_text
+from shardy_py.frontends.mlir.native_ops import BlockHandle, NativeProgram
+from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants, native_values
 from shardy_py.ir.graph.foreign_types import shardy_name
 from shardy_py.ir.graph.op_names import FUNCTION, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
@@ -119,7 +117,7 @@ class _BytecodeTables:
     def learn(
         self, native: ir.Operation, name: int, attributes: int, types: Any
     ) -> tuple[str, AttributeSet, Sequence[Type]]:
-        """Return the meaning of the numbers of an op; learn from the op what is not known."""
+        """Return the name, attributes and types for the numbers of an op; unknown ones are read from the op."""
         if name not in self.names:
             known = self.names[name] = shardy_name(native.name)
             self._op_names.add(known)
@@ -132,11 +130,11 @@ class _BytecodeTables:
 
     def function_results(self, type_: ir.TypeAttr) -> list[Type]:
         """Return the types of the results of a function of a type."""
-        found = self._function_results.get(type_)
-        if found is None:
+        types = self._function_results.get(type_)
+        if types is None:
             natives = ir.FunctionType(type_.value).results
-            found = self._function_results[type_] = [self._decoded_types[native] for native in natives]
-        return found
+            types = self._function_results[type_] = [self._decoded_types[native] for native in natives]
+        return types
 
     def argument_types(self, native: ir.Block, numbers: Sequence[int]) -> Sequence[Type]:
         """Return the types of the arguments of a block."""
@@ -255,10 +253,10 @@ class _Importer:
 
     def _operand(self, number: int) -> Value:
         """Return an operand, or a placeholder for a value that is defined later."""
-        found = self._values[number] or self._forward.get(number)
-        if found is None:
-            found = self._forward[number] = Block(self._program, [_UNKNOWN]).arguments[0]
-        return found
+        value = self._values[number] or self._forward.get(number)
+        if value is None:
+            value = self._forward[number] = Block(self._program, [_UNKNOWN]).arguments[0]
+        return value
 
     def _add_function_results(self, op: Op) -> None:
         """Add the results of a function, with the types of what it returns; a declaration has its own type only."""
@@ -301,7 +299,7 @@ class _Importer:
         return region
 
     def _replace_placeholders(self, first: int) -> None:
-        """Put the values of a region in the place of what stood for them; their numbers begin with ``first``."""
+        """Replace forward references by the values of a region; their numbers begin with ``first``."""
         for number in [number for number in self._forward if number >= first]:
             value = self._values[number]
             assert value is not None

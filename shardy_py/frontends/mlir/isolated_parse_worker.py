@@ -26,8 +26,7 @@ def _prepare(data: bytes) -> None:
 def _parse(data: bytes, name: str) -> bytes:
     """Return a module as bytecode or text that was read again."""
     from shardy_py.frontends.mlir.importer import import_native
-    from shardy_py.frontends.mlir.load import parse_here, verify
-    from shardy_py.frontends.mlir.unicode import has_bad_strings
+    from shardy_py.frontends.mlir.load import has_bad_strings, parse_here, verify
 
     module = parse_here(data, name)
     verify(module, name)

@@ -1,4 +1,4 @@
-"""Creation of native ops for ops that passes made or copied."""
+"""The native side of a program, and the creation of native ops for ops that passes made or copied."""
 
 from __future__ import annotations
 
@@ -8,11 +8,49 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, NativeAttributes
-from shardy_py.frontends.mlir.native_program import NativeProgram
+from shardy_py.frontends.mlir.attributes import MISSING, AttributeSet, AttributeSets, NativeAttributes
+from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.ir.graph.foreign_types import native_name
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.support.identity import identity
+from shardy_py.values import define
+
+
+class BlockHandle:
+    """The native block of a block, and the ops it has there."""
+
+    __slots__ = ("native", "ops")
+
+    def __init__(self, native: ir.Block, ops: list[Op]) -> None:
+        self.native = native
+        self.ops = ops
+
+
+@define
+class NativeProgram:
+    """The native side of a program, as `write_back` needs it.
+
+    Args:
+        module: The native module.
+        codec: The codec of its context.
+        sets: The attribute sets seen.
+        name: What locations call a source without a name of its own.
+    """
+
+    module: ir.Module
+    codec: Codec
+    sets: AttributeSets
+    name: str = "-"
+
+    @property
+    def changed(self) -> dict[int, NativeAttributes]:
+        """The attributes that changed since the last `write_back`, by identity."""
+        return self.sets.changed
+
+    def attributes_of(self, native: ir.Operation, operands: Sequence[Value] = ()) -> NativeAttributes:
+        """Return the attributes of a native op as a mapping."""
+        return NativeAttributes(self.sets.of(native), native, operands)
+
 
 Items = Sequence[tuple[str, ir.Attribute | None]]
 """Names with native attributes, None for those that were removed."""
@@ -44,9 +82,9 @@ class NativeOpMaker:
 
     def create(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes:
         """Return the attributes of a new native op for an op, which is a copy of its model if there is one."""
-        made = self._clone(op, point)
+        native = self._clone(op, point)
         # A mapping without attributes counts as false.
-        return self.make(op, point) if made is None else made
+        return self.make(op, point) if native is None else native
 
     def _clone(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes | None:
         """Return a copy of the native op whose attributes this op has, with its operands, if it is that simple.
@@ -102,16 +140,16 @@ class NativeOpMaker:
 
     def _set_of(self, op: Op, attributes: Mapping[str, ir.Attribute], native: ir.Operation) -> AttributeSet:
         """Return the attributes of an op that was made with some, to which MLIR may add defaults."""
-        own = op.attributes
+        present = op.attributes
         # A constant of Shardy has the attributes of the one that it was copied from.
-        base = own.base if isinstance(own, NativeAttributes) and attributes is own.base.native else None
+        base = present.base if isinstance(present, NativeAttributes) and attributes is present.base.native else None
         if base is not None and len(native.attributes) == len(attributes):
             return base
         key = op.name, tuple(attributes.items())
-        made = self._made.get(key)
-        if made is None:
-            made = self._made[key] = self._origin.sets.of(native)
-        return made
+        attribute_set = self._made.get(key)
+        if attribute_set is None:
+            attribute_set = self._made[key] = self._origin.sets.of(native)
+        return attribute_set
 
     def _encode(self, attributes: Mapping[str, Any]) -> dict[str, ir.Attribute]:
         """Return native attributes.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from jaxlib.mlir import ir, passmanager
 
 from shardy_py.errors import Diagnostic, OptionError, VerificationError
+from shardy_py.frontends.mlir.context import convert_error
 from shardy_py.frontends.mlir.importer import import_native
-from shardy_py.frontends.mlir.native_errors import convert_error
-from shardy_py.frontends.mlir.native_program import NativeProgram
+from shardy_py.frontends.mlir.native_ops import NativeProgram
 from shardy_py.frontends.mlir.writer import write
 from shardy_py.ir.graph.program import Program
 
@@ -18,7 +18,7 @@ def run(program: Program, name: str) -> None:
     """Run one pass; see `run_native_pass`."""
     if name not in GENERIC_PASSES:
         known = ", ".join(GENERIC_PASSES)
-        raise OptionError(Diagnostic("unknown-pass", f"{name} is no generic pass", hint=f"known: {known}"))
+        raise OptionError(Diagnostic("unknown-pass", f"{name} is not a generic pass", hint=f"known: {known}"))
     module = write(program)
     origin: NativeProgram = program.origin
     # The handles must be gone before the pass frees what they stand for.

@@ -1,10 +1,11 @@
-"""Reader of the structure of a native module, through MLIR's bindings.
+"""Reader of the structure of a native module, through MLIR's bindings: its ops, and the printed names of its values.
 
 It takes the place of `BytecodeReader` for modules whose bytecode would be too large: all constants are in it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import compress, islice
@@ -15,6 +16,44 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.bytecode import OpRecord
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import entry_arguments
+from shardy_py.ir.interfaces.frontend import PrintedName
+from shardy_py.sharding.lexer import unescape
+
+_NAME_IN_LOCATION = re.compile(r'loc\("((?:[^"\\]|\\.)*)"(?:\(.*\))?\)', re.DOTALL)
+
+
+def native_values(program: Program) -> Iterator[tuple[Value, Any]]:
+    """Iterate over all values with their native ones, in program order."""
+    for op in program.walk():
+        if op.handle is not None:
+            yield from zip(op.results, op.handle.native.results, strict=True)
+        for region in op.regions:
+            for block in region.blocks:
+                if block.handle is not None:
+                    yield from zip(block.arguments, block.handle.native.arguments, strict=True)
+
+
+def names_of(program: Program) -> dict[int, PrintedName]:
+    """Return the printed names of all values (``%5``, ``%5#1``, ``%arg0``), and the native values."""
+    state = ir.AsmState(program.origin.module.operation)
+    return {value.id: PrintedName(native.get_name(state), native) for value, native in native_values(program)}
+
+
+def argument_names(function: Op) -> Sequence[str]:
+    """Return the names in the locations of a function's arguments, "" where there is none."""
+    arguments = entry_arguments(function)
+    if not arguments or function.handle is None:
+        return ()
+    return [location_name(native.location) for native in function.handle.native.regions[0].blocks[0].arguments]
+
+
+def location_name(location: ir.Location) -> str:
+    """Return the name of a location that has one and is no place in a file, else ""."""
+    match = _NAME_IN_LOCATION.fullmatch(str(location))
+    return (unescape(match[1]) or "") if match else ""
+
 
 try:
     from resource import RUSAGE_SELF, getrusage
@@ -59,7 +98,7 @@ class NativeReader:
         yield from self._of_region(module.regions[0], 0)
 
     def _of_region(self, region: ir.Region, first: int) -> Iterator[Any]:
-        """Yield what a region is made of; the number of its first value is given."""
+        """Yield the blocks and ops of a region; the number of its first value is given."""
         blocks = [(block, [op.operation for op in block.operations]) for block in region.blocks]
         yield len(blocks)
         if not blocks:
@@ -91,7 +130,7 @@ class NativeReader:
 
 
 def _attributes(op: ir.Operation) -> Hashable:
-    """Return what is equal for ops with the same attributes, as far as the bindings can tell."""
+    """Return a key that is equal for ops with the same attributes, as far as the bindings show them."""
     try:
         return tuple(op.attributes.items())
     except TypeError:

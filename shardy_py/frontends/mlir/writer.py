@@ -1,6 +1,7 @@
 """Writing of op graphs to their native modules: only changed parts are touched.
 
-Attributes tell themselves that they changed; the structure is compared with what the handles remember, block by block.
+Attributes report that they changed; the structure is compared with what the handles remember, block by block. An op
+that replaced a call gets the location of the call around its own.
 """
 
 from __future__ import annotations
@@ -11,11 +12,61 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attributes import NativeAttributes
-from shardy_py.frontends.mlir.call_sites import CallSites
-from shardy_py.frontends.mlir.native_ops import NativeOpMaker, update_operands, write_items
-from shardy_py.frontends.mlir.native_program import BlockHandle, NativeProgram
+from shardy_py.frontends.mlir.native_ops import (
+    BlockHandle,
+    NativeOpMaker,
+    NativeProgram,
+    location_of,
+    update_operands,
+    write_items,
+)
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.support.identity import identity
+
+_MAX_CALL_SITES = 100
+"""The limit on nested call sites in a location; MLIR prints and writes locations recursively."""
+
+
+class CallSites:
+    """The locations of ops that replaced a call.
+
+    Args:
+        origin: The native side of the program.
+        calls: Op id to the call that the op replaced; an entry is dropped once its op has a location.
+    """
+
+    __slots__ = ("_calls", "_origin", "_places")
+
+    def __init__(self, origin: NativeProgram, calls: dict[int, Op]) -> None:
+        self._origin = origin
+        self._calls = calls
+        # Where calls were that are gone, by their ids, and how many calls in each other that tells of.
+        self._places: dict[int, tuple[ir.Location, int]] = {}
+
+    def locate(self, op: Op, *, is_copy: bool) -> None:
+        """Set the location of a new native op that replaced a call; any other keeps its own."""
+        call = self._calls.pop(op.id, None)
+        if call is not None:
+            native = op.handle.native
+            native.location = self._call_site(native.location, call) if is_copy else self._place_of(call)
+
+    def _call_site(self, location: ir.Location, call: Op) -> ir.Location:
+        return ir.Location.callsite(location, [self._place_of(call)], context=self._origin.module.context)
+
+    def _place_of(self, call: Op) -> ir.Location:
+        """Return the location of an inlined call, with those of the calls of its function around it."""
+        chain = [call]
+        while chain[-1].id not in self._places and chain[-1].id in self._calls:
+            chain.append(self._calls[chain[-1].id])
+        context = self._origin.module.context
+        location, depth = self._places.get(chain[-1].id, (None, 0))
+        for item in reversed(chain):
+            if item.id not in self._places:
+                place, is_inner = location_of(item, self._origin), location is not None and depth < _MAX_CALL_SITES
+                depth = depth + 1 if is_inner else 0
+                location = ir.Location.callsite(place, [location], context=context) if is_inner else place
+                self._places[item.id] = location, depth
+        return self._places[call.id][0]
 
 
 def write(program: Program) -> ir.Module:
@@ -84,7 +135,7 @@ class _Writer:
                 self.sync(block)
 
     def _place(self, ops: list[Op], handle: BlockHandle) -> None:
-        """Create and move native ops until those of a block stand in order; what has gone is erased at the end."""
+        """Create and move native ops until those of a block are in order; removed ops are erased at the end."""
         positions, seen = self._positions, self._seen
         for position, op in enumerate(handle.ops):
             positions[op.id] = position
@@ -134,8 +185,8 @@ class _Writer:
         if block is None:
             return
         op.operands = tuple(op.operands)
-        made = self._maker.make(op, ir.InsertionPoint.at_block_begin(block.handle.native))
-        native = made.native
+        native_op = self._maker.make(op, ir.InsertionPoint.at_block_begin(block.handle.native))
+        native = native_op.native
         native.move_after(old)
         for before, after in zip(list(old.results), list(native.results), strict=True):
             before.replace_all_uses_with(after)
@@ -143,11 +194,11 @@ class _Writer:
             for inner in region.blocks:
                 _move_block(inner, native_region)
         _forget(op)
-        op.handle = op.attributes = made
+        op.handle = op.attributes = native_op
         self._replaced.append(old)
 
     def erase_removed(self) -> None:
-        """Erase the native ops that are no longer in the program, users before what they use."""
+        """Erase the native ops that are no longer in the program, users before producers."""
         for native in self._replaced:
             native.erase()
         for op in reversed(self._removed):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_values import entry_block
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.values import frozen
 

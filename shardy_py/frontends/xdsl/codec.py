@@ -14,8 +14,8 @@ from shardy_py.errors import Diagnostic, ShardyError, VerificationError
 from shardy_py.frontends.xdsl.load import make_context
 from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
+from shardy_py.sharding.combiner import reduction_op_code
 from shardy_py.sharding.parse import format_attribute, parse_attribute
-from shardy_py.sharding.reduction_ops import reduction_op_code
 
 _LARGE = 1024
 """The number of elements above which a constant is not decoded."""
@@ -32,19 +32,19 @@ class XdslCodec:
 
     def decode_type(self, native: Native) -> Type:
         """Return a type."""
-        found = self._types.get(native)
-        if found is None:
-            found = self._types[native] = _decode_type(native)
-            self._native_types[str(found)] = native
-        return found
+        decoded = self._types.get(native)
+        if decoded is None:
+            decoded = self._types[native] = _decode_type(native)
+            self._native_types[str(decoded)] = native
+        return decoded
 
     def encode_type(self, type_: Type) -> Native:
         """Return a native type."""
         text = str(type_)
-        found = self._native_types.get(text)
-        if found is None:
-            found = self._native_types[text] = self._parse(text, Parser.parse_type)
-        return found
+        native = self._native_types.get(text)
+        if native is None:
+            native = self._native_types[text] = self._parse(text, Parser.parse_type)
+        return native
 
     def decode(self, native: Native) -> Any:
         """Return an attribute in the form of `shardy_py.ir.graph.attributes`."""
@@ -119,10 +119,10 @@ class XdslCodec:
         code = reduction_op_code(text)
         if code is not None:
             return xb.IntegerAttr(code, xb.i32)
-        found = self._native.get(text)
-        if found is None:
-            found = self._native[text] = self._parse(text, Parser.parse_attribute)
-        return found
+        native = self._native.get(text)
+        if native is None:
+            native = self._native[text] = self._parse(text, Parser.parse_attribute)
+        return native
 
     def _parse(self, text: str, parse: Callable[[Any], Any]) -> Any:
         if self._context is None:

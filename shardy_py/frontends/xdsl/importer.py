@@ -1,21 +1,42 @@
-"""xDSL modules to op graphs."""
+"""Import of xDSL modules as op graphs, with checks of Shardy's attributes, which xDSL does not know."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from attrs import field
+from attrs import evolve, field
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir import Block as NativeBlock
 
-from shardy_py.frontends.xdsl.check_attributes import check_attributes
+from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.frontends.xdsl.codec import XdslCodec
 from shardy_py.ir.graph.foreign_types import shardy_name
-from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.op_names import FUNCTION, MESH
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.verify_shardings import wrong_attributes
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.verify import verify_mesh
 from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.values import define
+
+
+def check_attributes(op: Op) -> None:
+    """Check that attributes of Shardy have values of the right kind.
+
+    Raises:
+        ParseError: one is missing, holds something else, or is a mesh that is not valid.
+    """
+    problems = [
+        Diagnostic("malformed-attribute", f"{name} holds {value}, which is no {expected}", op.location, op.name)
+        for name, value, expected in wrong_attributes(op)
+    ]
+    mesh = op.attributes.get("mesh") if op.name == MESH else None
+    if isinstance(mesh, Mesh):
+        problems += [evolve(item, location=op.location, op=op.name) for item in verify_mesh(mesh)]
+    if problems:
+        raise ParseError(*problems)
+
 
 OP_NAME = "op_name__"
 """The attribute with the name of an unregistered op in xDSL."""
@@ -65,9 +86,9 @@ def op_name(native: Operation) -> str:
 
 def native_attributes(native: Operation) -> dict[str, Attribute]:
     """Return properties and attributes in one."""
-    found = {**native.properties, **native.attributes}
-    found.pop(OP_NAME, None)
-    return found
+    attributes = {**native.properties, **native.attributes}
+    attributes.pop(OP_NAME, None)
+    return attributes
 
 
 def import_native(module: ModuleOp) -> Program:
@@ -141,11 +162,11 @@ class _Importer:
 
     def _operand(self, native: SSAValue) -> Value:
         """Return an operand, or a placeholder for a value that is defined later."""
-        found = self._values.get(native) or self._forward.get(native)
-        if found is None:
+        value = self._values.get(native) or self._forward.get(native)
+        if value is None:
             block = Block(self._program, [self._origin.codec.decode_type(native.type)])
-            found = self._forward[native] = block.arguments[0]
-        return found
+            value = self._forward[native] = block.arguments[0]
+        return value
 
     def _new_block(self, native: NativeBlock) -> Block:
         block = Block(self._program, [self._origin.codec.decode_type(argument.type) for argument in native.args])

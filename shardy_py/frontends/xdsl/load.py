@@ -16,8 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.isolation import Reader, read_isolated
-from shardy_py.frontends.sources import source_bytes, source_text
-from shardy_py.frontends.text_limits import check_text, refuse_open_strings
+from shardy_py.frontends.sources import check_text, refuse_open_strings, source_bytes, source_text
 from shardy_py.guards.error_texts import describe_error
 
 _READER = Reader("shardy_py.frontends.xdsl.isolated_worker", "xDSL's parser", "module")
@@ -69,7 +68,7 @@ def load(source: Any) -> ModuleOp:
     raise UnsupportedError(
         Diagnostic(
             "unknown-input",
-            f"a {type(source).__name__} is no module",
+            f"an object of type {type(source).__name__} is not a module",
             hint="give an xdsl.dialects.builtin.ModuleOp, or the path of an .xdsl file",
         )
     )

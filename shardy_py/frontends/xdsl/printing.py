@@ -64,12 +64,12 @@ def names_of(program: Program) -> dict[int, PrintedName]:
     """Return the printed name and the native value of all values, by value id; see `printed_names`."""
     printer = ModulePrinter()
     printer.print_op(program.origin.module)
-    found: dict[int, PrintedName] = {}
+    names: dict[int, PrintedName] = {}
     for op in program.walk():
         pairs = list(zip(op.results, op.handle.results, strict=True)) if op.handle is not None else []
         for region in op.regions:
             for block in region.blocks:
                 if block.handle is not None:
                     pairs += zip(block.arguments, block.handle.args, strict=True)
-        found.update({value.id: PrintedName(printer.names.get(native, ""), native) for value, native in pairs})
-    return found
+        names.update({value.id: PrintedName(printer.names.get(native, ""), native) for value, native in pairs})
+    return names

@@ -50,9 +50,9 @@ def extend(program: Program, registry: Registry) -> Registry:
     owners = dict(registry.owners)
     for name, class_ in sorted(program.origin.classes.items()):
         known = definitions.get(name)
-        found = _fill(known, class_) if known is not None else _define(name, class_)
-        if found is not None and found is not known:
-            definitions[name] = found
+        definition = _fill(known, class_) if known is not None else _define(name, class_)
+        if definition is not None and definition is not known:
+            definitions[name] = definition
             owners.setdefault(name, f"the xDSL class {class_.__name__}")
     if tuple(definitions.values()) == registry.definitions:
         return registry
@@ -60,7 +60,9 @@ def extend(program: Program, registry: Registry) -> Registry:
 
 
 def _define(name: str, class_: type[Operation]) -> OpDefinition | None:
-    traits = () if issubclass(class_, UnregisteredOp) else [own for native, own in _TRAITS if class_.has_trait(native)]
+    traits = (
+        () if issubclass(class_, UnregisteredOp) else [trait for native, trait in _TRAITS if class_.has_trait(native)]
+    )
     if not traits and not _has_rule(class_) and not _has_data_flow(class_):
         return None
     return _fill(OpDefinition(name, traits=frozenset(traits)), class_)

@@ -29,10 +29,10 @@ def write(program: Program) -> ModuleOp:
 
 
 def _erase(natives: list[Operation], alive: list[Operation]) -> None:
-    """Erase the ops that are gone, users before what they use, those inside before those around them."""
-    kept = set(map(identity, alive))
+    """Erase removed ops, users before producers, nested ops before their parents."""
+    alive_ids = set(map(identity, alive))
     for native in reversed(natives):
-        if identity(native) not in kept:
+        if identity(native) not in alive_ids:
             if native.parent is not None:
                 native.detach()
             native.erase(safe_erase=False)
@@ -174,5 +174,5 @@ def _location(op: Op) -> Any:
     """Return the location for a new op: that of the op it comes from, or of the op before it."""
     model = op.attributes.model if isinstance(op.attributes, XdslAttributes) else None
     near = op.prev or op.parent_op
-    found = model or (near.handle if near is not None else None)
-    return None if found is None else found.location
+    location = model or (near.handle if near is not None else None)
+    return None if location is None else location.location

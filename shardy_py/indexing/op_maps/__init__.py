@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
-    from shardy_py.indexing.op_maps.moving import (
+    from shardy_py.indexing.op_maps.data_movement import (
         broadcast,
         broadcast_to_output,
         concatenate,
         concatenate_to_output,
+        dynamic_slice,
+        dynamic_update,
+        gather,
         identity,
         pad,
         reverse,
@@ -23,9 +26,15 @@ if TYPE_CHECKING:
         transpose,
         transpose_to_output,
     )
-    from shardy_py.indexing.op_maps.places import bitcast, compose_raw, delinearized, linearized, reshape, strides_of
-    from shardy_py.indexing.op_maps.reading import dynamic_slice, dynamic_update, gather
-    from shardy_py.indexing.op_maps.reducing import (
+    from shardy_py.indexing.op_maps.element_order import (
+        bitcast,
+        compose_raw,
+        delinearized,
+        linearized,
+        reshape,
+        strides_of,
+    )
+    from shardy_py.indexing.op_maps.reduction import (
         DotDimensions,
         SlidingWindow,
         dot,
@@ -67,12 +76,11 @@ __all__ = [
 __getattr__ = look_up_in(
     __name__,
     {
-        f"{__name__}.moving": (
-            "broadcast broadcast_to_output concatenate concatenate_to_output identity pad reverse scalar slice_ "
-            "slice_to_output transpose transpose_to_output"
+        f"{__name__}.data_movement": (
+            "broadcast broadcast_to_output concatenate concatenate_to_output dynamic_slice dynamic_update gather "
+            "identity pad reverse scalar slice_ slice_to_output transpose transpose_to_output"
         ),
-        f"{__name__}.places": "bitcast compose_raw delinearized linearized reshape strides_of",
-        f"{__name__}.reading": "dynamic_slice dynamic_update gather",
-        f"{__name__}.reducing": "DotDimensions SlidingWindow dot reduce reduce_to_output reduce_window",
+        f"{__name__}.element_order": "bitcast compose_raw delinearized linearized reshape strides_of",
+        f"{__name__}.reduction": "DotDimensions SlidingWindow dot reduce reduce_to_output reduce_window",
     },
 )

@@ -1,4 +1,4 @@
-"""Writing programs in Python, for tests and for frontends of one's own."""
+"""Build programs in Python, for tests and for new frontends."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Builder:
         Raises:
             VerificationError: the mesh is not valid, or the name is taken.
         """
-        found = check_mesh(name, mesh, self.program)
-        return self.program.body.append(Op(self.program, MESH, attributes={"sym_name": name, "mesh": found}))
+        new_mesh = check_mesh(name, mesh, self.program)
+        return self.program.body.append(Op(self.program, MESH, attributes={"sym_name": name, "mesh": new_mesh}))
 
     @contextmanager
     def at(self, location: str) -> Iterator[None]:
@@ -186,14 +186,14 @@ class Builder:
             name: The full name.
             operands: The operand values.
             result_types: One type per result.
-            attributes: Attributes whose names are no identifiers, for example ``sdy.sharding``.
+            attributes: Attributes whose names are not identifiers, for example ``sdy.sharding``.
             more_attributes: The other attributes.
 
         Returns:
             The value of a single result, else the values of all results in a tuple.
 
         Raises:
-            VerificationError: an operand is no value, belongs to another program, or is defined in a region around
+            VerificationError: an operand is not a value, belongs to another program, or is defined in a region around
                 which the op does not stand; a type or an attribute is none; the function has ended.
         """
         op = self.emit(name, operands, result_types, join_attributes(attributes, more_attributes))
@@ -245,7 +245,7 @@ class Builder:
 
     @contextmanager
     def region(self, op: Op, argument_types: Iterable[Type] = ()) -> Iterator[tuple[Value, ...]]:
-        """Add a region of one block to an op and build it inside the ``with``.
+        """Add a region with a single block to an op, and build it inside the ``with``.
 
         Raises:
             VerificationError: the op is not the one whose `region_op` is being built, or there are too many regions
@@ -270,7 +270,7 @@ class Builder:
             sharding: A sharding or its text: ``<@mesh, [...]>``, or ``[...]`` over the mesh named ``mesh``.
 
         Raises:
-            ParseError: the text is no sharding.
+            ParseError: the text is not a valid sharding.
             VerificationError: the program has no such mesh, the mesh no such axis, an axis is used twice, or the rank
                 is not that of the value.
         """

@@ -7,15 +7,14 @@ from typing import Any, get_args
 
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.errors import Diagnostic, VerificationError, with_article
 from shardy_py.ir.graph.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
-from shardy_py.sharding.field_types import field_problem
+from shardy_py.sharding.axes import SdyAttribute
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.sdy_attribute import SdyAttribute
 from shardy_py.sharding.tensor import TensorSharding, symbol
-from shardy_py.sharding.verify import NoShape, verify_mesh, verify_tensor_sharding
+from shardy_py.sharding.verify import NoShape, field_problem, verify_mesh, verify_tensor_sharding
 from shardy_py.support.arguments import shown
 
 _PLAIN = (bool, int, float, str)
@@ -28,7 +27,7 @@ def refuse(code: str, message: str, *, op: str = "", hint: str = "") -> Verifica
 
 
 def check_name(name: Any, program: Program) -> None:
-    """Refuse a symbol that is no text, or that the program has."""
+    """Refuse a symbol that is not a text, or that the program has."""
     if not isinstance(name, str) or not name:
         raise refuse("invalid-symbol", f"{shown(name)} is not the name of a symbol", hint="give a text")
     if any(op.attributes.get("sym_name") == name for op in program.body.ops):
@@ -38,13 +37,15 @@ def check_name(name: Any, program: Program) -> None:
 def check_mesh(name: Any, mesh: Any, program: Program) -> Mesh:
     """Return the mesh for a mesh or a mapping of axis sizes."""
     check_name(name, program)
-    found = Mesh.of(mesh) if isinstance(mesh, Mapping) else mesh
-    if not isinstance(found, Mesh):
-        raise refuse("invalid-mesh", f"a {type(mesh).__name__} is not a mesh", hint='give a Mesh, or {"a": 2}')
-    problems = verify_mesh(found)
+    checked_mesh = Mesh.of(mesh) if isinstance(mesh, Mapping) else mesh
+    if not isinstance(checked_mesh, Mesh):
+        raise refuse(
+            "invalid-mesh", f"{with_article(type(mesh).__name__)} is not a mesh", hint='give a Mesh, or {"a": 2}'
+        )
+    problems = verify_mesh(checked_mesh)
     if problems:
         raise VerificationError(*problems)
-    return found
+    return checked_mesh
 
 
 def check_types(types: Any, op: str) -> list[Type]:
@@ -52,15 +53,15 @@ def check_types(types: Any, op: str) -> list[Type]:
     if isinstance(types, (*get_args(Type), str)) or not isinstance(types, Iterable):
         hint = "give a list of types: [tensor(8, 16)]"
         raise refuse("invalid-type", f"the types are {shown(types)}, not a list of types", op=op, hint=hint)
-    found = list(types)
-    for index, type_ in enumerate(found):
+    checked_types = list(types)
+    for index, type_ in enumerate(checked_types):
         if not isinstance(type_, get_args(Type)):
             hint = "use tensor(8, 16), a TensorType or an OpaqueType"
-            raise refuse("invalid-type", f"type {index} is {shown(type_)}, which is no type", op=op, hint=hint)
+            raise refuse("invalid-type", f"type {index} is {shown(type_)}, which is not a type", op=op, hint=hint)
         sizes = type_.shape if isinstance(type_, TensorType) else ()
         if any(size is not None and (type(size) is not int or size < 0) for size in sizes):
             raise refuse("invalid-type", f"type {index} has the sizes {sizes}", op=op, hint="give whole numbers from 0")
-    return found
+    return checked_types
 
 
 def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequence[Block]) -> list[Value]:
@@ -68,8 +69,8 @@ def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequen
     if isinstance(operands, Value) or not isinstance(operands, Iterable):
         hint = "give a list of values: [x]"
         raise refuse("invalid-operand", f"the operands are {shown(operands)}, not a list of values", op=op, hint=hint)
-    found = list(operands)
-    for index, value in enumerate(found):
+    checked_operands = list(operands)
+    for index, value in enumerate(checked_operands):
         check_value(value, f"operand {index}", op, program)
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
         if isinstance(value.owner, Op) and value in value.owner.function_results:
@@ -79,14 +80,14 @@ def check_operands(operands: Any, op: str, program: Program, open_blocks: Sequen
             hint = "return it from the region, or pass it as an argument"
             message = f"operand {index}, {value!r}, is defined in a region that this op is not in"
             raise refuse("not-visible", message, op=op, hint=hint)
-    return found
+    return checked_operands
 
 
 def check_value(value: Any, role: str, op: str, program: Program) -> Value:
-    """Return a value after a check that it is one of this program."""
+    """Return a value after a check that it belongs to this program."""
     if not isinstance(value, Value):
         hint = "op returns a tuple for an op with several results" if isinstance(value, tuple) else "give a Value"
-        raise refuse("invalid-operand", f"{role} is {shown(value)}, which is no value", op=op, hint=hint)
+        raise refuse("invalid-operand", f"{role} is {shown(value)}, which is not a value", op=op, hint=hint)
     owner = value.owner.parent_op if isinstance(value.owner, Block) else value.owner
     if owner is None or owner.program is not program:
         hint = "build both with one Builder"
@@ -95,7 +96,7 @@ def check_value(value: Any, role: str, op: str, program: Program) -> Value:
 
 
 def join_attributes(attributes: Any, more: Mapping[str, Any]) -> Any:
-    """Return the attributes that two mappings give; what is no mapping as it is, for `check_attributes` to refuse."""
+    """Return the attributes that two mappings give; anything else as it is, for `check_attributes` to refuse."""
     return {**attributes, **more} if isinstance(attributes, Mapping) else attributes or more
 
 
@@ -111,13 +112,13 @@ def check_attributes(attributes: Mapping[str, Any], op: str) -> dict[str, Any]:
             )
         for wrong in _wrong_parts(value):
             hint = "use bool, int, float, str, tuples and dicts of these, a type, a sharding, or RawAttribute(text)"
-            message = f"the attribute {name!r} holds a {type(wrong).__name__}: {shown(wrong)}"
+            message = f"the attribute {name!r} holds {with_article(type(wrong).__name__)}: {shown(wrong)}"
             raise refuse("invalid-attribute", message, op=op, hint=hint)
     return dict(attributes)
 
 
 def _wrong_parts(value: Any) -> Iterator[Any]:
-    """Yield the parts of an attribute that are no attributes."""
+    """Yield the parts of an attribute that are not attributes."""
     if type(value) in _PLAIN or isinstance(value, (*_ATTRIBUTES, SdyAttribute)):
         return
     if isinstance(value, (tuple, list, Mapping)):
@@ -133,7 +134,7 @@ def check_sharding(value: Value, sharding: TensorSharding, program: Program) -> 
     """Refuse a sharding that does not fit a value or a mesh of the program."""
     if not isinstance(sharding, TensorSharding):
         hint = "give a TensorSharding, or its text"
-        raise refuse("invalid-sharding", f"a {type(sharding).__name__} is not a sharding", hint=hint)
+        raise refuse("invalid-sharding", f"{with_article(type(sharding).__name__)} is not a sharding", hint=hint)
     problem = field_problem(sharding)
     if problem is not None:
         raise VerificationError(problem)
@@ -153,7 +154,7 @@ def check_sharding(value: Value, sharding: TensorSharding, program: Program) -> 
 
 
 def check_shardings(program: Program) -> None:
-    """Refuse a table of shardings with one that does not fit its value; `Builder` could not know all shapes."""
+    """Refuse a table in which a sharding does not fit its value; some shapes are not known before."""
     table = program.shardings
     if not table:
         return

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from shardy_py.ir.graph.op_names import DATA_FLOW_EDGE, FUNCTION
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.ops import IsTerminator, OpOperand, OpSemantics, ShardableDataFlowOpInterface
 
 
@@ -39,7 +39,7 @@ def edge_members(op: Op, data_flow: ShardableDataFlowOpInterface) -> EdgeMembers
 
 
 def values_on_no_edge(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[OpOperand | Value]:
-    """Yield what no edge of an op has: operands of the op and of the ends of its regions, region arguments, results."""
+    """Yield operands, region arguments and results of an op that are on no edge."""
     members = edge_members(op, data_flow)
     ends = [block.last for region in op.regions for block in region.blocks if block.last is not None]
     for user in (op, *(end for end in ends if not end.results)):

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
 
 
 def find_dead_ops(program: Program, semantics: OpSemantics) -> list[Op]:
     """Return the ops that nothing with an effect depends on, outermost only, in program order."""
-    found: list[Op] = []
+    dead_ops: list[Op] = []
     if not _has_any(program, semantics):
-        return found
+        return dead_ops
     unused: set[int] = set()
     for function in reversed(list(program.functions.values())):
         for region in function.regions:
             for block in reversed(region.blocks):
-                _find_in_block(block, semantics, unused, found)
-    found.reverse()
-    return found
+                _find_in_block(block, semantics, unused, dead_ops)
+    dead_ops.reverse()
+    return dead_ops
 
 
 def _has_any(program: Program, semantics: OpSemantics) -> bool:
-    """Return whether there is a dead op at all: then there is one whose results have no uses."""
+    """Return whether the program has a dead op: an op whose results have no uses."""
     for op in all_ops(program):
         results = op.results
         # The first result of nearly every op is used.
@@ -35,16 +35,16 @@ def _has_any(program: Program, semantics: OpSemantics) -> bool:
     return False
 
 
-def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], found: list[Op]) -> None:
+def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], dead_ops: list[Op]) -> None:
     op = block.last
     while op is not None:
         if not _is_used(op, unused) and is_removable(op, semantics):
             unused.update(inner.id for inner in op.walk())
-            found.append(op)
+            dead_ops.append(op)
         else:
             for region in op.regions:
                 for inner_block in reversed(region.blocks):
-                    _find_in_block(inner_block, semantics, unused, found)
+                    _find_in_block(inner_block, semantics, unused, dead_ops)
         op = op.prev
 
 

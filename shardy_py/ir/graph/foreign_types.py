@@ -1,4 +1,4 @@
-"""Values whose types belong to a dialect, such as ``!torch.vtensor<[2,3],f32>``, in what is written.
+"""Write values whose types belong to a dialect, such as ``!torch.vtensor<[2,3],f32>``.
 
 Shardy lets its attribute ``sdy.sharding`` and its ops stand with builtin types only. On tensors of other types, what is
 written has ``shardy.sharding`` and ``shardy.reshard`` instead, which MLIR takes as they are; they are read again as if
@@ -21,7 +21,7 @@ _FOREIGN_DIALECT = "shardy."
 
 
 def native_name(op: Op) -> str:
-    """Return the name of an op in what is written."""
+    """Return the name with which an op is written."""
     name = op.name
     if name.startswith(_SHARDY_DIALECT) and any(map(_is_foreign_tensor, (*op.operands, *op.results))):
         return _FOREIGN_DIALECT + name.removeprefix(_SHARDY_DIALECT)
@@ -71,7 +71,7 @@ def _renamed(item: Any, value: Value, old: str, new: str) -> Any:
 
 
 def _is_foreign_tensor(value: Value) -> bool:
-    """Return whether a value has a shape that a plugin told; Shardy knows tokens and the like as values without one."""
+    """Return whether the shape of a value comes from a plugin; tokens have no shape."""
     return isinstance(value.type, TensorType) and value.type.is_foreign
 
 

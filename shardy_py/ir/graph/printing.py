@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shardy_py.ir.graph.attributes import DenseElements, OpaqueElements, RawAttribute, SymbolRef, Unit
+from shardy_py.ir.graph.enum_attributes import DIRECTION, direction_code
 from shardy_py.ir.graph.op_names import FUNCTION, PROPAGATION_BARRIER
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import OpaqueType, TensorType, function_type
-from shardy_py.ir.interfaces.directions import DIRECTION, direction_code
 from shardy_py.sharding.axes import quote
+from shardy_py.sharding.combiner import reduction_op_code
 from shardy_py.sharding.parse import format_attribute
-from shardy_py.sharding.reduction_ops import reduction_op_code
 from shardy_py.sharding.tensor import symbol
 
 _TYPED_BY_PARSER = (RawAttribute, DenseElements, OpaqueElements, TensorType, OpaqueType)

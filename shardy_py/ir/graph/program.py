@@ -1,429 +1,21 @@
-"""The op graph: programs, regions, blocks, ops, values.
-
-The graph is the one mutable structure of the package: prepare and finish rewrite it in place between the two
-ends of a run. Everything else is a frozen value.
-"""
+"""Programs: the ops of a module, and beside them the table of shardings and the rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping
 from itertools import count, islice
 from typing import Any
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.op_names import FUNCTION, MESH
-from shardy_py.ir.graph.ops_by_name import OpIndex
-from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.graph.op_graph import Block, Op, Region, Value
+from shardy_py.ir.graph.op_names import FUNCTION, MESH, OpIndex
+from shardy_py.ir.graph.types import Type
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
-
-class Value:
-    """A result of an op, an argument of a block, or a result of a function.
-
-    Attributes:
-        id: A number unique in its program; the key of the sharding table.
-        type: The type.
-        owner: The op of a result, the block of an argument, the function op of a function result.
-        index: The position among the owner's results or arguments.
-        uses: Every (user op, operand number), oldest first. MLIR keeps them newest first and the reference visits
-            users in that order, so the order is part of the program.
-    """
-
-    __slots__ = ("id", "index", "owner", "type", "uses")
-
-    def __init__(self, id_: int, type_: Type, owner: Op | Block, index: int) -> None:
-        self.id = id_
-        self.type = type_
-        self.owner = owner
-        self.index = index
-        self.uses: list[tuple[Op, int]] = []
-
-    @property
-    def defining_op(self) -> Op | None:
-        """The op this is a result of, or None for a block argument."""
-        return self.owner if isinstance(self.owner, Op) else None
-
-    @property
-    def is_block_argument(self) -> bool:
-        """True if this is an argument of a block."""
-        return isinstance(self.owner, Block)
-
-    @property
-    def owning_op(self) -> Op:
-        """The defining op, or the op around the block of an argument."""
-        if isinstance(self.owner, Op):
-            return self.owner
-        parent = self.owner.parent_op
-        if parent is None:
-            raise ValueError("the block of this argument belongs to no op")
-        return parent
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of a static tensor.
-
-        Raises:
-            TypeError: the value is not a tensor with static sizes.
-        """
-        if isinstance(self.type, TensorType) and self.type.is_static:
-            return self.type.shape  # type: ignore[return-value]
-        raise TypeError(f"{self.type} has no static shape")
-
-    @property
-    def users(self) -> list[Op]:
-        """The ops that use the value, newest use first, one entry per use."""
-        return [op for op, _ in reversed(self.uses)]
-
-    @property
-    def has_one_use(self) -> bool:
-        """True if there is exactly one use."""
-        return len(self.uses) == 1
-
-    def insert_after(self, op: Op) -> None:
-        """Insert an op right after what makes the value; for an argument, at the start of its block."""
-        owner = self.owner
-        if isinstance(owner, Block):
-            owner.insert_after(None, op)
-        elif owner.parent is not None:
-            owner.parent.insert_after(owner, op)
-
-    def replace_all_uses_with(self, new: Value, *, except_op: Op | None = None) -> None:
-        """Make every user (but ``except_op``) use ``new``.
-
-        Uses move newest first, which reverses their order, as in MLIR.
-        """
-        if not new.uses and except_op is None:
-            # What takes the place of another value mostly has no uses yet.
-            for op, number in self.uses:
-                op.own_operands()[number] = new
-            new.uses, self.uses = self.uses[::-1], []
-            return
-        kept: list[tuple[Op, int]] = []
-        add_use = new.uses.append
-        for use in reversed(self.uses):
-            op, number = use
-            if op is except_op:
-                kept.append(use)
-                continue
-            op.own_operands()[number] = new
-            add_use(use)
-        kept.reverse()
-        self.uses = kept
-
-    def __repr__(self) -> str:
-        kind = "arg" if self.is_block_argument else "result"
-        return f"<{kind} {self.index} of {self.owner!r}: {self.type}>"
-
-
-def _remove_use(uses: list[tuple[Op, int]], use: tuple[Op, int]) -> None:
-    """Take a use out of a list; ops are erased last first, and then it is the last one."""
-    if uses and uses[-1] == use:
-        uses.pop()
-    else:
-        uses.remove(use)
-
-
-class Op:
-    """An operation.
-
-    Attributes:
-        id: A number unique in its program.
-        name: The full name, for example ``stablehlo.add``.
-        operands: The operand values; change them with `set_operand` only.
-        results: The result values.
-        attributes: Name to attribute; a frontend may decode it on demand.
-        regions: The regions; add one with `add_region`.
-        parent: The block it stands in, or None.
-        function_results: For a function, one value per result, to carry its sharding.
-        handle: What the frontend needs to find the op again; None for an op made here.
-    """
-
-    __slots__ = (
-        "attributes",
-        "function_results",
-        "handle",
-        "id",
-        "name",
-        "next",
-        "operands",
-        "parent",
-        "prev",
-        "program",
-        "regions",
-        "results",
-    )
-
-    def __init__(
-        self,
-        program: Program,
-        name: str,
-        operands: Iterable[Value] = (),
-        result_types: Iterable[Type] = (),
-        attributes: MutableMapping[str, Attribute] | None = None,
-        regions: Iterable[Region] = (),
-        *,
-        register_uses: bool = True,
-    ) -> None:
-        self.program = program
-        self.id = program.next_id()
-        self.name = name
-        program.op_names.add(name)
-        self.operands: Sequence[Value] = tuple(operands)
-        # A loop, because most ops have one result, and a comprehension is a function.
-        results: list[Value] = []
-        for type_ in result_types:
-            results.append(Value(program.next_id() if results else self.id, type_, self, len(results)))
-        self.results: Sequence[Value] = tuple(results)
-        self.attributes: MutableMapping[str, Attribute] = {} if attributes is None else attributes
-        # Most ops have none, and an empty tuple takes no memory.
-        self.regions: Sequence[Region] = tuple(regions)
-        for region in self.regions:
-            region.parent = self
-        self.parent: Block | None = None
-        self.prev: Op | None = None
-        self.next: Op | None = None
-        self.function_results: Sequence[Value] = ()
-        self.handle: Any = None
-        if register_uses:
-            self.register_uses()
-
-    def register_uses(self) -> None:
-        """Enter the operands into the use lists; once, after the ops of the regions did so."""
-        for number, value in enumerate(self.operands):
-            value.uses.append((self, number))
-
-    @property
-    def location(self) -> str:
-        """The source location in MLIR's notation, or ""."""
-        return self.program.locate(self)
-
-    @property
-    def scope(self) -> str:
-        """The name of the source location: JAX's name stack (``jit(step)/jvp(layer_3)/mlp/dot_general``), or ""."""
-        return self.program.scope_of(self)
-
-    @property
-    def parent_op(self) -> Op | None:
-        """The op whose region this op stands in."""
-        return self.parent.parent_op if self.parent else None
-
-    @property
-    def result(self) -> Value:
-        """The only result."""
-        (value,) = self.results
-        return value
-
-    def set_operand(self, number: int, value: Value) -> None:
-        """Replace one operand, keeping the use lists right."""
-        _remove_use(self.operands[number].uses, (self, number))
-        self.own_operands()[number] = value
-        value.uses.append((self, number))
-
-    def add_region(self, region: Region) -> Region:
-        """Add a region behind the others."""
-        if self.parent is not None:
-            self.program.index.invalidate()
-        region.parent = self
-        self.regions = (*self.regions, region)
-        return region
-
-    def drop_uses(self) -> None:
-        """Leave the use lists of all operands."""
-        for number, value in enumerate(self.operands):
-            _remove_use(value.uses, (self, number))
-
-    def own_operands(self) -> list[Value]:
-        """Return the operands as a list to change; the use lists are the caller's to keep right.
-
-        Operands start as a tuple, which a frontend may share, and become a list when the first of them changes.
-        """
-        operands = self.operands
-        if not isinstance(operands, list):
-            operands = self.operands = list(operands)
-        return operands
-
-    def erase(self) -> None:
-        """Take the op and everything in it out of the program, with the shardings of the values that go.
-
-        Raises:
-            ValueError: a result is still used.
-        """
-        shardings = self.program.shardings
-        for value in (*self.results, *self.function_results) if self.function_results else self.results:
-            if value.uses:
-                raise ValueError(f"{value!r} is still used by {value.uses[-1][0]!r}")
-            shardings.pop(value.id, None)
-        for region in self.regions:
-            for block in region.blocks:
-                for value in block.arguments:
-                    shardings.pop(value.id, None)
-                for op in reversed(list(block.ops)):
-                    for value in op.results:
-                        value.uses.clear()
-                    op.erase()
-        self.drop_uses()
-        self.operands = ()
-        if self.parent:
-            self.parent.remove(self)
-
-    def walk(self) -> Iterator[Op]:
-        """Iterate over this op and all ops inside, each before those in its regions."""
-        yield self
-        for region in self.regions:
-            for block in region.blocks:
-                yield from block.walk()
-
-    def __repr__(self) -> str:
-        return f"<{self.name} #{self.id}>"
-
-
-class Block:
-    """A list of ops with arguments."""
-
-    __slots__ = ("arguments", "first", "handle", "last", "parent")
-
-    def __init__(self, program: Program, argument_types: Iterable[Type] = ()) -> None:
-        self.arguments = [Value(program.next_id(), type_, self, index) for index, type_ in enumerate(argument_types)]
-        self.parent: Region | None = None
-        self.first: Op | None = None
-        self.last: Op | None = None
-        self.handle: Any = None
-
-    @property
-    def parent_op(self) -> Op | None:
-        """The op around this block."""
-        return self.parent.parent if self.parent else None
-
-    @property
-    def ops(self) -> Iterator[Op]:
-        """Iterate over the ops; the one just given may be erased or moved."""
-        op = self.first
-        while op is not None:
-            following = op.next
-            yield op
-            op = following
-
-    def walk(self) -> Iterator[Op]:
-        """Iterate over the ops and all ops inside, each before those in its regions.
-
-        The op just given may be erased or moved, and its regions may change.
-        """
-        # A stack instead of recursion: every pass walks, and a generator per op is most of what that costs.
-        op = self.first
-        later: list[Op | Block | None] = []
-        while True:
-            while op is not None:
-                following = op.next
-                yield op
-                if op.regions:
-                    later.append(following)
-                    later.extend(block for region in reversed(op.regions) for block in reversed(region.blocks))
-                    break
-                op = following
-            if not later:
-                return
-            top = later.pop()
-            op = top.first if isinstance(top, Block) else top
-
-    def list_ops(self) -> list[Op]:
-        """Return what `walk` yields, in half the time: no op changes meanwhile."""
-        ops: list[Op] = []
-        append = ops.append
-        op = self.first
-        # Where to go on after a block, and the blocks to do before that, the next one last.
-        later: list[Op | Block | None] = []
-        while True:
-            while op is not None:
-                append(op)
-                if op.regions:
-                    later.append(op.next)
-                    for region in reversed(op.regions):
-                        later.extend(reversed(region.blocks))
-                    break
-                op = op.next
-            if not later:
-                return ops
-            top = later.pop()
-            op = top.first if isinstance(top, Block) else top
-
-    @property
-    def terminator(self) -> Op | None:
-        """The last op."""
-        return self.last
-
-    def append(self, op: Op) -> Op:
-        """Add an op at the end."""
-        return self.insert_after(self.last, op)
-
-    def insert_after(self, anchor: Op | None, op: Op) -> Op:
-        """Insert an op after ``anchor``, at the start where that is None."""
-        if anchor is not None and anchor.parent is not self:
-            raise ValueError(f"{anchor!r} is not in this block")
-        following = anchor.next if anchor else self.first
-        if op.regions:
-            op.program.index.invalidate()
-        else:
-            op.program.index.enter(op.name)
-        op.parent, op.prev, op.next = self, anchor, following
-        if anchor:
-            anchor.next = op
-        else:
-            self.first = op
-        if following:
-            following.prev = op
-        else:
-            self.last = op
-        return op
-
-    def insert_before(self, anchor: Op, op: Op) -> Op:
-        """Insert an op before ``anchor``."""
-        if anchor.parent is not self:
-            raise ValueError(f"{anchor!r} is not in this block")
-        return self.insert_after(anchor.prev, op)
-
-    def remove(self, op: Op) -> None:
-        """Unlink an op; its uses stay."""
-        if op.regions:
-            op.program.index.invalidate()
-        else:
-            op.program.index.leave(op.name)
-        if op.prev:
-            op.prev.next = op.next
-        else:
-            self.first = op.next
-        if op.next:
-            op.next.prev = op.prev
-        else:
-            self.last = op.prev
-        op.parent = op.prev = op.next = None
-
-    def __repr__(self) -> str:
-        return f"<block of {self.parent_op!r}>"
-
-
-class Region:
-    """A list of blocks."""
-
-    __slots__ = ("blocks", "handle", "parent")
-
-    def __init__(self, blocks: Iterable[Block] = ()) -> None:
-        self.blocks = list(blocks)
-        self.parent: Op | None = None
-        self.handle: Any = None
-        for block in self.blocks:
-            block.parent = self
-
-    @property
-    def block(self) -> Block:
-        """The only block."""
-        (block,) = self.blocks
-        return block
-
-    def __repr__(self) -> str:
-        return f"<region of {self.parent!r}>"
+__all__ = ["Block", "Op", "Program", "Region", "Value"]
 
 
 class Program:
@@ -433,22 +25,22 @@ class Program:
         body: The block of the module, with functions, meshes and other symbols.
         attributes: The attributes of the module.
         shardings: Value id to tensor sharding. Results of functions have ids, too (`Op.function_results`).
-        rules: Op id to the rule that propagation used. It takes the place of the attribute ``sdy.sharding_rule`` until
+        rules: Op id to the rule that propagation used. It replaces the attribute ``sdy.sharding_rule`` until
             the program is written back, as most pipelines drop the rules again before that.
         facts: The function that a registry answers questions about the ops with, by a token of the registry.
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
         attribute_names: The names of the attributes that a frontend read with the ops, until somebody may change them;
             None where that is not known.
-        index: The ops by name; ask it by the functions of `shardy_py.ir.graph.op_index`.
+        index: The ops by name; ask it by the functions of `shardy_py.ir.graph.walk`.
         next_id: Returns a new id. An op and its first result have the same one, as each number is an object.
-        stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.parked_ops`.
+        stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.rewriting`.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
             None where that is not known.
         frontend: The `Frontend` that writes the program back; None for one that was built in Python.
         origin: Whatever the frontend needs to write the program back.
         originals: The ids of values that are copies, to those of what they are copies of.
         plugin_problems: What failed in plugins that the program does not need, each once.
-        call_sites: The ids of ops that came in the place of a call, to that call; until the program is written back.
+        call_sites: The ids of ops that replaced a call, to that call; until the program is written back.
     """
 
     __slots__ = (
@@ -512,14 +104,14 @@ class Program:
         return {op.attributes["sym_name"]: op.attributes["mesh"] for op in self._outer_ops(MESH)}
 
     def _outer_ops(self, name: str) -> list[Op]:
-        """Return the ops of a name that are in no other op; passes ask over and over."""
-        found = []
+        """Return the ops of a name at the top level of the module."""
+        outer_ops = []
         op = self.body.first
         while op is not None:
             if op.name == name:
-                found.append(op)
+                outer_ops.append(op)
             op = op.next
-        return found
+        return outer_ops
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, or None."""

@@ -18,7 +18,7 @@ def copy_program(program: Program) -> Program:
 
 
 class _Copier:
-    """Makes one copy; all values exist before the first use is entered."""
+    """Copies one program; all values exist before the first use is entered."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -143,14 +143,14 @@ class _OpsOf:
         """Return the location of the op that an op is a copy of."""
         known = self._locations.get(op.id)
         if known is None:
-            found = self._find(op)
-            known = self._locations[op.id] = found.location if found is not None else ""
+            original = self._find(op)
+            known = self._locations[op.id] = original.location if original is not None else ""
         return known
 
     def scope(self, op: Op) -> str:
         """Return the scope of the op that an op is a copy of."""
-        found = self._find(op)
-        return found.scope if found is not None else ""
+        original = self._find(op)
+        return original.scope if original is not None else ""
 
     def _find(self, op: Op) -> Op | None:
         if self._ops is None:

@@ -8,8 +8,8 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.ir.graph.attributes import DenseElements, shared_key
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
 
@@ -22,7 +22,7 @@ INITIAL_ATTRIBUTE = "shardy_py.initial_operands"
 
 
 def write_rule(op: Op, rule: OpShardingRule) -> None:
-    """Write a rule to the attributes of its op; further attributes hold what Shardy's has no field for."""
+    """Write a rule to the attributes of its op; fields that Shardy's attribute lacks go to further attributes."""
     op.attributes[RULE_ATTRIBUTE] = rule.without_reductions
     if rule.combiners:
         op.attributes[REDUCTIONS_ATTRIBUTE] = {
@@ -48,7 +48,7 @@ def with_written_reductions(op: Op, rule: OpShardingRule) -> OpShardingRule:
         _invalid(op, REDUCTIONS_ATTRIBUTE, words)
     for symbol, word in (words or {}).items():
         if factors.get(symbol) not in rule.reduction_factors:
-            _invalid(op, REDUCTIONS_ATTRIBUTE, f"{symbol}, which is no reduction factor of {rule}")
+            _invalid(op, REDUCTIONS_ATTRIBUTE, f"{symbol}, which is not a reduction factor of {rule}")
         combiner = parse_combiner(word)
         if combiner is None:
             replicated.add(factors[symbol])
@@ -63,18 +63,20 @@ def with_written_reductions(op: Op, rule: OpShardingRule) -> OpShardingRule:
     )
 
 
-def _numbers(op: Op, given: Any) -> tuple[int, ...]:
-    numbers = given.values if isinstance(given, DenseElements) else given
+def _numbers(op: Op, attribute: Any) -> tuple[int, ...]:
+    numbers = attribute.values if isinstance(attribute, DenseElements) else attribute
     if numbers is None:
         return ()
     if not isinstance(numbers, (tuple, list)) or not all(type(number) is int for number in numbers):
-        _invalid(op, INITIAL_ATTRIBUTE, given)
+        _invalid(op, INITIAL_ATTRIBUTE, attribute)
     return tuple(sorted(numbers))
 
 
-def _invalid(op: Op, name: str, given: object) -> Any:
+def _invalid(op: Op, name: str, attribute: object) -> Any:
     hint = '{k = "max"}' if name == REDUCTIONS_ATTRIBUTE else "[2]"
-    raise RuleError(Diagnostic("invalid-rule", f"{name} holds {given}", op.location, op.name, f"for example {hint}"))
+    raise RuleError(
+        Diagnostic("invalid-rule", f"{name} holds {attribute}", op.location, op.name, f"for example {hint}")
+    )
 
 
 def keep_rule(op: Op, rule: OpShardingRule) -> None:

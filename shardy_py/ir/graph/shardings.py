@@ -12,12 +12,11 @@ from typing import Any
 from shardy_py.errors import Diagnostic, PluginError, VerificationError
 from shardy_py.ir.graph.attributes import shared_key
 from shardy_py.ir.graph.foreign_types import rename_to_foreign, rename_to_shardy
-from shardy_py.ir.graph.op_index import all_ops, ops_among
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.rule_attributes import store_rules
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, entry_arguments, ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
@@ -138,10 +137,10 @@ def _store_others(table: dict[int, TensorSharding], op: Op, semantics: OpSemanti
 
 def complete(table: dict[int, TensorSharding], values: Sequence[Value]) -> tuple[TensorSharding, ...]:
     """Return the shardings of several values, fully open ones for those that have none; () if none has any."""
-    found = [table.get(value.id) for value in values]
-    for given in found:
-        if given is not None:
-            return _fill_up(found, values, given.mesh)
+    shardings = [table.get(value.id) for value in values]
+    for sharding in shardings:
+        if sharding is not None:
+            return _fill_up(shardings, values, sharding.mesh)
     return ()
 
 
@@ -160,10 +159,10 @@ def complete_unless_maximal(
     Returns:
         One sharding per value; () if none is over a mesh of several devices.
     """
-    found = [table.get(value.id) for value in values]
-    for given in found:
-        if given is not None and not _is_maximal(given, meshes):
-            return _fill_up(found, values, given.mesh)
+    shardings = [table.get(value.id) for value in values]
+    for sharding in shardings:
+        if sharding is not None and not _is_maximal(sharding, meshes):
+            return _fill_up(shardings, values, sharding.mesh)
     return ()
 
 
@@ -309,8 +308,8 @@ def _store_owners(
 def _not_stored(
     op: Op, name: str, wanted: tuple[TensorSharding, ...], stored: tuple[TensorSharding, ...]
 ) -> PluginError:
-    expected, found = (f"[{', '.join(map(str, shardings))}]" for shardings in (wanted, stored))
-    message = f"get_{name}: expected {expected}, which set_{name} got before, got {found}"
+    expected, actual = (f"[{', '.join(map(str, shardings))}]" for shardings in (wanted, stored))
+    message = f"get_{name}: expected {expected}, which set_{name} got before, got {actual}"
     hint = "let the first method read the attribute that the second one writes, or leave out both"
     return PluginError(Diagnostic("data-flow", message, op.location, op.name, hint))
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.attributes import SymbolRef
-from shardy_py.ir.graph.callgraph import call_graph, callee_of, check_no_recursion
-from shardy_py.ir.graph.op_index import ops_named, outermost
+from shardy_py.ir.graph.graphs import call_graph, callee_of, check_no_recursion
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import ops_named, outermost
 from shardy_py.sharding.tensor import symbol
 
 SYMBOL_NAME = "sym_name"
@@ -43,11 +43,11 @@ class SymbolTable:
         Raises:
             VerificationError: there is no such function.
         """
-        found = self._ops.get(name)
-        if found is None or found.name != FUNCTION:
+        op = self._ops.get(name)
+        if op is None or op.name != FUNCTION:
             message = f"there is no function {symbol(name)}"
             raise VerificationError(Diagnostic("unknown-function", message, location=call.location, op=call.name))
-        return found
+        return op
 
     def callee(self, call: Op) -> Op:
         """Return the function that a ``func.call`` calls.
@@ -56,8 +56,8 @@ class SymbolTable:
             VerificationError: there is no such function.
         """
         name = callee_of(call) or ""
-        found = self._ops.get(name)
-        return found if found is not None and found.name == FUNCTION else self.function(name, call)
+        op = self._ops.get(name)
+        return op if op is not None and op.name == FUNCTION else self.function(name, call)
 
     def insert(self, op: Op) -> str:
         """Enter a new symbol, at the end of the module unless it stands there already.
@@ -107,10 +107,10 @@ def calls_callees_first(program: Program) -> list[Op]:
     calls_in = calls_by_function(program)
     pending = {function.attributes[SYMBOL_NAME]: function for function in functions_callees_first(program)}
     for name, function in list(pending.items()):
-        found = calls_in.get(function, ())
-        if any(callee_of(call) in pending for call in found):
+        own_calls = calls_in.get(function, ())
+        if any(callee_of(call) in pending for call in own_calls):
             check_no_recursion(call_graph(program))
-        calls += found
+        calls += own_calls
         del pending[name]
     return calls
 
@@ -150,17 +150,17 @@ def calls_by_callee(program: Program) -> dict[str, list[Op]]:
     """
     calls = ops_named(program, CALL)
     nested = {outermost(call) for call in calls if call.parent_op is not None and call.parent_op.name != FUNCTION}
-    found: dict[str, list[Op]] = {}
+    by_callee: dict[str, list[Op]] = {}
     done: set[Op] = set()
     for call in calls:
         function = outermost(call) if nested else None
         if function not in nested:
-            found.setdefault(call.attributes["callee"].name, []).append(call)
+            by_callee.setdefault(call.attributes["callee"].name, []).append(call)
         elif function not in done:
             done.add(function)
             for other in _calls_by_region(function):
-                found.setdefault(other.attributes["callee"].name, []).append(other)
-    return found
+                by_callee.setdefault(other.attributes["callee"].name, []).append(other)
+    return by_callee
 
 
 def _calls_by_region(op: Op) -> Iterator[Op]:
@@ -180,7 +180,7 @@ def calls_by_function(program: Program) -> Mapping[Op, Sequence[Op]]:
 
 
 def _by_function(calls: Sequence[Op]) -> Mapping[Op, Sequence[Op]]:
-    found: dict[Op, list[Op]] = {}
+    by_function: dict[Op, list[Op]] = {}
     for call in calls:
-        found.setdefault(outermost(call), []).append(call)
-    return found
+        by_function.setdefault(outermost(call), []).append(call)
+    return by_function

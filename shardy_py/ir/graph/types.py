@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.support.arguments import shown
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.support.element_types import ARRAY_ELEMENT_TYPES
-from shardy_py.support.integers import as_integer
 from shardy_py.values import frozen
 
 
@@ -110,10 +109,10 @@ def tensor(*shape: int | None, dtype: str = "f32") -> TensorType:
     return TensorType(shape, dtype)
 
 
-def _no_element_type(given: object) -> VerificationError:
-    name = given if isinstance(given, str) else getattr(given, "name", getattr(given, "__name__", ""))
+def _no_element_type(value: object) -> VerificationError:
+    name = value if isinstance(value, str) else getattr(value, "name", getattr(value, "__name__", ""))
     hint = f'write it as MLIR does: dtype="{ARRAY_ELEMENT_TYPES.get(str(name), "f32")}"'
-    return VerificationError(Diagnostic("invalid-type", f"{shown(given)} is no element type", hint=hint))
+    return VerificationError(Diagnostic("invalid-type", f"{shown(value)} is not an element type", hint=hint))
 
 
 def are_same_tensors(type_: Type, other: Type) -> bool:

@@ -1,15 +1,16 @@
-"""Verifier of programs: links, uses, dominance, terminators, symbols, calls."""
+"""Verify programs: links, uses, dominance, terminators, symbols, calls, depth, and functions of several blocks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import RETURN
-from shardy_py.ir.graph.op_values import region_arguments
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
 from shardy_py.sharding.tensor import symbol
 from shardy_py.support.arguments import shown
@@ -34,7 +35,7 @@ def verify(program: Program, semantics: OpSemantics | None = None) -> None:
 
 
 def verify_given(program: Program) -> None:
-    """Check a program that somebody gives, Shardy's attributes on its ops included.
+    """Verify a program from a caller, Shardy's attributes on its ops included.
 
     Raises:
         VerificationError: the program is not well formed, or an op of Shardy misses what it needs.
@@ -103,12 +104,12 @@ def _check_links(program: Program) -> Iterator[Diagnostic]:
 
 
 def _check_attributes(program: Program) -> Iterator[Diagnostic]:
-    """Check that the ops of Shardy have their attributes, and that these hold what they are for."""
-    from shardy_py.ir.graph.shardy_attributes import wrong_attributes
+    """Check that the ops of Shardy have their attributes, with values of the right types."""
+    from shardy_py.ir.graph.verify_shardings import wrong_attributes
 
     for op in program.walk():
         for name, value, expected in wrong_attributes(op):
-            message = f"{name} is missing" if value is None else f"{name} holds {shown(value)}, which is no {expected}"
+            message = f"{name} is missing" if value is None else f"{name} holds {shown(value)}, expected {expected}"
             yield _problem("malformed-attribute", message, op, hint=f"give a value of {expected}")
 
 
@@ -131,7 +132,7 @@ def _values(ops: list[Op]) -> Iterator[tuple[Value, Op]]:
 
 
 def _check_dominance(program: Program) -> Iterator[Diagnostic]:
-    """Check that every operand is visible where it is used: defined before, in this block or one around it.
+    """Check that every operand is defined before its use, in the same block or in an enclosing one.
 
     In regions with several blocks only the order within a block is checked.
     """
@@ -224,10 +225,12 @@ def _check_call(call: Op, callee: str, function: Op) -> Iterator[Diagnostic]:
 
 
 def _compare(call: Op, what: str, actual: Sequence[Value], expected: Sequence[Value]) -> Iterator[Diagnostic]:
-    given = [str(value.type) for value in actual]
+    actual_types = [str(value.type) for value in actual]
     wanted = [str(value.type) for value in expected]
-    if given != wanted:
-        yield _problem("call-mismatch", f"the {what} differ: ({', '.join(given)}) and ({', '.join(wanted)})", call)
+    if actual_types != wanted:
+        yield _problem(
+            "call-mismatch", f"the {what} differ: ({', '.join(actual_types)}) and ({', '.join(wanted)})", call
+        )
 
 
 def _check_shardings(program: Program, ops: list[Op]) -> Iterator[Diagnostic]:
@@ -245,3 +248,49 @@ def _check_terminators(program: Program, semantics: OpSemantics) -> Iterator[Dia
         ends = semantics.has_trait(op, IsTerminator)
         if ends and op is not op.parent.last:
             yield _problem("misplaced-terminator", "ops follow in the same block", op)
+
+
+def refuse_branches(program: Program) -> None:
+    """Check that each function is one block.
+
+    Raises:
+        UnsupportedError: some have several; all of them are named.
+    """
+    problems = [
+        Diagnostic(
+            "several-blocks",
+            f"the function has {len(region.blocks)} blocks, shardings cannot follow the branches between them",
+            location=function.location,
+            op=function.name,
+            hint="write branches and loops as ops with regions, such as stablehlo.case and stablehlo.while",
+        )
+        for function in program.functions.values()
+        for region in function.regions
+        if len(region.blocks) > 1
+    ]
+    if problems:
+        raise UnsupportedError(*problems)
+
+
+@contextmanager
+def refuse_deep_nesting(main: Op | None = None) -> Iterator[None]:
+    """Turn a `RecursionError` into an error with a hint.
+
+    Args:
+        main: The function to name as the location; a chain of calls has no better one.
+
+    Raises:
+        UnsupportedError: regions and calls are nested too deeply.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise UnsupportedError(
+            Diagnostic(
+                "nested-too-deeply",
+                "the regions and the calls of functions in each other are nested too deeply",
+                location=main.location if main else "",
+                op=main.name if main else "",
+                hint="shorten the chain of calls, or raise sys.setrecursionlimit",
+            )
+        ) from None

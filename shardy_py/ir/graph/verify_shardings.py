@@ -1,4 +1,4 @@
-"""Verifier of the shardings of a program: valid on their meshes, and without axes that are manual there.
+"""Verify the shardings of a program and Shardy's attributes: valid on their meshes, without axes that are manual there.
 
 Mirrors verifiers.cc::verifyTensorShardingAttr and verifiers.cc::emitBoundAxisInManualComputationError.
 """
@@ -7,21 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.callgraph import callee_of, main_function
-from shardy_py.ir.graph.op_index import all_ops, ops_named, place_of
-from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION
-from shardy_py.ir.graph.op_values import region_arguments
+from shardy_py.ir.graph.enum_attributes import DIRECTION, DIRECTIONS, direction_code
+from shardy_py.ir.graph.graphs import callee_of, main_function
+from shardy_py.ir.graph.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    CALL,
+    COLLECTIVE_PERMUTE,
+    CONSTRAINT,
+    MANUAL_COMPUTATION,
+    MESH,
+    NAMED_COMPUTATION,
+    PROPAGATION_BARRIER,
+    REDUCE_SCATTER,
+    REPLICATED_TO_UNREDUCED,
+    RESHARD,
+    SHARDED_TO_UNREDUCED,
+    SHARDING_GROUP,
+)
 from shardy_py.ir.graph.program import Block, Op, Program, Value
-from shardy_py.ir.graph.shardings import distinct
+from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
+from shardy_py.ir.graph.shardings import SHARDING, distinct
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, nearest_location, ops_named, region_arguments
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+from shardy_py.sharding.op_attributes import AllToAllParamList, AxisRefList, ListOfAxisRefLists
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
 from shardy_py.sharding.verify import Shape, verify_tensor_sharding
 from shardy_py.support.identity import identity
 
@@ -51,28 +72,31 @@ def verify_manual_axes(program: Program) -> None:
 
 
 def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
-    """Yield the problems of each sharding on its own, in program order."""
+    """Yield the problems of each sharding alone, in program order."""
     get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
     # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
-    pairs = {
-        (identity(item), identity(one.type)): one
-        for op in ops
-        for one in op.results
-        if (item := get(one.id)) is not None
-    }
+    results = [value for op in ops for value in op.results]
     inner = _values_without_results([op for op in ops if op.regions])
-    pairs.update({(identity(item), identity(one.type)): one for one in inner if (item := get(one.id)) is not None})
-    # What does not depend on the value is found out once per sharding.
-    of_sharding = {identity(one): _problems(one, None, meshes) for one in distinct(program.shardings.values())}
+    pairs = {
+        (identity(sharding), identity(value.type)): value
+        for value in (*results, *inner)
+        if (sharding := get(value.id)) is not None
+    }
+    # The checks that do not depend on the value are made once per sharding.
+    of_sharding = {identity(item): _problems(item, None, meshes) for item in distinct(program.shardings.values())}
     broken = {
-        pair: found for pair, one in pairs.items() if (found := of_sharding[pair[0]] or _misfits(one, get, meshes))
+        pair: problems
+        for pair, value in pairs.items()
+        if (problems := of_sharding[pair[0]] or _misfits(value, get, meshes))
     }
     if not broken:
         return
     for op in ops:
         for value in (*op.results, *_values_without_results([op])):
             for problem in broken.get((identity(get(value.id)), identity(value.type)), ()):
-                yield evolve(problem, message=f"{_role(value)}: {problem.message}", location=place_of(op), op=op.name)
+                yield evolve(
+                    problem, message=f"{_role(value)}: {problem.message}", location=nearest_location(op), op=op.name
+                )
 
 
 def _misfits(
@@ -80,7 +104,7 @@ def _misfits(
 ) -> Sequence[Diagnostic]:
     """Return the problems that a valid sharding has on a value."""
     sharding, type_ = get(value.id), value.type
-    # Of types that are no builtin tensors nobody knows the rank here.
+    # Of types that are not builtin tensors nobody knows the rank here.
     if sharding is None or not isinstance(type_, TensorType) or type_.rank == sharding.rank:
         return ()
     return _problems(sharding, type_.shape, meshes)
@@ -118,13 +142,13 @@ def diagnose_manual_axes(program: Program) -> Iterator[Diagnostic]:
             for sharding in held.shardings if isinstance(held, TensorShardingPerValue) else ():
                 yield from _bound_axes(sharding, bound, meshes, op, "operand")
         for value in (*op.results, *_arguments(op)) if op.regions else op.results:
-            found = get(value.id)
-            if found is None or (identity(found), bound) in without:
+            value_sharding = get(value.id)
+            if value_sharding is None or (identity(value_sharding), bound) in without:
                 continue
-            problems = list(_bound_axes(found, bound, meshes, op, _role(value)))
+            problems = list(_bound_axes(value_sharding, bound, meshes, op, _role(value)))
             yield from problems
             if not problems:
-                without.add((identity(found), bound))
+                without.add((identity(value_sharding), bound))
 
 
 def _in_manual_scope(program: Program) -> Iterator[tuple[Op, Names]]:
@@ -180,7 +204,7 @@ def _bound_axes(
     if name is not None:
         message = f"{role}: the sharding {sharding} operates on axis {quote(name)}, which is manual there"
         hint = "leave the axis out: inside the manual computation, and in what it calls, shapes are local to it"
-        yield Diagnostic("bound-axis", message, place_of(op), op.name, hint)
+        yield Diagnostic("bound-axis", message, nearest_location(op), op.name, hint)
 
 
 @lru_cache(maxsize=8192)
@@ -197,3 +221,56 @@ def _bound_axis(sharding: TensorSharding, bound: Names, mesh: Mesh | None) -> st
 def _role(value: Value) -> str:
     owner = value.owner
     return f"argument {value.index}" if isinstance(owner, Block) else f"result {value.index}"
+
+
+Expected = Mapping[str, tuple[type, ...]]
+
+_EVERYWHERE: Expected = {SHARDING: (TensorSharding, TensorShardingPerValue), RULE_ATTRIBUTE: (OpShardingRule,)}
+_PER_VALUE: Expected = {"in_shardings": (TensorShardingPerValue,), "out_shardings": (TensorShardingPerValue,)}
+_OUT: Expected = {"out_sharding": (TensorSharding,)}
+_OF_OP: Mapping[str, Expected] = {
+    MESH: {"mesh": (Mesh,), "sym_name": (str,)},
+    CONSTRAINT: {"sharding": (TensorSharding,)},
+    RESHARD: {"sharding": (TensorSharding,)},
+    SHARDING_GROUP: {"group_id": (int,)},
+    NAMED_COMPUTATION: {"name": (str,)},
+    MANUAL_COMPUTATION: {**_PER_VALUE, "manual_axes": (ManualAxes,)},
+    ALL_GATHER: {"gathering_axes": (ListOfAxisRefLists,), **_OUT},
+    ALL_SLICE: {"slicing_axes": (ListOfAxisRefLists,), **_OUT},
+    REDUCE_SCATTER: {"reduce_scatter_axes": (ListOfAxisRefLists,), **_OUT},
+    ALL_REDUCE: {"reduction_axes": (AxisRefList,), **_OUT},
+    ALL_TO_ALL: {"params": (AllToAllParamList,), **_OUT},
+    COLLECTIVE_PERMUTE: _OUT,
+    SHARDED_TO_UNREDUCED: _OUT,
+    REPLICATED_TO_UNREDUCED: _OUT,
+}
+_LISTS = ("arg_attrs", "res_attrs")
+
+
+def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
+    """Yield the invalid attributes of Shardy on an op: name, value, and a description of the expected value.
+
+    One that the op needs and does not have has the value None.
+    """
+    attributes = op.attributes
+    yield from _wrong_in(attributes, _EVERYWHERE)
+    needed = _OF_OP.get(op.name, {})
+    yield from _wrong_in({name: attributes.get(name) for name in needed}, needed)
+    if op.name == PROPAGATION_BARRIER and not _is_direction(attributes.get(DIRECTION)):
+        yield DIRECTION, attributes.get(DIRECTION), f"direction: {', '.join(DIRECTIONS)}"
+    for name in _LISTS:
+        items = attributes.get(name)
+        for item in items if isinstance(items, tuple) else ():
+            if isinstance(item, Mapping):
+                yield from _wrong_in(item, {SHARDING: (TensorSharding,)})
+
+
+def _is_direction(value: object) -> bool:
+    """Return whether a value is a direction: its number, its name, or MLIR's attribute with either."""
+    return not isinstance(value, bool) and direction_code(value) is not None
+
+
+def _wrong_in(attributes: Mapping[str, Any], expected: Expected) -> Iterator[tuple[str, Any, str]]:
+    for name, types in expected.items():
+        if name in attributes and (not isinstance(attributes[name], types) or isinstance(attributes[name], bool)):
+            yield name, attributes[name], " or ".join(type_.__name__ for type_ in types)

@@ -28,10 +28,12 @@ class OwnCollective:
         kind: ``all_gather``, ``all_reduce``, ``reduce_scatter``, ``all_to_all``, ``collective_permute`` or
             ``collective_broadcast``.
         group: The numbers of the devices of one group; the others look alike.
+        share: The part of all devices that send: of a permutation some may keep what they have, or send nothing.
     """
 
     kind: str
     group: tuple[int, ...]
+    share: float = 1.0
 
 
 Shape = tuple[int, ...]
@@ -41,10 +43,10 @@ Part = tuple[str, tuple[int, ...]]
 
 @frozen
 class OpShapes:
-    """The shapes of the tensors of an op: as the whole program sees them, or the shards of one device.
+    """The shapes of the tensors of an op: global ones, or those of the shards on a device.
 
     Args:
-        operands: Those of the operands; () for what is no tensor of known size.
+        operands: Those of the operands; () for what is not a tensor of known size.
         results: Those of the results.
     """
 
@@ -61,7 +63,7 @@ class OpWork:
         transcendentals: The transcendental operations, such as exponentials.
         reads: Operand number to the elements that are read of it, for those that are not read as a whole.
         writes: Result number to the elements that are written of it, for those that are not written as a whole.
-        tables: The numbers of the operands that are read at places that other data gives.
+        tables: The numbers of the operands that are read at indices that other data gives.
         temporary_bytes: The bytes in memory while it runs besides its operands and results.
         ungrouped: The work where a compiler computes all groups together and drops most of it, if that is other work.
         expanded: The work where a compiler makes loops of the op rather than call a library, if that is other work.
@@ -103,10 +105,10 @@ class Window:
 
 
 class CostOpInterface(Protocol):
-    """The cost of an op as its dialect knows it; each method has a default."""
+    """The cost of an op, from its dialect; each method has a default."""
 
     def get_flops(self, op: Op) -> float | None:
-        """Return the operations that the whole op takes, unsharded; None to derive them from its rule.
+        """Return the number of operations of the unsharded op; None to derive it from its rule.
 
         What one device does of them follows from the rule: the shares of all factors.
         """
@@ -135,7 +137,7 @@ class CostOpInterface(Protocol):
         return False
 
     def is_repeated(self, op: Op) -> bool:
-        """Return whether a compiler computes the op again where an equal one was computed. Default: it does not."""
+        """Return whether a compiler recomputes the op where an equal op was computed. Default: False."""
         return False
 
     def get_equal_operand(self, op: Op) -> int | None:
@@ -150,7 +152,7 @@ class CostOpInterface(Protocol):
         return None
 
     def get_parts(self, op: Op) -> Sequence[Part | None]:
-        """Return, for each result, the computation that gives it by itself; None for one that nothing else gives.
+        """Return, for each result, a computation that produces this result only, or None.
 
         Where an op of one result computes what a result of an op of several is, a compiler takes the latter. Default:
         none.
@@ -162,7 +164,7 @@ class CostOpInterface(Protocol):
         return None
 
     def get_choices(self, op: Op) -> tuple[int, int] | None:
-        """Return the numbers of two operands of which each element of the result is one. Default: None."""
+        """Return the numbers of two operands from which each element of the result is chosen. Default: None."""
         return None
 
     def get_windows(self, op: Op) -> Sequence[Window]:
@@ -172,7 +174,7 @@ class CostOpInterface(Protocol):
     def get_mirrored_dims(self, op: Op) -> Sequence[int]:
         """Return the dimensions along which the result has the elements of the first operand in reverse order.
 
-        Shards along them change places. Default: none.
+        Shards along them change devices. Default: none.
         """
         return ()
 

@@ -1,4 +1,4 @@
-"""The interface of the builder for scalar bodies, which compute one element of an op's results.
+"""The interfaces of kernels: the builder of scalar bodies, emitters, and passes over modules of kernels.
 
 Values are those of the kernel, in the types that memory has: booleans are ``i8``, integers have no sign, the other
 types are those of the tensors. Indices have type ``index``.
@@ -7,7 +7,7 @@ types are those of the tensors. Indices have type ``index``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from shardy_py.ir.graph.program import Op
 
@@ -69,7 +69,7 @@ class ElementBuilder(Protocol):
         ...
 
     def choose(self, condition: Scalar, then: Callable[[], Scalar], otherwise: Callable[[], Scalar]) -> Scalar:
-        """Return the value of one of two branches; only that one is computed.
+        """Return the value of one of two branches; the other branch is not computed.
 
         Args:
             condition: An ``i1``.
@@ -106,3 +106,57 @@ class ElementBuilder(Protocol):
 
 Emission = Callable[[ElementBuilder, Op], "Scalar | Sequence[Scalar]"]
 """Builds one element of each result of an op."""
+
+
+class KernelEmitter(Protocol):
+    """Emits the kernels of the fusions that it accepts."""
+
+    @property
+    def name(self) -> str:
+        """The name, for lists and reasons."""
+        ...
+
+    def accepts(self, fusion: Any) -> str:
+        """Return why the emitter takes a fusion (`shardy_py.kernels.Fusion`), or "" where it does not."""
+        ...
+
+    def launch(self, fusion: Any, device: Any) -> Any:
+        """Return the blocks and threads of a fusion: a `shardy_py.kernels.Launch`.
+
+        Args:
+            fusion: The fusion.
+            device: The device, a `shardy_py.kernels.DeviceSpec`.
+        """
+        ...
+
+    def entry(self, functions: Any, launch: Any) -> Any:
+        """Return the entry function, an op ``func.func`` of xDSL.
+
+        Args:
+            functions: The functions of the fusion, which compute its elements: a ``FunctionEmitter``.
+            launch: What `launch` returned.
+        """
+        ...
+
+
+class KernelModulePass(Protocol):
+    """A pass over the modules of kernels; its class takes no arguments.
+
+    Attributes:
+        name: The name, as ``--stage`` takes it.
+        of_kernels: True, which tells it from passes over programs.
+        runs_before: The name of the pass before whose first run it runs; or it has ``runs_after``, and runs after the
+            last run of that one.
+    """
+
+    name: ClassVar[str]
+    of_kernels: ClassVar[bool]
+
+    def run(self, module: Any, context: Any) -> None:
+        """Rewrite a module of xDSL in place.
+
+        Args:
+            module: The module.
+            context: What else is known, such as ``context.device``.
+        """
+        ...

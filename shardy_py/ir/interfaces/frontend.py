@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 
 BUNDLED_NAMES = ("program", "xdsl", "jit", "hlo", "jax", "torch", "mlir")
 """The names of the frontends of this package, in the order in which they are asked; those of plugins have others."""
@@ -39,7 +41,7 @@ class Frontend(Protocol):
     name: str
 
     def accepts(self, source: object) -> bool:
-        """Return whether a source is a program of this kind; it must not fail, whatever the source is."""
+        """Return whether a source is a program of this kind; it must not raise for any source."""
         ...
 
     def import_program(self, source: Any) -> Program:
@@ -53,7 +55,7 @@ class Frontend(Protocol):
         ...
 
     def import_verified(self, source: Any) -> Program:
-        """Return the op graph of a program that the caller knows to be valid. Default: as `import_program`.
+        """Return the op graph of a program that is known to be valid. Default: as `import_program`.
 
         Raises:
             ShardyError: the source cannot be read.
@@ -82,15 +84,22 @@ class Frontend(Protocol):
             return source
         message = f"the frontend {self.name!r} has no reader for files of unknown origin"
         hint = "read the file as a trusted one, in a container; or write Frontend.isolate"
-        place = str(source) if isinstance(source, Path) else name
-        raise UnsupportedError(Diagnostic("no-isolated-reader", message, place, hint=hint))
+        location = str(source) if isinstance(source, Path) else name
+        raise UnsupportedError(Diagnostic("no-isolated-reader", message, location, hint=hint))
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line that a user writes to constrain a tensor ``x`` in a program of this kind. Default: "".
+
+        Advice shows it above the ops of Shardy that do the same.
+        """
+        return ""
 
     def write_back(self, program: Program) -> Any:
         """Update the native form of a program and return it; shardings are in the attributes of the ops."""
         ...
 
     def print_text(self, source: Any) -> str:
-        """Return the text of a native program: of what `write_back` returns, or of an accepted source but a path."""
+        """Return the text of a native program: a result of `write_back`, or an accepted source other than a path."""
         ...
 
     def parse_text(self, text: str, *, name: str = "-") -> Any:
@@ -134,11 +143,11 @@ class Frontend(Protocol):
         return self.parse_text(data.decode(), name=name)
 
     def to_mlir(self, native: Any) -> Any:
-        """Return what `write_back` returned in a form that the MLIR frontend accepts. Default: its text."""
+        """Return a result of `write_back` in a form that the MLIR frontend accepts. Default: its text."""
         return self.print_text(native)
 
     def verify_native(self, native: Any, *, name: str = "-") -> None:
-        """Check what `write_back` returned, where the native library can do so fast. Default: nothing.
+        """Verify a result of `write_back`, where the native library can do so fast. Default: nothing.
 
         Args:
             native: What `write_back` returned.

@@ -7,250 +7,40 @@ a dialect has for communication between devices. Both write through a `LocalEmit
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from attrs import field
 
-from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
-from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
+from shardy_py.ir.graph.program import Op, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape
+from shardy_py.ir.interfaces.local_ops import CannotLocalize, Groups, LocalEmitter, LocalOps, Pairs, no_local_form
 from shardy_py.ir.interfaces.ops import OpSemantics
-from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.values import define, frozen
+from shardy_py.values import frozen
 
-if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.local_collective import LocalCollective
-    from shardy_py.sharding.shard_moves import Windows
+__all__ = [
+    "CannotLocalize",
+    "Combined",
+    "Groups",
+    "LocalEmitter",
+    "LocalOpInterface",
+    "LocalOps",
+    "LocalSemantics",
+    "LocalValue",
+    "Localize",
+    "Pairs",
+    "Shard",
+    "local_by_types",
+    "local_constant",
+    "local_type",
+    "no_local_form",
+]
 
-Groups = tuple[tuple[int, ...], ...]
-"""Groups of device numbers; the order within a group is the order of the shards."""
-Pairs = Sequence[tuple[int, int]]
-"""Source and target device numbers."""
 _MOVING = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
-
-
-class CannotLocalize(UnsupportedError):
-    """An op has no local form under its shardings."""
-
-
-def no_local_form(reason: str) -> CannotLocalize:
-    """Return the error for an op that has no local form under its shardings."""
-    hint = "reshard its operands first, or give the op a local form, local=..., in its dialect"
-    return CannotLocalize(Diagnostic("no-local-form", reason, hint=hint))
-
-
-@define
-class LocalEmitter:
-    """Adds ops at the end of a block.
-
-    Attributes:
-        program: The program.
-        block: The block.
-        next_channel: Gives the number of the next channel.
-    """
-
-    program: Program
-    block: Block
-    next_channel: Callable[[], int]
-
-    def op(
-        self,
-        name: str,
-        operands: Sequence[Value] = (),
-        types: Sequence[Type] = (),
-        attributes: Mapping[str, Attribute] | None = None,
-        regions: Sequence[Region] = (),
-    ) -> Op:
-        """Return a new op, which stands at the end of the block."""
-        made = Op(self.program, name, operands, types, dict(attributes or {}), regions)
-        self.block.append(made)
-        return made
-
-    def op_like(
-        self,
-        model: Op,
-        operands: Sequence[Value],
-        types: Sequence[Type],
-        changes: Mapping[str, Attribute] | None = None,
-        regions: Sequence[Region] = (),
-    ) -> Op:
-        """Return a new op with the name, the attributes and the location of another one.
-
-        Args:
-            model: The other op.
-            operands: The operands.
-            types: The types of the results.
-            changes: The attributes that differ.
-            regions: The regions, at least as many as the other op has.
-
-        Raises:
-            ValueError: there are less.
-        """
-        if len(regions) < len(model.regions):
-            expected = f"expected {len(model.regions)} regions as in '{model.name}', got {len(regions)}"
-            raise ValueError(f"{expected}; give regions=shard.regions()")
-        attributes = copy(model.attributes)
-        if RULE_ATTRIBUTE in attributes:
-            del attributes[RULE_ATTRIBUTE]
-        for name, value in (changes or {}).items():
-            attributes[name] = value
-        made = Op(self.program, model.name, operands, types, attributes, regions)
-        if model.id in self.program.call_sites:
-            self.program.call_sites[made.id] = self.program.call_sites[model.id]
-        self.block.append(made)
-        return made
-
-    def erase_after(self, last: Op | None) -> None:
-        """Erase the ops behind one of the block, the last of them first; all ops where it is None."""
-        while self.block.last is not None and self.block.last is not last:
-            self.block.last.erase()
-
-
-class LocalOps(Protocol):
-    """The ops of a dialect for data that moves between devices, and for the place of a device among the others.
-
-    Attributes:
-        are_general: Whether programs of other dialects may have them, too.
-    """
-
-    are_general: bool = True
-
-    def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
-        """Return the shards of each group, joined along a dimension."""
-        ...
-
-    def all_reduce(self, emit: LocalEmitter, value: Value, groups: Groups, combiner: Combiner) -> Value:
-        """Return the combination of the values of each group."""
-        ...
-
-    def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
-        """Return one part per device of the combination of the values of each group."""
-        ...
-
-    def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
-        """Return the parts that the devices of each group send each other, joined along a dimension."""
-        ...
-
-    def collective_permute(self, emit: LocalEmitter, value: Value, pairs: Pairs) -> Value:
-        """Return the value of the source of each device; zeros where it has none."""
-        ...
-
-    def offset(self, emit: LocalEmitter, table: Sequence[int] | None) -> Value:
-        """Return the scalar that a table has for the device; 0 without a table."""
-        ...
-
-    def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
-        """Return the part of a tensor at a start."""
-        ...
-
-    def reshape(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
-        """Return the elements in another shape."""
-        ...
-
-    def transpose(self, emit: LocalEmitter, value: Value, permutation: Sequence[int]) -> Value:
-        """Return the tensor with its dimensions in another order."""
-        ...
-
-    def resize(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
-        """Return a tensor cut or extended at the high ends of its dimensions; what the new elements hold is open."""
-        ...
-
-    def mask(self, emit: LocalEmitter, value: Value, dim: int, count: Value | int, fill: Value) -> Value:
-        """Return a tensor with a scalar in the place of all but the first elements along a dimension.
-
-        Args:
-            emit: Where the ops go.
-            value: The tensor.
-            dim: The dimension.
-            count: The number of elements that stay.
-            fill: The scalar.
-        """
-        ...
-
-    def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
-        """Return a constant scalar; None where the element type has no such number.
-
-        Args:
-            emit: Where the ops go.
-            element_type: The element type.
-            number: The number, or the combiner whose neutral value it shall be.
-        """
-        ...
-
-    def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
-        """Return what each device needs of a dimension, sent piece by piece; None where the dialect gathers instead.
-
-        Args:
-            shard: The op for which elements move.
-            value: What the device has.
-            dim: The dimension.
-            sharding: A sharding whose parts along the dimension the windows are for.
-            windows: The windows.
-        """
-        return None
-
-    def padded_attributes(
-        self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
-    ) -> Mapping[str, Attribute] | None:
-        """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none.
-
-        Args:
-            op: The op without padding.
-            operands: The shapes of its padded operands.
-            results: The types of its padded results.
-        """
-        return None
-
-    def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
-        """Return the constant of an op with all elements equal in another type; None where they differ."""
-        ...
-
-    def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
-        """Return the constant of an op as it is."""
-        ...
-
-    def on_device(
-        self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
-    ) -> Sequence[Value]:
-        """Return what ops give that run on one device only; the others have zeros, and tokens of their own.
-
-        Args:
-            emit: Where the ops go.
-            device: The number of the device.
-            types: The types of the results.
-            run: Adds the ops that run on the device, and returns their results.
-
-        Raises:
-            CannotLocalize: the dialect has no ops for that.
-        """
-        raise no_local_form("the dialect has no ops that run on one device only")
-
-    def for_replicas(self) -> LocalOps:
-        """Return the ops for devices that are replicas of a program, and not partitions."""
-        return self
-
-    def for_mesh_axes(self) -> LocalOps:
-        """Return the ops whose groups are written as axes of a mesh, if the dialect can do so."""
-        return self
-
-    def read_collective(self, op: Op) -> LocalCollective | None:
-        """Return the collective that an op of a local program is, or None."""
-        return None
-
-    def list_groups(self, op: Op) -> None:
-        """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
-        return None
-
-    def fold_device(self, program: Program, device: int) -> None:
-        """Put the number of a device into a local program, and fold what follows from it."""
-        return None
 
 
 @frozen(eq=False)
@@ -320,7 +110,7 @@ class Shard:
         return [dim for dim in self.sharded_dims(sharding) if shape[dim] % self.parts(sharding, dim)]
 
     def masked(self, number: int, dims: Sequence[int], fill: Value) -> Value:
-        """Return an operand on the device with a scalar in the place of the padding along some dimensions.
+        """Return an operand on the device with its padding along some dimensions replaced by a scalar.
 
         Args:
             number: The number of the operand.
@@ -335,7 +125,7 @@ class Shard:
         return value
 
     def real_size(self, sharding: TensorSharding, dim: int, size: int) -> Value:
-        """Return the number of elements of the whole tensor, without padding, that the device has along a dimension.
+        """Return the number of elements without padding that the device has along a dimension.
 
         Args:
             sharding: The sharding of the tensor.
@@ -355,15 +145,15 @@ class Shard:
             changes: The attributes that differ.
         """
         types = [self.result_type(number) for number in range(len(self.op.results))]
-        made = self.emit.op_like(self.op, self.operands, types, changes, self.regions())
+        new_op = self.emit.op_like(self.op, self.operands, types, changes, self.regions())
         if not changes:
             table = self.op.program.shardings
-            pairs = zip(made.results, self.result_shardings, strict=True)
+            pairs = zip(new_op.results, self.result_shardings, strict=True)
             table.update({value.id: sharding for value, sharding in pairs if sharding is not None})
-        return list(made.results)
+        return list(new_op.results)
 
     def own_part(self, value: Value, sharding: TensorSharding) -> Value:
-        """Return the part that the device has of a whole tensor.
+        """Slice the shard of the device from a global tensor.
 
         Args:
             value: The tensor, which is the same on all devices.
@@ -376,8 +166,8 @@ class Shard:
             starts.append([position * size for position in self.positions(sharding, dim)] if is_cut else None)
         if not any(starts):
             return value
-        whole = [size * self.parts(sharding, dim) for dim, size in enumerate(sizes)]
-        value = self.ops.resize(self.emit, value, whole)
+        padded_shape = [size * self.parts(sharding, dim) for dim, size in enumerate(sizes)]
+        value = self.ops.resize(self.emit, value, padded_shape)
         return self.ops.dynamic_slice(self.emit, value, [self.ops.offset(self.emit, start) for start in starts], sizes)
 
     def check_kinds(self, kinds: Collection[FactorKind] = _MOVING) -> None:
@@ -424,7 +214,7 @@ class LocalOpInterface(Protocol):
 
 @frozen(eq=False)
 class LocalValue:
-    """A value of a local program, with what it is a part of.
+    """A value of a local program, with the sharding of its global value.
 
     Args:
         value: The value.
@@ -478,11 +268,11 @@ def local_constant(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the part of a constant that the device has."""
     type_, sharding = shard.result_type(), shard.result_shardings[0]
     if isinstance(type_, TensorType):
-        made = shard.ops.constant(shard.emit, op, type_)
-        if made is not None:
-            return [made]
-    whole = shard.ops.whole_constant(shard.emit, op)
-    return [whole if sharding is None else shard.own_part(whole, sharding)]
+        constant = shard.ops.constant(shard.emit, op, type_)
+        if constant is not None:
+            return [constant]
+    global_constant = shard.ops.whole_constant(shard.emit, op)
+    return [global_constant if sharding is None else shard.own_part(global_constant, sharding)]
 
 
 def local_by_types(op: Op, shard: Shard) -> Sequence[Value]:

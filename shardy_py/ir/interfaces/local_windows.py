@@ -1,4 +1,4 @@
-"""Windows of sharded dimensions for local forms: elements in a row that each device needs, of its own and of others."""
+"""Windows of sharded dimensions for local forms: ranges of elements that each device needs, its shard included."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from attrs import evolve
 
 from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer
 
 
 def with_window(
     shard: Shard, number: int, dim: int, starts: Sequence[int], size: int, *, result_dim: int | None = None
 ) -> Shard:
-    """Return a shard in which each device has a window of an operand: a halo exchange brings what others have.
+    """Return a shard in which each device has a window of an operand, after a halo exchange.
 
     Args:
         shard: The op on one device.
         number: The number of the operand.
         dim: The dimension of the operand.
-        starts: For each part of the dimension of the first result, the place in the whole operand where its window
+        starts: For each part of the dimension of the first result, the index in the global operand where its window
             begins; it may be negative.
         size: The size of all windows. What lies outside of the whole operand is undefined.
         result_dim: The dimension of the first result, by default that of the same number.
@@ -48,10 +48,10 @@ def with_window(
             raise no_local_form(f"{ends} are sharded in different ways")
         held = own_runs(length, parts, value.shape[dim])
     sharding = _of_one_dim(shard, dim, len(value.shape), after, target)
-    found = shard.ops.windows(shard, value, dim, sharding, Windows(held, starts, size))
-    if found is None:
+    window = shard.ops.windows(shard, value, dim, sharding, Windows(held, starts, size))
+    if window is None:
         raise no_local_form("the ops for communication send no windows of a dimension")
-    operands = [found if place == number else other for place, other in enumerate(shard.operands)]
+    operands = [window if index == number else other for index, other in enumerate(shard.operands)]
     return evolve(shard, operands=operands)
 
 
@@ -61,24 +61,24 @@ def _check(shard: Shard, number: int, dim: int, target: int, sizes: Sequence[int
     if number not in range(len(operands)):
         raise ValueError(f"there is no operand {number}, the op has {len(operands)}")
     sides = ((dim, operands[number], f"operand {number}"), (target, shard.op.results[0], "the result"))
-    for place, value, what in sides:
+    for checked_dim, value, what in sides:
         rank = len(value.shape)
-        if place not in range(rank):
-            raise ValueError(f"{what} has no dimension {place}, its rank is {rank}")
+        if checked_dim not in range(rank):
+            raise ValueError(f"{what} has no dimension {checked_dim}, its rank is {rank}")
     if any(as_integer(item) is None for item in sizes) or sizes[-1] < 0:
         raise ValueError(f"the windows begin at {list(sizes[:-1])} and have the size {sizes[-1]}")
 
 
-def _of_one_dim(shard: Shard, dim: int, rank: int, given: TensorSharding | None, given_dim: int) -> TensorSharding:
-    """Return a sharding along one dimension only, as another one has it along some dimension.
+def _of_one_dim(shard: Shard, dim: int, rank: int, sharding: TensorSharding | None, given_dim: int) -> TensorSharding:
+    """Return a sharding of a single dimension, copied from a dimension of another sharding.
 
     Raises:
         CannotLocalize: no tensor of the op has a mesh.
     """
-    known = (given, *shard.operand_shardings, *shard.result_shardings)
+    known = (sharding, *shard.operand_shardings, *shard.result_shardings)
     mesh = next((item.mesh for item in known if item is not None), None)
     if mesh is None:
         raise no_local_form("no tensor of the op is sharded")
-    axes = () if given is None else given.of_dimension(given_dim).axes
+    axes = () if sharding is None else sharding.of_dimension(given_dim).axes
     dims = (DimensionSharding(tuple(axes) if number == dim else ()) for number in range(rank))
     return TensorSharding(mesh, tuple(dims))

@@ -20,7 +20,7 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.sharding.reductions import Reductions
+    from shardy_py.sharding.rule import Reductions
 
 
 @frozen(cache_hash=True)
@@ -99,7 +99,7 @@ DynamicSlice = Trait("DynamicSlice")
 DynamicUpdate = Trait("DynamicUpdate")
 """Returns its first operand with the second one written into it, at a start per dimension, the operands after these."""
 Scatter = Trait("Scatter")
-"""Returns its first operand with updates, its third, combined into it at the places that its second one lists."""
+"""Returns its first operand with updates, its third, combined into it at the indices that its second one lists."""
 Unpartitioned = Trait("Unpartitioned")
 """Is computed on whole tensors by XLA's SPMD partitioner, which gathers its operands and slices its results."""
 UpstreamDataFlow = Trait("UpstreamDataFlow")
@@ -110,7 +110,7 @@ TRAITS: tuple[Trait, ...] = tuple(item for item in list(globals().values()) if i
 
 
 class OpOperand(NamedTuple):
-    """One operand of one op; a tuple, as thousands are made and thrown away again."""
+    """An operand of an op; a tuple, as thousands are created and dropped."""
 
     op: Op
     number: int
@@ -191,11 +191,11 @@ class ShardableDataFlowOpInterface(Protocol):
         attribute = op.attributes.get("sdy.sharding")
         if attribute is None:
             return ()
-        found: Sequence[TensorSharding] = attribute.shardings
+        shardings: Sequence[TensorSharding] = attribute.shardings
         owners = self.get_op_result_edge_owners(op)
-        if len(owners) == len(op.results) or len(found) != len(op.results):
-            return found
-        return tuple(found[owner.index] for owner in owners)
+        if len(owners) == len(op.results) or len(shardings) != len(op.results):
+            return shardings
+        return tuple(shardings[owner.index] for owner in owners)
 
     def set_op_result_edge_owner_shardings(self, op: Op, shardings: Sequence[TensorSharding]) -> None:
         """Store shardings for the result edge owners on the op. Default: ``sdy.sharding``.
@@ -206,8 +206,8 @@ class ShardableDataFlowOpInterface(Protocol):
 
         owners = self.get_op_result_edge_owners(op)
         if len(owners) != len(op.results):
-            found = {owner.index: sharding for owner, sharding in zip(owners, shardings, strict=True)}
-            shardings = [found.get(value.index) or _replicated(shardings[0], value) for value in op.results]
+            new_shardings = {owner.index: sharding for owner, sharding in zip(owners, shardings, strict=True)}
+            shardings = [new_shardings.get(value.index) or _replicated(shardings[0], value) for value in op.results]
         op.attributes["sdy.sharding"] = TensorShardingPerValue(tuple(shardings))
 
     def transform_target_sharding(
@@ -259,7 +259,7 @@ class RuleOptions:
 
 @frozen(eq=False)
 class OpFacts:
-    """Traits and rule of an op; ops that look the same share one object.
+    """Traits and rule of an op; ops with equal names, types and attributes share an object.
 
     Args:
         traits: All its traits.

@@ -11,18 +11,20 @@ import attrs
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.sharding.tensor import TensorSharding
 
 if TYPE_CHECKING:
+    from shardy_py.ir.interfaces.communication import CommunicationChange
     from shardy_py.ir.interfaces.local import LocalValue
     from shardy_py.transforms.constant_copies import CopyLog
 
 NO_TEXT = {"text": False}
-"""The metadata of a field of a pass that is no option in the text of pipelines."""
+"""The metadata of a field of a pass that is not an option in the text of pipelines."""
 
 
 @attrs.frozen
 class PassContext:
-    """The context of a pass: semantics of ops, and places for warnings, snapshots and records.
+    """The context of a pass: semantics of ops, and lists for warnings, snapshots and records.
 
     Args:
         semantics: Answers questions about ops.
@@ -33,6 +35,9 @@ class PassContext:
             None where nobody asks.
         local_collectives: Where it records the collectives that each op became, by the id of the op, in order; None
             where nobody asks.
+        partial_values: Where passes on communication record the values that some ops use as partial results, by the id
+            of the value, with the axes along which they are partial.
+        communication: Where passes on communication record what they changed; None where nobody asks.
     """
 
     semantics: OpSemantics
@@ -41,6 +46,8 @@ class PassContext:
     copies: CopyLog | None = None
     local_values: dict[int, LocalValue] | None = None
     local_collectives: dict[int, list[Op]] | None = None
+    partial_values: dict[int, TensorSharding] = attrs.field(factory=dict)
+    communication: list[CommunicationChange] | None = None
 
     def write_snapshot(self, program: Program, directory: str, name: str, *, index: int | None = None) -> None:
         """Write a program to ``directory/NN.name.mlir``, or ``directory/name.mlir`` without an index.
@@ -62,7 +69,7 @@ class PassContext:
 
 
 class Pass(Protocol):
-    """One rewrite of a program; an attrs class whose fields are the options.
+    """A rewrite of a program; an attrs class whose fields are the options.
 
     A pass of a plugin may also have ``runs_before`` or ``runs_after``: the name of another pass, beside which it runs
     in every pipeline that has that one.

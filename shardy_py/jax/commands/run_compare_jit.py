@@ -13,14 +13,13 @@ import attrs
 import click
 
 from shardy_py.cli.child import answer_parent, ask_child
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, print_warnings
 from shardy_py.cli.progress import ShowProgress, Steps, progress_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.jax.jit_comparison import JitComparison
-from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import as_error
 from shardy_py.values import frozen
 
 

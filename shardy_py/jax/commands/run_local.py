@@ -8,13 +8,12 @@ from typing import Any
 import attrs
 import click
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.api.result import Result
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.extensions import function

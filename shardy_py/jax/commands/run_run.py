@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.cli.child import ask_child
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import ShowProgress, progress_bar, show_nothing
-from shardy_py.cli.schedule import schedule_argument
+from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.jax.commands.run_report import inputs_path, show_report

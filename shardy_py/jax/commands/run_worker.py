@@ -9,7 +9,7 @@ from shardy_py.cli.progress import ShowProgress, Steps
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.jax.commands.run_run import RunAnswer, RunRequest
 from shardy_py.jax.running import is_simulated, run_result, run_steps
-from shardy_py.support.exhaustion import as_error
+from shardy_py.support.texts import as_error
 
 
 def answer(request: RunRequest, show: ShowProgress) -> RunAnswer:

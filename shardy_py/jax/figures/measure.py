@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from shardy_py.jax.compiled import CompiledModule
 from shardy_py.jax.figures.collectives import list_collectives
 from shardy_py.jax.figures.hlo_text import HloTextComputation, parse_computations
 from shardy_py.jax.figures.loops import Costs, LoopWeights, runs_of, trip_count
 from shardy_py.jax.figures.values import XlaFigures
 
 
-def measure(compiled: CompiledModule) -> XlaFigures:
+class MeasuredProgram(Protocol):
+    """A compiled program of which XLA's figures are read."""
+
+    @property
+    def devices(self) -> Sequence[Any]:
+        """The devices that it is compiled for."""
+        ...
+
+    @property
+    def executable(self) -> Any:
+        """XLA's loaded executable."""
+        ...
+
+
+def measure(compiled: MeasuredProgram) -> XlaFigures:
     """Return what XLA counts for one device of a compiled module."""
     from jaxlib import _hlo
 

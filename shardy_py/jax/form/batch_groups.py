@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import mesh_of
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.form.constrain_values import closed
 from shardy_py.jax.form.faulty_dims import CONVOLUTION, convolution_dims

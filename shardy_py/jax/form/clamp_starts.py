@@ -6,10 +6,10 @@ import re
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import frozen
 

@@ -17,7 +17,7 @@ from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.support.identity import identity
-from shardy_py.transforms.finish.update_non_divisible_input_output_shardings import evenly_sharded
+from shardy_py.transforms.finish.input_output_shardings import evenly_sharded
 from shardy_py.values import define, frozen
 
 _HOLDERS = (CONSTRAINT, MESH)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.transforms.sort_dimensions import count_from_the_front
+from shardy_py.transforms.exported_ops import count_from_the_front
 from shardy_py.values import NoFields
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import all_ops, inner_first, ops_named
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, PROPAGATION_BARRIER, SHARDING_GROUP
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import SHARDING
+from shardy_py.ir.graph.walk import all_ops, inner_first, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import frozen
 
 _THROUGH = (*RESHARDS, PROPAGATION_BARRIER, SHARDING_GROUP)

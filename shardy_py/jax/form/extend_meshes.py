@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.devices import device_count, extend_mesh
 from shardy_py.values import frozen

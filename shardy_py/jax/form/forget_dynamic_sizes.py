@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.ops import Elementwise, OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import frozen

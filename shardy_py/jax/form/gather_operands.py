@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CONSTRAINT
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.form.constrain_values import closed, has_dimensions
 from shardy_py.jax.form.faulty_dims import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import frozen
 

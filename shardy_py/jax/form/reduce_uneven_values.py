@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import frozen
 
 

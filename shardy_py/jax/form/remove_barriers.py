@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import PROPAGATION_BARRIER, SHARDING_GROUP
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import frozen
 

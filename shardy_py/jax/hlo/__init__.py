@@ -12,6 +12,8 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import MLIR, import_module, parse_module
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -117,6 +119,10 @@ class HloFrontend(Frontend):
         text, name = source_text(source.decode(errors="replace") if isinstance(source, bytes) else source, name)
         _refuse_partitioned(text, name)
         return serialize(text, name)
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line of JAX."""
+        return MLIR.constraint_code(sharding, mesh)
 
     def write_back(self, program: Program) -> Any:
         """Return the StableHLO module."""

@@ -13,8 +13,7 @@ import os
 import threading
 
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
-from shardy_py.support.processes.child import Child, ChildDied, ChildTimeout
-from shardy_py.support.processes.crashes import find_cause, name_exit
+from shardy_py.support.processes.child import Child, ChildDied, ChildTimeout, find_cause, name_exit
 
 SECONDS = 600.0
 """The time that a text may take."""

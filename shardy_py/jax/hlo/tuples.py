@@ -6,9 +6,9 @@ from copy import copy
 
 from jaxlib.mlir import ir
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import Type
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.jax.gspmd.importer.annotated import SHARDING
 
 _CALL, _PART, _TUPLE = "stablehlo.custom_call", "stablehlo.get_tuple_element", "stablehlo.tuple"

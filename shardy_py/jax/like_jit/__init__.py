@@ -7,6 +7,7 @@ XLA simplifies nothing before it propagates; other backends may simplify first.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,14 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.ops import OpSemantics
 
-__all__ = ["ConversionError", "import_like_jit", "is_jax_program", "jaxlib_version", "read_like_jit"]
+__all__ = [
+    "ConversionError",
+    "import_like_jit",
+    "is_jax_program",
+    "is_written_by_jax",
+    "jaxlib_version",
+    "read_like_jit",
+]
 
 
 class ConversionError(Exception):
@@ -39,6 +47,26 @@ def is_jax_program(source: Any, frontend: Frontend) -> bool:
         except OSError:
             return False
     return isinstance(source, (bytes, bytearray)) and is_serialized_export(bytes(source))
+
+
+_JAX_MODULE = re.compile(r"module @p?jit_[^\n]*\bmhlo\.num_partitions\b")
+_HEAD_BYTES = 1 << 16
+"""The first bytes of a file, in which the line of its module is; locations may stand before it."""
+
+
+def is_written_by_jax(source: Any) -> bool:
+    """Return whether a source is a module in MLIR that JAX made of a jitted function, by its name and attributes."""
+    if isinstance(source, str):
+        return _JAX_MODULE.search(source[:_HEAD_BYTES]) is not None
+    if isinstance(source, (bytes, bytearray)):
+        return is_written_by_jax(bytes(source[:_HEAD_BYTES]).decode(errors="replace"))
+    if isinstance(source, Path):
+        try:
+            with source.open("rb") as file:
+                return is_written_by_jax(file.read(_HEAD_BYTES))
+        except OSError:
+            return False
+    return False
 
 
 def read_like_jit(

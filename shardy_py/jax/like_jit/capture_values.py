@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 
-from shardy_py.ir.graph.op_index import ops_named, outermost
 from shardy_py.ir.graph.op_names import CONSTRAINT, FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.graph.use_order import enter_uses_anew
+from shardy_py.ir.graph.walk import enter_uses_anew, ops_named, outermost
 from shardy_py.jax.gspmd.importer.annotated import dictionaries
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 

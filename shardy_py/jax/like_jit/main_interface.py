@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from shardy_py.frontends.mlir.value_names import location_name
+from shardy_py.frontends.mlir.native_reader import location_name
 from shardy_py.ir.graph.op_names import FUNCTION
 
 _NAME = "sym_name"

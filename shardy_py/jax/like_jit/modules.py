@@ -9,6 +9,8 @@ from attrs import field
 from shardy_py.frontends.mlir import MLIR, import_module, parse_module
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 
@@ -38,6 +40,10 @@ class JitFrontend(Frontend):
     def import_program(self, source: Any) -> Program:
         """Return the op graph of the module."""
         return import_module(parse_module(source.content, name=source.name), name=source.name)
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the line of JAX."""
+        return MLIR.constraint_code(sharding, mesh)
 
     def write_back(self, program: Program) -> Any:
         """Update the module and return it."""

@@ -8,9 +8,9 @@ from typing import Any
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import import_module, to_module
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.shardings import SHARDING
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.jax.gspmd.importer import import_round_trip

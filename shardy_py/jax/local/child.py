@@ -9,8 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, WorkerError
 from shardy_py.jax.local.replicas import as_replicas
 from shardy_py.jax.unsharded import without_shardings
-from shardy_py.support.processes.child import ChildDied, ChildError, ask_once
-from shardy_py.support.processes.crashes import find_cause
+from shardy_py.support.processes.child import ChildDied, ChildError, ask_once, find_cause
 
 SECONDS = 3600.0
 """The time that XLA may take to compile and run a program."""

@@ -7,20 +7,20 @@ from typing import Any, NoReturn
 
 from attrs import field
 
-from shardy_py.errors import Diagnostic, OptionError, as_warnings, require_library
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, as_warnings, require_library
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.local import LocalOps
-from shardy_py.ir.interfaces.local_collective import LocalCollective
-from shardy_py.jax.arguments import refuse_index
+from shardy_py.ir.interfaces.local_ops import LocalCollective
+from shardy_py.jax.arguments import array_values, refuse_index
 from shardy_py.jax.local.child import run_in_child
 from shardy_py.jax.local.port import Port
 from shardy_py.jax.local.replicas import as_replicas
 from shardy_py.jax.unsupported_programs import refuse_what_cannot_run, refuse_what_xla_partitions
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.values import frozen
 
 
@@ -36,6 +36,7 @@ class LocalProgram:
         results: Its results.
         ops: The ops for communication.
         warnings: The ops that run on gathered operands.
+        communication: What was changed so that less is sent, with the bytes before and after.
     """
 
     module: Any
@@ -45,6 +46,7 @@ class LocalProgram:
     results: tuple[Port, ...]
     ops: LocalOps
     warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
+    communication: tuple[CommunicationChange, ...] = ()
 
     @property
     def device_count(self) -> int:
@@ -59,7 +61,7 @@ class LocalProgram:
     @cached_property
     def shard_program(self) -> Program:
         """The op graph without shardings, as costs and layouts read it: all types are those of shards already."""
-        program = self._copy()
+        program = self.copied_program()
         program.shardings.clear()
         return program
 
@@ -84,7 +86,7 @@ class LocalProgram:
         if as_integer(device) is None or not 0 <= device < self.device_count:
             message = f"there is no device {shown(device)}; there are {self.device_count}, numbered from 0"
             raise OptionError(Diagnostic("unknown-device", message, hint="give the number of one of them"))
-        program = self._copy()
+        program = self.copied_program()
         self.ops.fold_device(program, device)
         return write_back(program)
 
@@ -107,6 +109,7 @@ class LocalProgram:
         """
         require_library("jax", purpose="running a local program needs", extra="jax")
         refuse_what_cannot_run(self.program)
+        self._refuse_tokens()
         refuse_what_xla_partitions(self.program)
         if len(arrays) != len(self.arguments):
             message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
@@ -119,7 +122,15 @@ class LocalProgram:
         found = run_in_child(self._replicas, self.device_count, shards)
         return [port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, found, strict=True))]
 
-    def _copy(self) -> Program:
+    def _refuse_tokens(self) -> None:
+        main = self.program.functions["main"]
+        values = (*entry_arguments(main), *main.function_results)
+        if len(array_values(values)) < len(values):
+            message = "the program takes or gives a token, which no array is"
+            hint = "run it with Result.to_jax, or leave ordered effects out"
+            raise UnsupportedError(Diagnostic("no-array-type", message, main.location, main.name, hint))
+
+    def copied_program(self) -> Program:
         """Return the op graph of a copy of the module; its locations are those of the program that was propagated."""
         return import_module(
             parse_module(print_module(self.module, with_locations=True)), name=self.program.origin.name
@@ -127,7 +138,7 @@ class LocalProgram:
 
     @cached_property
     def _replicas(self) -> bytes:
-        program = self._copy()
+        program = self.copied_program()
         for op in program.walk():
             self.ops.list_groups(op)
         return as_replicas(write_back(program))

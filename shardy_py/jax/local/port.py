@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
@@ -10,7 +10,7 @@ from shardy_py.ir.graph.program import Program, Value
 from shardy_py.jax.arguments import ArrayType, as_numpy
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import shard_positions
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.values import frozen
 
 
@@ -30,6 +30,17 @@ class Port:
     sharding: TensorSharding | None
     mesh: Mesh
 
+    @property
+    def reduction_op(self) -> ReductionOp | None:
+        """The reduction by which parts of several devices combine to the value; None where it is not unreduced."""
+        is_partial = self.sharding is not None and self.sharding.unreduced_axes
+        return self.sharding.reduction_op if self.sharding is not None and is_partial else None
+
+    def addends(self, count: int) -> list[int]:
+        """Return, for each of some devices, which one of the parts that combine to the value it has."""
+        axes = () if self.sharding is None else self.sharding.unreduced_axes
+        return list(shard_positions(self.mesh, axes)) if axes else [0] * count
+
     def parts(self, count: int) -> list[tuple[slice, ...]]:
         """Return the part of the global array that each of some devices has, without padding."""
         sizes = zip(self.shard_shape, self.type.shape, strict=True)
@@ -43,6 +54,8 @@ class Port:
 
     def split(self, array: Any, count: int, number: int) -> Any:
         """Return the shards of an array, stacked by device; zeros are where it ends before the shards do.
+
+        The parts of an unreduced value add up to the array: one device has them, the others have zeros.
 
         Args:
             array: The global array.
@@ -60,12 +73,16 @@ class Port:
             message = f"argument {number} is {self.type}, given is {found}"
             raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
         result = numpy.zeros((count, *self.shard_shape), given.dtype)
-        for device, part in enumerate(self.parts(count)):
-            result[device, ...][_from_zero(part)] = given[part]
+        has_zeros = self.reduction_op == "sum"
+        for device, (part, number) in enumerate(zip(self.parts(count), self.addends(count), strict=True)):
+            if not (has_zeros and number):
+                result[device, ...][_from_zero(part)] = given[part]
         return result
 
     def join(self, shards: Any, number: int) -> Any:
         """Return the global array of shards; those that several devices have must agree.
+
+        The parts of an unreduced value are combined.
 
         Args:
             shards: The shards, stacked by device.
@@ -77,19 +94,29 @@ class Port:
         import numpy
 
         result = numpy.zeros(self.type.shape, shards.dtype)
-        first: dict[tuple[tuple[int, int], ...], int] = {}
+        first: dict[tuple[int, ...], int] = {}
+        addends = self.addends(len(shards))
         for device, part in enumerate(self.parts(len(shards))):
-            key = tuple((item.start, item.stop) for item in part)
+            addend = addends[device]
+            key = (addend, *(bound for item in part for bound in (item.start, item.stop)))
             real = _from_zero(part)
             if key not in first:
                 first[key] = device
-                result[part] = shards[device, ...][real]
+                own = shards[device, ...][real]
+                result[part] = _COMBINED[self.reduction_op or "sum"](numpy, result[part], own) if addend else own
             elif shards[device, ...][real].tobytes() != shards[first[key], ...][real].tobytes():
                 message = f"result {number} differs between devices {first[key]} and {device}, which have the same part"
                 raise UnsupportedError(
                     Diagnostic("replicas-differ", message, hint="an op is not the same on all devices")
                 )
         return result
+
+
+_COMBINED: Mapping[ReductionOp, Callable[[Any, Any, Any], Any]] = {
+    "sum": lambda numpy, one, other: numpy.add(one, other),
+    "min": lambda numpy, one, other: numpy.minimum(one, other),
+    "max": lambda numpy, one, other: numpy.maximum(one, other),
+}
 
 
 def _from_zero(part: tuple[slice, ...]) -> tuple[slice, ...]:

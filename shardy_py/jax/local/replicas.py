@@ -9,7 +9,7 @@ from shardy_py.frontends.mlir import import_module, write_back
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.jax.unsharded import without_shardings
-from shardy_py.transforms.sort_dimensions import count_from_the_front
+from shardy_py.transforms.exported_ops import count_from_the_front
 
 _CHANNELS = ("channel_handle", "use_global_device_ids")
 """Attributes of collectives between partitions, which those between replicas must not have."""
@@ -34,7 +34,7 @@ def as_replicas(module: Any) -> bytes:
         if op.name == "stablehlo.partition_id":
             _replace(program, op, "stablehlo.replica_id", {})
         if op.name == "stablehlo.fft":
-            _keep_layout(program, op)
+            keep_layout(program, op)
     bytecode = BytesIO()
     write_back(program).operation.write_bytecode(bytecode)
     return bytecode.getvalue()
@@ -49,7 +49,7 @@ def _replace(program: Program, op: Op, name: str, attributes: dict[str, Any]) ->
     op.erase()
 
 
-def _keep_layout(program: Program, op: Op) -> None:
+def keep_layout(program: Program, op: Op) -> None:
     """Keep the result of an op row-major.
 
     XLA:CPU transforms nothing else, but gives a Fourier transform the layout of a collective behind it.

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from shardy_py.errors import Diagnostic
 from shardy_py.extensions import function
-from shardy_py.report.json_text import record_json
+from shardy_py.report.data import record_json
 from shardy_py.report.terminal import open_console, print_lines, print_table
 
 if TYPE_CHECKING:

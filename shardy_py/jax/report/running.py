@@ -12,7 +12,7 @@ from rich.table import Table
 
 from shardy_py.errors import Diagnostic
 from shardy_py.jax.run_report import ResultLine, RunReport
-from shardy_py.report.json_text import record_json
+from shardy_py.report.data import record_json
 from shardy_py.report.terminal import BAD, GOOD, NOTE, make_tables, open_console, print_lines
 
 _HEADINGS = ("result", "type", "sharding", "largest", "not finite")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.help import Command
+from shardy_py.cli.command import Command
 from shardy_py.cli.needs import Parameters, needs, needs_option
 from shardy_py.cli.options import RANDOM_INPUTS, module_options, plugin_choice
 

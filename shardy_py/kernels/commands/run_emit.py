@@ -9,9 +9,7 @@ from typing import Any
 import click
 
 from shardy_py.api.propagate import propagate
-from shardy_py.cli.diagnostics import print_warnings
-from shardy_py.cli.files import read_input, write_atomically
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, print_warnings, read_input, write_atomically
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
@@ -29,8 +27,7 @@ from shardy_py.kernels.report import (
 )
 from shardy_py.kernels.requirements import require_xdsl
 from shardy_py.plugins import Registry
-from shardy_py.report.styles import text_width
-from shardy_py.report.words import wrap_line
+from shardy_py.report.terminal_text import text_width, wrap_line
 
 RANDOM = "random"
 
@@ -218,7 +215,7 @@ def _timed(kernel: Kernel, inputs: str, seed: int, against: str | None) -> str:
 def _given(kernel: Kernel, path: Path) -> list[Any]:
     from shardy_py.jax.arguments import ArrayType
     from shardy_py.jax.npz import read_inputs
-    from shardy_py.layout.dtypes import numpy_dtype
+    from shardy_py.layout.numpy_arrays import numpy_dtype
 
     values = kernel.fusion.parameters
     return read_inputs(path, [ArrayType(shape_of(value), numpy_dtype(element_type_of(value))) for value in values])

@@ -159,7 +159,7 @@ class Scope:
             if given != wanted:
                 message = f"the scalar body gives {given} for result {number}, whose elements are {wanted} in a kernel"
                 definition = self.surroundings.registry.find(op.name)
-                place = f"; defined at {definition.place}" if definition and definition.place else ""
+                place = f"; defined at {definition.location}" if definition and definition.location else ""
                 hint = _cast(given, wanted) + place
                 raise UnsupportedError(Diagnostic("emission-type", message, op.location, op.name, hint))
             found.append(cast(ScalarValue, element).value)

@@ -81,7 +81,7 @@ def emit_epilogue(functions: FunctionEmitter, epilogue: Epilogue) -> str:
         visibility=builtin.StringAttr("private"),
         arg_attrs=builtin.ArrayAttr([*([empty] * first), *ranges, *([empty] * len(values))]),
     )
-    if all(fusion.moves_only(op) for op in epilogue.ops(fusion)):
+    if all(fusion.facts[op.id].moves_only for op in epilogue.ops(fusion)):
         made.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
     functions.add_epilogue(made)
     return made.sym_name.data

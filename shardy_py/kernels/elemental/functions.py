@@ -82,7 +82,7 @@ class FunctionEmitter:
 
     def _moves_only(self, subgraph: Subgraph) -> bool:
         """Return whether a function only moves elements: nothing in it computes."""
-        return all(not isinstance(node, Op) or self.fusion.moves_only(node) for node in subgraph.nodes)
+        return all(not isinstance(node, Op) or self.fusion.facts[node.id].moves_only for node in subgraph.nodes)
 
     def region_function(self, op: Op) -> str:
         """Return the name of the function of an op's region; equal regions of different ops have their own."""
@@ -91,7 +91,7 @@ class FunctionEmitter:
             name = f"{self.fusion.name}_region_{len(self._regions)}"
             made = self._regions[op.id] = region_function(self.fusion.registry, op, name)
             self._arguments += unused_argument_functions(op, name)
-            if self.fusion.is_reduction(op):
+            if self.fusion.facts[op.id].is_reduction:
                 _ignore_signs_of_zeros(made)
         return made.sym_name.data
 

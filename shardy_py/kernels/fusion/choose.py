@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.interfaces.kernels import KernelEmitter
+from shardy_py.ir.interfaces.emission import KernelEmitter
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of, updated_parameter
@@ -79,10 +79,10 @@ def choose(fusion: Fusion) -> Choice:
         return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, updates)
     if len(roots) > 1:
         return Choice(EmitterKind.LOOP, "there are several roots", heroes)
-    if roots[0] is not None and fusion.is_scatter(roots[0]):
+    if roots[0] is not None and fusion.facts[roots[0].id].is_scatter:
         return Choice(EmitterKind.SCATTER, "the root is a scatter", heroes)
     hero = heroes[0]
-    if hero is not None and fusion.is_concatenation(hero) and len(hero.operands) <= MAX_CONCATENATED:
+    if hero is not None and fusion.facts[hero.id].is_concatenation and len(hero.operands) <= MAX_CONCATENATED:
         return Choice(EmitterKind.CONCATENATE, f"the hero joins at most {MAX_CONCATENATED} operands", heroes)
     return Choice(EmitterKind.LOOP, "nothing needs another emitter", heroes)
 
@@ -153,18 +153,22 @@ def hero_of(fusion: Fusion, root: Op) -> Op:
         transpose = transpose_of(fusion, op)
         return transpose is not None and transpose.is_tiled
 
-    for wanted in (is_tiled_transpose, fusion.is_concatenation):
+    def is_concatenation(op: Op) -> bool:
+        return fusion.facts[op.id].is_concatenation
+
+    for wanted in (is_tiled_transpose, is_concatenation):
         found = _only(fusion, start, wanted)
         if found is not None:
             return found
-    return start if fusion.is_reduction(start) else root
+    return start if fusion.facts[start.id].is_reduction else root
 
 
 def is_intermediate(fusion: Fusion, op: Op, *, max_operands: int = MAX_OPERANDS) -> bool:
     """Return whether an op keeps elements apart and has few operands."""
     if not op.operands or len(op.operands) > max_operands:
         return False
-    return fusion.is_elementwise(op) or fusion.is_bitcast(op)
+    facts = fusion.facts[op.id]
+    return facts.is_elementwise or facts.is_bitcast
 
 
 def _only(fusion: Fusion, start: Op, wanted: Callable[[Op], bool]) -> Op | None:

@@ -45,10 +45,9 @@ def starts_of(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
         For each result a neutral number, or None for the initial value itself; None where the reduction cannot be
         shared.
     """
-    key = (starts_of.__name__, reduction.id)
-    if key not in fusion.facts:
-        fusion.facts[key] = _starts(fusion, reduction)
-    return fusion.facts[key]
+    if reduction.id not in fusion.starts:
+        fusion.starts[reduction.id] = _starts(fusion, reduction)
+    return fusion.starts[reduction.id]
 
 
 def _starts(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
@@ -131,7 +130,7 @@ class ScalarCombiner:
         needed = self._read(wanted)
         for op in self._block.ops if self._block is not None else ():
             if any(value.id in needed for value in op.results):
-                values = [_computed(numbers, self._fusion, op, known, item) for item in self._fusion.traced_body(op)]
+                values = [_computed(numbers, self._fusion, op, known, item) for item in self._fusion.facts[op.id].body]
                 known |= {value.id: number for value, number in zip(op.results, values, strict=False)}
         if any(value.id not in known for value in wanted):
             raise OutsideNumbersError("a value from outside of the region, or of an op without a scalar body")
@@ -254,9 +253,9 @@ def _computed(numbers: Numbers, fusion: Fusion, op: Op, known: Mapping[int, Numb
 def _constant(fusion: Fusion, value: Value) -> Fraction | None:
     """Return the number that an initial value is; None where it is not a constant."""
     op = fusion.producer(value)
-    while op is not None and fusion.is_bitcast(op):
+    while op is not None and fusion.facts[op.id].is_bitcast:
         op = fusion.producer(op.operands[0])
-    body = () if op is None else fusion.traced_body(op)
+    body = () if op is None else fusion.facts[op.id].body
     return _splat(op) if op is not None and [item.kind for item in body] == ["literal"] else None
 
 

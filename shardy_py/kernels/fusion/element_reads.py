@@ -123,7 +123,7 @@ class ElementReads:
         return self.simplified(tuple(_applied(in_memory, result, place, ()) for result in in_memory.results))
 
     def _body(self, op: Op) -> Sequence[Traced]:
-        body = self._fusion.traced_body(op)
+        body = self._fusion.facts[op.id].body
         if not body:
             raise UnknownReadsError(op.name)
         return body
@@ -139,7 +139,7 @@ class ElementReads:
         number, at = read.parts
         if at is not None:
             return tuple(self._expression(op, part, index) for part in at)
-        map_ = self._fusion.maps(op)[number]
+        map_ = self._fusion.facts[op.id].maps[number]
         if map_.is_undefined or map_.ranges or map_.runtimes:
             raise UnknownReadsError(op.name)
         return tuple(_applied(map_, result, index, ()) for result in map_.results)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any
 
 from attrs import field
 
@@ -13,24 +12,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
-from shardy_py.ir.interfaces.ops import (
-    Bitcast,
-    Concatenation,
-    Contraction,
-    DynamicUpdate,
-    Elementwise,
-    Reduction,
-    Reshape,
-    Scatter,
-)
-from shardy_py.kernels.fusion.bodies import (
-    Traced,
-    body_of,
-    joins_in_order,
-    keeps_element,
-    picks_elements,
-    reduces_by_region,
-)
+from shardy_py.kernels.fusion.op_facts import FusedOpFacts
 from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
 from shardy_py.plugins import Registry
 from shardy_py.support.element_types import mlir_element_bits
@@ -118,7 +100,7 @@ class Fusion:
         Raises:
             UnsupportedError: a value or an op has not; all are named.
         """
-        alone = {op.id for op in self.ops if self.is_scatter(op) and op.id in self.root_op_ids}
+        alone = {op.id for op in self.ops if self.facts[op.id].is_scatter and op.id in self.root_op_ids}
         computed = [op for op in self.ops if op.id not in alone]
         problems = [*problems_of_values(self.parameters, self.ops), *problems_of_ops(computed, self.registry)]
         if problems:
@@ -206,91 +188,18 @@ class Fusion:
         return frozenset(op.id for op in self._root_ops())
 
     @cached_property
-    def facts(self) -> dict[Hashable, Any]:
-        """Facts of ops that are found once, by the name of what finds them and the id of the op."""
-        return {}
+    def facts(self) -> Mapping[int, FusedOpFacts]:
+        """Facts of every op, also of those in regions, by its id."""
+        return {op.id: FusedOpFacts(op, self.registry) for outer in self.ops for op in outer.walk()}
 
     @cached_property
-    def _maps(self) -> dict[int, tuple[IndexingMap, ...]]:
+    def starts(self) -> dict[int, tuple[int | None, ...] | None]:
+        """The numbers with which threads begin a reduction, by its id, for those that were asked for."""
         return {}
-
-    def maps(self, op: Op) -> tuple[IndexingMap, ...]:
-        """Return the map of every operand of an op, from the index of its first result."""
-        found = self._maps.get(op.id)
-        if found is None:
-            indexing = self.registry.get_indexing(op) if op.operands else None
-            unknown = (IndexingMap.undefined(),) * len(op.operands)
-            found = self._maps[op.id] = unknown if indexing is None else indexing.output_to_input
-        return found
 
     def producer(self, value: Value) -> Op | None:
         """Return the op of the fusion that makes a value, or None for a parameter."""
         return None if value.id in self.parameter_ids else value.defining_op
-
-    def is_elementwise(self, op: Op) -> bool:
-        """Return whether an op computes each element from the same element of its operands, or from scalars."""
-        return self.registry.has_trait(op, Elementwise)
-
-    @cached_property
-    def _bodies(self) -> dict[int, tuple[Traced, ...]]:
-        return {}
-
-    def traced_body(self, op: Op) -> tuple[Traced, ...]:
-        """Return what the scalar body of an op makes; nothing where that is not known."""
-        found = self._bodies.get(op.id)
-        if found is None:
-            emission = self.registry.get_emission(op)
-            body = None if emission is None else body_of(op, emission, self.maps(op))
-            found = self._bodies[op.id] = body or ()
-        return found
-
-    def keeps_elements(self, op: Op) -> bool:
-        """Return whether an op computes nothing: an element of its result is the one that its map says."""
-        return keeps_element(op, self.traced_body(op))
-
-    def is_bitcast(self, op: Op) -> bool:
-        """Return whether an op gives its operand another shape and leaves the memory as it is."""
-        is_one = self.registry.has_trait(op, Reshape) or self.registry.has_trait(op, Bitcast)
-        return is_one and self.keeps_elements(op)
-
-    def is_reduction(self, op: Op) -> bool:
-        """Return whether an op combines elements along whole dimensions, by a region and from initial operands.
-
-        One that says so without these, or computes more, is computed element by element, by its scalar body.
-        """
-        is_regular = bool(op.regions) and len(op.operands) == 2 * len(op.results)
-        if not is_regular or not self.registry.has_trait(op, Reduction):
-            return False
-        inits = op.operands[len(op.results) :]
-        return not any(map(shape_of, inits)) and reduces_by_region(op, self.traced_body(op), self.maps(op))
-
-    def is_concatenation(self, op: Op) -> bool:
-        """Return whether an op joins its operands along a dimension, in their order, and computes nothing."""
-        is_one = self.registry.has_trait(op, Concatenation) and joins_in_order(op, self.maps(op))
-        return is_one and picks_elements(self.traced_body(op))
-
-    def is_contraction(self, op: Op) -> bool:
-        """Return whether an op sums products."""
-        return self.registry.has_trait(op, Contraction)
-
-    def is_scatter(self, op: Op) -> bool:
-        """Return whether an op writes updates to places that are known at run time."""
-        return bool(op.regions) and self.registry.has_trait(op, Scatter)
-
-    def is_dynamic_update(self, op: Op) -> bool:
-        """Return whether an op writes a part of its operand that begins at a place known at run time."""
-        has_starts = len(op.operands) == 2 + len(shape_of(op.operands[0])) if op.operands else False
-        return has_starts and self.registry.has_trait(op, DynamicUpdate) and picks_elements(self.traced_body(op))
-
-    def moves_only(self, op: Op) -> bool:
-        """Return whether an op makes its elements of nothing, or takes each from one place of its only operand."""
-        if not op.operands:
-            return True
-        if len(op.operands) > 1 or self.is_elementwise(op) or self.is_reduction(op):
-            return False
-        (map_,) = self.maps(op)
-        is_place = not (map_.is_undefined or map_.constraints or map_.ranges or map_.runtimes)
-        return is_place and self.keeps_elements(op)
 
     def elements(self, value: Value) -> int:
         """Return the number of elements of a value."""

@@ -30,7 +30,7 @@ def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
 def updated_parameter(fusion: Fusion, update: Op) -> Value:
     """Return the value that an op updates, below bitcasts: where it is a parameter, its buffer can be written."""
     source = update.operands[0]
-    while (producer := fusion.producer(source)) is not None and fusion.is_bitcast(producer):
+    while (producer := fusion.producer(source)) is not None and fusion.facts[producer.id].is_bitcast:
         source = producer.operands[0]
     return source
 
@@ -41,9 +41,9 @@ def _in_place_update(fusion: Fusion, root: Value) -> Op | None:
     The operand has to be a parameter of which each thread reads at most the element that it writes itself.
     """
     op = fusion.producer(root)
-    while op is not None and fusion.is_bitcast(op):
+    while op is not None and fusion.facts[op.id].is_bitcast:
         op = fusion.producer(op.operands[0])
-    if op is None or not fusion.is_dynamic_update(op):
+    if op is None or not fusion.facts[op.id].is_dynamic_update:
         return None
     source = updated_parameter(fusion, op)
     if source.id not in fusion.parameter_ids or element_type_of(source) != element_type_of(root):

@@ -48,9 +48,10 @@ class CanonicalReduction:
 
 def reduced_dims(fusion: Fusion, op: Op) -> tuple[int, ...] | None:
     """Return the dimensions of the operands that an op reduces, or None where it reduces none, or parts of some."""
-    if not fusion.is_reduction(op) or not op.operands:
+    facts = fusion.facts[op.id]
+    if not facts.is_reduction or not op.operands:
         return None
-    map_ = fusion.maps(op)[0]
+    map_ = facts.maps[0]
     if map_.is_undefined:
         return None
     found = tuple(
@@ -59,7 +60,7 @@ def reduced_dims(fusion: Fusion, op: Op) -> tuple[int, ...] | None:
         if isinstance(result, Variable) and result.kind is VariableKind.RANGE
     )
     whole = op_maps.reduce(shape_of(op.results[0]), shape_of(op.operands[0]), found)
-    return found if all(other == whole for other in fusion.maps(op)[: len(op.results)]) else None
+    return found if all(other == whole for other in facts.maps[: len(op.results)]) else None
 
 
 def canonical(shape: Sequence[int], reduced: Sequence[int]) -> CanonicalReduction | None:

@@ -71,9 +71,10 @@ def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:
     """
     if not all(fusion.is_row_major(value) for value in (*op.operands, *op.results)):
         return None
-    if len(op.operands) != 1 or len(op.results) != 1 or fusion.is_elementwise(op) or fusion.is_bitcast(op):
+    facts = fusion.facts[op.id]
+    if len(op.operands) != 1 or len(op.results) != 1 or facts.is_elementwise or facts.is_bitcast:
         return None
-    (map_,) = fusion.maps(op)
+    (map_,) = facts.maps
     shape, output = shape_of(op.operands[0]), shape_of(op.results[0])
     if map_.is_undefined or map_.is_known_empty or map_.constraints or len(shape) != len(output):
         return None
@@ -83,7 +84,7 @@ def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:
     permutation = [places.index(number) for number in range(len(output))]
     if [shape[number] for number in permutation] != list(output):
         return None
-    if not fusion.keeps_elements(op):
+    if not facts.keeps_elements:
         return None
     return normalized(shape, permutation, bits_of(element_type_of(op.results[0])))
 

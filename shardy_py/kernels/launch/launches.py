@@ -54,14 +54,15 @@ def _loop(fusion: Fusion, device: DeviceSpec) -> Launch:
 
 def is_expensive(fusion: Fusion, op: Op) -> bool:
     """Return whether an op computes so much for an element that loops over it are not unrolled."""
-    if fusion.is_contraction(op):
+    facts = fusion.facts[op.id]
+    if facts.is_contraction:
         return True
-    if fusion.is_concatenation(op):
+    if facts.is_concatenation:
         return len(op.operands) > _MANY_OPERANDS
-    if not op.operands or fusion.is_elementwise(op):
+    if not op.operands or facts.is_elementwise:
         return False
-    ranges = prod(bound.interval.size for bound in fusion.maps(op)[0].ranges)
-    if fusion.is_reduction(op):
+    ranges = prod(bound.interval.size for bound in facts.maps[0].ranges)
+    if facts.is_reduction:
         return len(op.results) > 1
     return ranges > _WIDE_WINDOW
 

@@ -76,7 +76,7 @@ def plan_reduction(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Reduct
 def element_bits(fusion: Fusion, choice: Choice) -> ElementBits:
     """Return the bits of the elements that the reductions read."""
     types = [element_type_of(value) for value in fusion.parameters if fusion.users.get(value.id)]
-    heroes = [hero for hero in choice.heroes if hero is not None and fusion.is_reduction(hero)]
+    heroes = [hero for hero in choice.heroes if hero is not None and fusion.facts[hero.id].is_reduction]
     types = types or [element_type_of(hero.operands[0]) for hero in heroes]
     bits = [bits_of(type_) for type_ in types]
     return ElementBits(min(bits), max(bits), any(type_.startswith("complex") for type_ in types))

@@ -12,7 +12,7 @@ from xdsl.traits import is_side_effect_free
 from shardy_py.kernels.device import H100, DeviceSpec
 from shardy_py.kernels.dialect.ops import YieldOp
 from shardy_py.kernels.dialect.types import INDEX
-from shardy_py.transforms.stages import PassOver
+from shardy_py.transforms.run import PassOver
 from shardy_py.values import frozen
 
 

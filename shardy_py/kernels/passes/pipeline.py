@@ -28,7 +28,7 @@ from shardy_py.kernels.passes.simplify_affine import LowerAffine, SimplifyAffine
 from shardy_py.kernels.passes.vectorize import VectorizeLoadsStores
 from shardy_py.plugins import Registry
 from shardy_py.transforms.plugin_passes import SubjectKind, insert_passes
-from shardy_py.transforms.stages import Stage
+from shardy_py.transforms.run import Stage
 from shardy_py.values import frozen
 
 LOOP_PIPELINE: tuple[Stage, ...] = (

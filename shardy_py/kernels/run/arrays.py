@@ -15,7 +15,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.program import Value
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.run.kernel import Output
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 
 
 def run_fusion(

@@ -6,8 +6,7 @@ import json
 
 import click
 
-from shardy_py.cli.files import write_atomically
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, write_atomically
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.layout.drawing import draw_svg, draw_text
 from shardy_py.layout.index import linear_index
@@ -16,9 +15,8 @@ from shardy_py.layout.parse import parse_shape
 from shardy_py.layout.policies import apply_policy, find_policy
 from shardy_py.layout.report import format_rows, instruction_rows, shape_data, shape_rows
 from shardy_py.layout.shape import AnyShape, Shape
-from shardy_py.layout.shards import shard_shape
-from shardy_py.layout.sizes import padded_bytes
-from shardy_py.report.styles import text_width
+from shardy_py.layout.sizes import padded_bytes, shard_shape
+from shardy_py.report.terminal_text import text_width
 
 
 def run_layout(
@@ -32,35 +30,35 @@ def run_layout(
     svg: str | None,
     as_json: bool,
 ) -> None:
-    """Print what was asked of a shape: by default its anatomy."""
+    """Print the requested property of a shape: by default its anatomy."""
     asked = [
         name
-        for name, given in (
+        for name, is_given in (
             ("--index", index is not None),
             ("--bytes", only_bytes),
             ("--json", as_json),
             ("--draw", draw),
         )
-        if given
+        if is_given
     ]
     if len(asked) > 1:
         raise OptionError(Diagnostic("option-conflict", f"{' and '.join(asked)} exclude each other"))
     instruction = parse_instruction(shape) if is_instruction(shape) else None
-    found = _prepared(instruction.shape if instruction else parse_shape(shape), shard=shard, policy=policy)
+    prepared = _prepared(instruction.shape if instruction else parse_shape(shape), shard=shard, policy=policy)
     if svg is not None:
-        write_atomically(svg, draw_svg(_array(found, "--svg")))
+        write_atomically(svg, draw_svg(_array(prepared, "--svg")))
     if index is not None:
-        click.echo(linear_index(_array(found, "--index"), _numbers("--index", index, ",")))
+        click.echo(linear_index(_array(prepared, "--index"), _numbers("--index", index, ",")))
     elif only_bytes:
-        click.echo(padded_bytes(found))
+        click.echo(padded_bytes(prepared))
     elif as_json:
-        click.echo(json.dumps(shape_data(found), indent=2))
+        click.echo(json.dumps(shape_data(prepared), indent=2))
     elif draw:
-        click.echo(draw_text(_array(found, "--draw"), width=text_width()))
+        click.echo(draw_text(_array(prepared, "--draw"), width=text_width()))
     elif policy is not None:
-        click.echo(found)
+        click.echo(prepared)
     elif svg is None:
-        echo_report(_anatomy(found, instruction))
+        echo_report(_anatomy(prepared, instruction))
 
 
 def _anatomy(shape: AnyShape, instruction: HloInstruction | None) -> str:

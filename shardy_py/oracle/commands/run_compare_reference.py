@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from shardy_py.cli.files import read_input
-from shardy_py.cli.lines import echo_report
+from shardy_py.cli.files import echo_report, read_input
 from shardy_py.cli.progress import step_bar
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.frontends.mlir import print_module, to_module

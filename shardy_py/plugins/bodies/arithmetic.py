@@ -59,28 +59,28 @@ def symbol(node: ast.operator) -> str:
 
 
 def _folded(sign: str, left: Any, right: Any) -> Any:
-    """Return what an operator makes of two numbers of the text.
+    """Fold an operator over two numbers of the text.
 
     Raises:
-        PluginError: it is no number, or one beyond all types.
+        PluginError: it is not a number, or one beyond all types.
     """
     if sign == "**" and isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
         raise mistake(f"{shown(left)} ** {shown(right)} is a number of more than {_MOST_BITS} bits")
     try:
         return _FOLDED[sign](left, right)
     except (OverflowError, ZeroDivisionError) as error:
-        raise mistake(f"{shown(left)} {sign} {shown(right)} is no number: {describe_error(error)}") from None
+        raise mistake(f"{shown(left)} {sign} {shown(right)} is not a number: {describe_error(error)}") from None
 
 
 def binary(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
-    """Return what an operator makes of two terms.
+    """Apply an operator to two terms.
 
     Raises:
         PluginError: it does not take their types.
     """
     if left.is_number and right.is_number:
         if sign not in _FOLDED or (sign in ("/", "//", "%") and right.number == 0):
-            raise mistake(f"{left.number} {sign} {right.number} is no number")
+            raise mistake(f"{left.number} {sign} {right.number} is not a number")
         return Term(number=_folded(sign, left.number, right.number))
     if sign == "**":
         return power(b, left, right)
@@ -116,11 +116,11 @@ def _divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
     name = "arith.divui" if left.is_unsigned else "arith.floordivsi"
     quotient = Term(left.dtype, b.op(name, left.scalar, safe.scalar))
     if sign == "//":
-        found = quotient if left.is_unsigned else select(b, by_minus_one, binary(b, "-", zero, left), quotient)
+        rounded = quotient if left.is_unsigned else select(b, by_minus_one, binary(b, "-", zero, left), quotient)
     else:
         rest = binary(b, "-", left, binary(b, "*", quotient, safe))
-        found = rest if left.is_unsigned else select(b, by_minus_one, zero, rest)
-    return select(b, by_zero, zero, found)
+        rounded = rest if left.is_unsigned else select(b, by_minus_one, zero, rest)
+    return select(b, by_zero, zero, rounded)
 
 
 def _float_divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Term:
@@ -137,15 +137,15 @@ def _float_divided(b: ElementBuilder, sign: str, left: Term, right: Term) -> Ter
         rest = select(b, is_moved, binary(b, "+", towards_zero, right), towards_zero)
         signed_zero = Term(left.dtype, b.op("math.copysign", zero.scalar, right.scalar))
         return select(b, is_exact, signed_zero, rest)
-    whole = binary(b, "/", binary(b, "-", left, towards_zero), right)
-    whole = select(b, is_moved, binary(b, "-", whole, Term(number=1)), whole)
-    below = Term(left.dtype, b.op("math.floor", whole.scalar))
-    is_above = compare(b, ast.Gt(), binary(b, "-", whole, below), Term(number=0.5))
+    exact = binary(b, "/", binary(b, "-", left, towards_zero), right)
+    exact = select(b, is_moved, binary(b, "-", exact, Term(number=1)), exact)
+    below = Term(left.dtype, b.op("math.floor", exact.scalar))
+    is_above = compare(b, ast.Gt(), binary(b, "-", exact, below), Term(number=0.5))
     nearest = select(b, is_above, binary(b, "+", below, Term(number=1)), below)
     quotient = binary(b, "/", left, right)
     signed_zero = Term(left.dtype, b.op("math.copysign", zero.scalar, quotient.scalar))
-    found = select(b, compare(b, ast.Eq(), whole, zero), signed_zero, nearest)
-    return select(b, compare(b, ast.Eq(), right, zero), quotient, found)
+    signed = select(b, compare(b, ast.Eq(), exact, zero), signed_zero, nearest)
+    return select(b, compare(b, ast.Eq(), right, zero), quotient, signed)
 
 
 def power(b: ElementBuilder, left: Term, right: Term) -> Term:
@@ -163,14 +163,14 @@ def power(b: ElementBuilder, left: Term, right: Term) -> Term:
 
 def _product(b: ElementBuilder, base: Term, count: int) -> Term:
     """Return the product of equal factors, by squares."""
-    found: Term | None = None
+    product: Term | None = None
     while count:
         if count % 2:
-            found = base if found is None else binary(b, "*", found, base)
+            product = base if product is None else binary(b, "*", product, base)
         count //= 2
         base = binary(b, "*", base, base) if count else base
-    assert found is not None
-    return found
+    assert product is not None
+    return product
 
 
 def compare(b: ElementBuilder, node: ast.cmpop, left: Term, right: Term) -> Term:
@@ -188,8 +188,8 @@ def compare(b: ElementBuilder, node: ast.cmpop, left: Term, right: Term) -> Term
         predicate = "une" if word == "ne" else f"o{word}"
         return Term(BOOLEAN, b.op("arith.cmpf", left.scalar, right.scalar, dtype=BOOLEAN, predicate=predicate))
     order = "" if word in ("eq", "ne") else "u" if left.is_unsigned or left.is_boolean else "s"
-    found = b.op("arith.cmpi", left.scalar, right.scalar, dtype=BOOLEAN, predicate=f"{order}{word}")
-    return Term(BOOLEAN, found)
+    comparison = b.op("arith.cmpi", left.scalar, right.scalar, dtype=BOOLEAN, predicate=f"{order}{word}")
+    return Term(BOOLEAN, comparison)
 
 
 def negate(b: ElementBuilder, term: Term) -> Term:
@@ -205,13 +205,13 @@ def invert(b: ElementBuilder, term: Term) -> Term:
     """Invert a condition, or all bits of an integer."""
     if term.is_boolean or term.is_integer:
         return binary(b, "^", term, Term(term.dtype, b.constant(1 if term.is_boolean else -1, term.scalar.dtype)))
-    raise mistake(f"{term.dtype or term.number} is no condition", "compare it: x != 0")
+    raise mistake(f"{term.dtype or term.number} is not a condition", "compare it: x != 0")
 
 
 def select(b: ElementBuilder, condition: Term, then: Term, otherwise: Term) -> Term:
     """Return one of two terms, both of which are computed."""
     if not condition.is_boolean:
-        raise mistake(f"{condition.dtype or condition.number} is no condition", "compare it: x != 0")
+        raise mistake(f"{condition.dtype or condition.number} is not a condition", "compare it: x != 0")
     then, otherwise = alike(b, then, otherwise)
     chosen = b.op("arith.select", condition.scalar, then.scalar, otherwise.scalar, dtype=then.scalar.dtype)
     return Term(then.dtype, chosen)

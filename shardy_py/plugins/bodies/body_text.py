@@ -1,4 +1,4 @@
-"""A scalar body as a text; what reads it and builds its ops is imported when there is one."""
+"""A scalar body as a text; its parser and builder are imported on demand."""
 
 from __future__ import annotations
 

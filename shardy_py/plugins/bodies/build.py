@@ -16,10 +16,9 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary, compare, invert, negate, select, symbol
-from shardy_py.plugins.bodies.calls import ELEMENTARY, REDUCERS
 from shardy_py.plugins.bodies.combining import combine, combined_map
-from shardy_py.plugins.bodies.dry import DryBuilder
-from shardy_py.plugins.bodies.terms import BOOLEAN, CASTS, INDEX, Term, mistake, scalar_dtype, with_type
+from shardy_py.plugins.bodies.functions import ELEMENTARY, REDUCERS
+from shardy_py.plugins.bodies.terms import BOOLEAN, CASTS, INDEX, DryBuilder, Term, mistake, scalar_dtype, with_type
 
 _ALONE = ("max", "min")
 """The reducers that are functions of values where they have several arguments."""
@@ -46,7 +45,7 @@ def build(
     if len(results) != len(op.results):
         raise mistake(f"{text!r} has {len(results)} results, the op {len(op.results)}", "give an expression for each")
     body = _Body(b, op, _numbers(text, names, len(op.operands)))
-    found = []
+    elements = []
     for number, (node, result) in enumerate(zip(results, op.results, strict=True)):
         dtype = element_type(result)
         term = body.term(node, dtype)
@@ -54,8 +53,8 @@ def build(
             hint = f"write {dtype}(...) around it" if dtype in CASTS else "give emission= a function, which casts it"
             raise mistake(f"result {number} has elements of {dtype}, its expression is of {term.dtype}", hint)
         term = with_type(b, term, dtype)
-        found.append(b.op("arith.extui", term.scalar, dtype="i8") if term.is_boolean else term.scalar)
-    return tuple(found)
+        elements.append(b.op("arith.extui", term.scalar, dtype="i8") if term.is_boolean else term.scalar)
+    return tuple(elements)
 
 
 def expression_type(text: str, names: Sequence[str], node: ast.expr, op: Op, maps: Sequence[IndexingMap]) -> str:
@@ -88,8 +87,8 @@ def _numbers(text: str, names: Sequence[str], count: int) -> Mapping[str, tuple[
     named = len(names) - bool(rest)
     if count < named or (count > named and not rest):
         raise mistake(f"{text!r} has {named} operands, the op {count}", "name each, or all others by a *star")
-    found = {name: (number,) for number, name in enumerate(names[:named])}
-    return found | ({rest[1:]: tuple(range(named, count))} if rest else {})
+    numbers = {name: (number,) for number, name in enumerate(names[:named])}
+    return numbers | ({rest[1:]: tuple(range(named, count))} if rest else {})
 
 
 class _Body:
@@ -175,7 +174,7 @@ class _Body:
             hint = did_you_mean(
                 name, named, otherwise="operands, attributes that are numbers, and d0, d1, ... have one"
             )
-            raise mistake(f"{name} is no operand and no attribute of the op", hint)
+            raise mistake(f"{name} is neither an operand nor an attribute of the op", hint)
         return Term(number=_number(name, value))
 
     def _index(self, name: str) -> int | None:
@@ -192,7 +191,7 @@ class _Body:
         dtype = element_type(value)
         map_ = self._map(number)
         if self._at is not None and number in self._at:
-            found = self._b.operand(number, self._at[number])
+            element = self._b.operand(number, self._at[number])
         elif map_.ranges or map_.runtimes:
             names = "symbols" if map_.ranges else "variables known at run time only"
             reducers = ", ".join(f"{word}(...)" for word in REDUCERS)
@@ -202,10 +201,10 @@ class _Body:
             hint = "write x if inside(x) else ..., or pick(x, y)"
             raise mistake(f"operand {number} has no element for a part of the result", hint)
         else:
-            found = self._b.operand(number)
+            element = self._b.operand(number)
         if dtype == BOOLEAN:
-            found = self._b.op("arith.trunci", found, dtype=BOOLEAN)
-        return Term(dtype, found)
+            element = self._b.op("arith.trunci", element, dtype=BOOLEAN)
+        return Term(dtype, element)
 
     def _map(self, number: int) -> IndexingMap:
         maps = self._b.maps
@@ -243,12 +242,12 @@ class _Body:
 
     def _conditions(self, node: ast.BoolOp) -> Term:
         terms = [self.term(value) for value in node.values]
-        found = terms[0]
+        condition = terms[0]
         for term in terms[1:]:
-            found = binary(self._b, "&" if isinstance(node.op, ast.And) else "|", found, term)
-        if not found.is_boolean:
-            raise mistake(f"{ast.unparse(node)!r} joins what are no conditions", "compare them: x != 0")
-        return found
+            condition = binary(self._b, "&" if isinstance(node.op, ast.And) else "|", condition, term)
+        if not condition.is_boolean:
+            raise mistake(f"{ast.unparse(node)!r} joins values that are not conditions", "compare them: x != 0")
+        return condition
 
     def _unary(self, node: ast.UnaryOp, wanted: str) -> Term:
         term = self.term(node.operand, wanted)
@@ -261,7 +260,7 @@ class _Body:
         return invert(self._b, term)
 
     def _choice(self, node: ast.IfExp, wanted: str) -> Term:
-        """Return one of two values, of which only that one is computed."""
+        """Return the value of a branch; only the branch taken is computed."""
         condition = self.term(node.test)
         then: tuple[ast.expr, set[int]] = (node.body, self._tested(node.test))
         # Where one operand has no element, another may have: the interpreter finds reads outside.
@@ -275,7 +274,7 @@ class _Body:
         self, condition: Term, then: tuple[ast.expr, set[int]], otherwise: tuple[ast.expr, set[int]], wanted: str
     ) -> Term:
         if not condition.is_boolean:
-            raise mistake(f"{condition.dtype or condition.number} is no condition", "compare it: x != 0")
+            raise mistake(f"{condition.dtype or condition.number} is not a condition", "compare it: x != 0")
         types = [wanted]
 
         def branch(node: ast.expr, inside: set[int]) -> Callable[[], Scalar]:
@@ -312,14 +311,14 @@ class _Body:
 
     def _operands(self, node: ast.Call, name: str) -> list[int]:
         """Return the operands that a function takes."""
-        found: list[int] = []
+        operands: list[int] = []
         for argument in node.args:
             inner = argument.value if isinstance(argument, ast.Starred) else argument
             numbers = self._numbers.get(inner.id) if isinstance(inner, ast.Name) else None
             if numbers is None:
                 raise mistake(f"{name} takes operands, not {ast.unparse(argument)!r}")
-            found += numbers
-        return found
+            operands += numbers
+        return operands
 
     def _call(self, node: ast.Call, wanted: str) -> Term:
         name = getattr(node.func, "id", "")
@@ -342,19 +341,19 @@ class _Body:
         return len(node.args)
 
     def _arguments(self, node: ast.Call) -> list[Term]:
-        found = []
+        terms = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 operands = self._operands(ast.Call(node.func, [argument], []), ast.unparse(node.func))
-                found += [self._read(number) for number in operands]
+                terms += [self._read(number) for number in operands]
             else:
-                found.append(self.term(argument))
-        return found
+                terms.append(self.term(argument))
+        return terms
 
     def _is_inside(self, numbers: Sequence[int]) -> Term:
-        found = [Term(BOOLEAN, self._b.inside(self._map(number), self._b.indices)) for number in numbers]
-        total = found[0]
-        for term in found[1:]:
+        conditions = [Term(BOOLEAN, self._b.inside(self._map(number), self._b.indices)) for number in numbers]
+        total = conditions[0]
+        for term in conditions[1:]:
             total = binary(self._b, "&", total, term)
         return total
 
@@ -378,7 +377,7 @@ class _Body:
         return Term(types[0], value)
 
     def _reduced(self, node: ast.Call, name: str) -> Term:
-        """Return what a reducer makes of the elements over the symbols of the maps."""
+        """Reduce the elements over the symbols of the maps."""
         if len(node.args) != 1:
             raise mistake(f"{name} combines one expression, not {len(node.args)}")
         if self._at is not None:
@@ -389,12 +388,12 @@ class _Body:
             if isinstance(part, ast.Name)
             for number in self._numbers.get(part.id, ())
         }
-        whole = combined_map({number: item for number, item in read.items() if item.ranges}, name)
-        dtype = self.dry_dtype(node.args[0], whole.operands)
-        return combine(self._b, name, whole, dtype, lambda at: self._element(node.args[0], at))
+        combined = combined_map({number: item for number, item in read.items() if item.ranges}, name)
+        dtype = self.dry_dtype(node.args[0], combined.operands)
+        return combine(self._b, name, combined, dtype, lambda at: self._element(node.args[0], at))
 
     def dry_dtype(self, node: ast.expr, combined: Sequence[int]) -> str:
-        """Return the type of what is combined; nothing is built.
+        """Return the type of the combined expression without building it.
 
         Args:
             node: The expression.

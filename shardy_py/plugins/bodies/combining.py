@@ -9,8 +9,7 @@ from math import inf, prod
 from shardy_py.indexing import Bound, IndexingMap
 from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.plugins.bodies.arithmetic import binary
-from shardy_py.plugins.bodies.calls import extremum
-from shardy_py.plugins.bodies.casts import cast
+from shardy_py.plugins.bodies.functions import cast, extremum
 from shardy_py.plugins.bodies.terms import BOOLEAN, Term, mistake, with_type
 from shardy_py.values import frozen
 
@@ -38,7 +37,7 @@ class CombinedMap:
 
 
 def combined_map(maps: Mapping[int, IndexingMap], name: str) -> CombinedMap:
-    """Return the maps of operands as one.
+    """Return a single map for several operands.
 
     Args:
         maps: The maps that have symbols, by the numbers of their operands.
@@ -62,8 +61,8 @@ def combined_map(maps: Mapping[int, IndexingMap], name: str) -> CombinedMap:
     ends = [0]
     for item in maps.values():
         ends.append(ends[-1] + len(item.results))
-    whole = IndexingMap(results, dims, first.ranges).with_constraints(constraints)
-    return CombinedMap(whole, tuple(maps), tuple(ends))
+    common_map = IndexingMap(results, dims, first.ranges).with_constraints(constraints)
+    return CombinedMap(common_map, tuple(maps), tuple(ends))
 
 
 def _common(bounds: Sequence[Bound]) -> Bound:
@@ -82,7 +81,7 @@ def combine(
     dtype: str,
     element: Callable[[Mapping[int, Sequence[Scalar]]], Term],
 ) -> Term:
-    """Return what a function makes of all elements; floats of 16 bits and less are carried in ``f32``.
+    """Reduce elements with a function; floats of 16 bits and less are accumulated in ``f32``.
 
     Args:
         b: Builds the ops.
@@ -91,8 +90,8 @@ def combine(
         dtype: The type of what is combined.
         element: Returns what is combined, from the indices of the operands.
     """
-    kept = BOOLEAN if name in ("any", "all") else dtype
-    carried = "f32" if Term(kept).is_short else kept
+    element_type = BOOLEAN if name in ("any", "all") else dtype
+    carried = "f32" if Term(element_type).is_short else element_type
     start = with_type(b, Term(number=neutral(name, carried)), carried)
 
     def step(index: Sequence[Scalar], before: Sequence[Scalar]) -> Sequence[Scalar]:
@@ -107,7 +106,7 @@ def combine(
         if read.count is None:
             raise mistake("mean counts elements, but constraints leave some out", "divide sum(...) yourself")
         total = binary(b, "/", total, Term(number=read.count))
-    return cast(b, total, kept)
+    return cast(b, total, element_type)
 
 
 def _joined(b: ElementBuilder, name: str, before: Term, term: Term) -> Term:

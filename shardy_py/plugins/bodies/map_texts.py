@@ -1,4 +1,4 @@
-"""Indexing maps that a dialect gives as texts: ``(i, j)[k] -> (i, k)``."""
+"""Indexing maps of the ops of dialects: those given as texts, ``(i, j)[k] -> (i, k)``, and those of elementwise ops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, ParseError, PluginError
-from shardy_py.indexing import AffineMap, Binary, Constant, IndexingMap, VariableKind
+from shardy_py.indexing import AffineMap, Binary, Constant, IndexingMap, OpIndexing, VariableKind, op_maps
 from shardy_py.indexing.expressions import Variable, walk
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
@@ -49,20 +49,20 @@ class MapTexts:
 
     def _symbols(self, shapes: Sequence[Sequence[int]]) -> dict[int, int]:
         """Return over how many values each symbol runs: the size of a dimension that it indexes alone."""
-        found: dict[int, int] = {}
+        sizes: dict[int, int] = {}
         for text, map_, shape in zip(self.texts, self.maps, shapes, strict=True):
             if not isinstance(map_, AffineMap) or len(map_.results) != len(shape):
                 continue
             for result, size in zip(map_.results, shape, strict=True):
                 if not isinstance(result, Variable) or result.kind is not VariableKind.RANGE:
                     continue
-                other = found.setdefault(result.number, size)
+                other = sizes.setdefault(result.number, size)
                 if other != size:
                     message = (
                         f"the symbol {result.number} of {text!r} runs over {size} elements here, {other} elsewhere"
                     )
                     raise PluginError(Diagnostic("indexing-failed", message, hint="the shapes of the op do not fit"))
-        return found
+        return sizes
 
     def _bounded(self, number: int, shape: Sequence[int], symbols: dict[int, int]) -> IndexingMap:
         map_, text = self.maps[number], self.texts[number]
@@ -80,17 +80,17 @@ class MapTexts:
         return map_.bounded(shape, [symbols[item] for item in range(map_.num_symbols)])
 
 
-def parse_maps(given: str | Sequence[Any], *, op: str) -> MapTexts:
+def parse_maps(argument: str | Sequence[Any], *, op: str) -> MapTexts:
     """Return the maps of texts as a function of the op.
 
     Args:
-        given: The text, or the texts.
+        argument: The text, or the texts.
         op: The name of the op, for errors.
 
     Raises:
-        PluginError: one is no map.
+        PluginError: one is not a map.
     """
-    texts = (given,) if isinstance(given, str) else given
+    texts = (argument,) if isinstance(argument, str) else argument
     wrong = [type(item).__name__ for item in texts if not isinstance(item, str)]
     if wrong:
         message = f"indexing is a list with {wrong[0]}, not with texts"
@@ -100,14 +100,27 @@ def parse_maps(given: str | Sequence[Any], *, op: str) -> MapTexts:
 
 def _parse(text: str, name: str) -> IndexingMap | AffineMap:
     try:
-        found = IndexingMap.parse(text) if _DOMAIN in text.partition("->")[2] else AffineMap.parse(text)
+        parsed = IndexingMap.parse(text) if _DOMAIN in text.partition("->")[2] else AffineMap.parse(text)
     except ParseError as error:
         (item,) = error.diagnostics
         raise PluginError(
             Diagnostic("invalid-indexing", item.message, op=name, hint=item.hint or _EXAMPLE, excerpt=item.excerpt)
         ) from None
-    constraints = [item for item, _ in found.constraints] if isinstance(found, IndexingMap) else []
-    for part in (part for item in (*found.results, *constraints) for part in walk(item)):
+    constraints = [item for item, _ in parsed.constraints] if isinstance(parsed, IndexingMap) else []
+    for part in (part for item in (*parsed.results, *constraints) for part in walk(item)):
         if isinstance(part, Binary) and part.op in ("/", "mod", "ceildiv") and part.right == Constant(0):
             raise refuse("invalid-indexing", f"{text!r} divides by zero", name, hint="give another divisor")
-    return found
+    return parsed
+
+
+def elementwise_indexing(op: Op) -> OpIndexing | None:
+    """Return the identity maps of an elementwise op; scalars are read at their only element.
+
+    None for other shapes, and for those that are not known.
+    """
+    output = static_shape(op.results[0].type) if op.results else None
+    shapes = [static_shape(value.type) for value in op.operands]
+    if output is None or any(shape not in (output, ()) for shape in shapes):
+        return None
+    identity = op_maps.identity(output)
+    return OpIndexing([identity if shape == output else op_maps.scalar(output) for shape in shapes])

@@ -1,10 +1,15 @@
-"""Terms of scalar bodies: values with their types, and numbers that take the type of what they meet."""
+"""Terms of scalar bodies: values with their types, numbers that are open, and a builder that gives types only."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError
+from shardy_py.indexing import IndexingMap
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
 from shardy_py.values import frozen
 
@@ -39,7 +44,7 @@ class Term:
 
     @property
     def is_number(self) -> bool:
-        """True if it takes the type of what it meets."""
+        """True for an open number, which takes the type of the other term."""
         return self.value is None
 
     @property
@@ -113,9 +118,9 @@ def with_type(b: ElementBuilder, term: Term, dtype: str) -> Term:
     number = term.number
     is_whole = number == int(number.real) if abs(number) < float("inf") else False
     if target.is_boolean and number not in (0, 1):
-        raise mistake(f"{number} is no condition", "compare it: x != 0")
+        raise mistake(f"{number} is not a condition", "compare it: x != 0")
     if (target.is_integer and not is_whole) or (not target.is_complex and isinstance(number, complex)):
-        raise mistake(f"{number} is no {dtype}", "write f32(...) around what it stands beside")
+        raise mistake(f"{number} is not {dtype}", "write f32(...) around what it stands beside")
     return Term(dtype, b.constant(number, scalar_dtype(dtype)))
 
 
@@ -131,3 +136,83 @@ def alike(b: ElementBuilder, left: Term, right: Term) -> tuple[Term, Term]:
         hint = f"write {left.dtype}(...) around the other" if left.dtype in CASTS else "bring both to one type"
         raise mistake(f"{left.dtype} and {right.dtype} stand side by side", hint)
     return left, with_type(b, right, left.dtype)
+
+
+@frozen
+class _Typed:
+    """A value of which the type is all that is known."""
+
+    dtype: str
+
+
+class DryBuilder:
+    """A builder whose values have a type only.
+
+    Args:
+        rank: The number of dimensions of the result.
+        maps: The indexing maps of the op.
+        element_dtype: Returns the type that an element of an operand has in a kernel.
+    """
+
+    def __init__(self, rank: int, maps: Sequence[IndexingMap], element_dtype: Callable[[int], str]) -> None:
+        self._rank = rank
+        self._maps = maps
+        self._element_dtype = element_dtype
+
+    @property
+    def indices(self) -> Sequence[Scalar]:
+        """The index of the element."""
+        return [_Typed("index") for _ in range(self._rank)]
+
+    @property
+    def maps(self) -> Sequence[IndexingMap]:
+        """The indexing maps of the op."""
+        return self._maps
+
+    def operand(self, number: int, indices: Sequence[Scalar] | None = None) -> Scalar:
+        """Return an element of an operand."""
+        return _Typed(self._element_dtype(number))
+
+    def op(self, name: str, *operands: Scalar, dtype: str | None = None, **attributes: Any) -> Scalar:
+        """Return the result of an op."""
+        return _Typed(operands[0].dtype if dtype is None else dtype)
+
+    def constant(self, value: complex, dtype: str) -> Scalar:
+        """Return a constant."""
+        return _Typed(dtype)
+
+    def literal(self, op: Op) -> Scalar:
+        """Return an element of a constant."""
+        type_ = op.results[0].type
+        return _Typed(type_.element_type if isinstance(type_, TensorType) else str(type_))
+
+    def apply(self, map_: IndexingMap, indices: Sequence[Scalar], symbols: Sequence[Scalar] = ()) -> list[Scalar]:
+        """Return the results of a map."""
+        return [_Typed("index") for _ in map_.results]
+
+    def inside(self, map_: IndexingMap, indices: Sequence[Scalar]) -> Scalar:
+        """Return a condition."""
+        return _Typed("i1")
+
+    def choose(self, condition: Scalar, then: Callable[[], Scalar], otherwise: Callable[[], Scalar]) -> Scalar:
+        """Return the value of one of two branches."""
+        return [then(), otherwise()][0]
+
+    def reduce(
+        self,
+        map_: IndexingMap,
+        initial: Sequence[Scalar],
+        body: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]],
+    ) -> list[Scalar]:
+        """Return the initial values of a loop."""
+        return list(initial)
+
+    def repeat(
+        self, count: int, initial: Sequence[Scalar], body: Callable[[Sequence[Scalar]], Sequence[Scalar]]
+    ) -> list[Scalar]:
+        """Return the initial values of a loop."""
+        return list(initial)
+
+    def call(self, op: Op, arguments: Sequence[Scalar]) -> list[Scalar]:
+        """Return values of the types of the arguments."""
+        return list(arguments[: len(op.results)])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean
 from shardy_py.plugins.bodies.body_text import INDEX_NAME, BodyText
-from shardy_py.plugins.bodies.calls import FUNCTIONS
+from shardy_py.plugins.bodies.functions import FUNCTIONS
 from shardy_py.sharding.einsum.text import excerpt
 
 MAX_DEPTH = 200
@@ -29,7 +29,7 @@ def parse_body(text: str, *, op: str) -> BodyText:
         op: The name of the op, for errors.
 
     Raises:
-        PluginError: it is no such text; the error shows the place.
+        PluginError: it is not such a text; the error shows the column.
     """
     left, arrow, right = text.partition("->")
     if not arrow:
@@ -42,7 +42,7 @@ def parse_body(text: str, *, op: str) -> BodyText:
         tree = ast.parse(f"({right})", mode="eval").body
     except SyntaxError as error:
         column = start + _offset(right, error.lineno or 1, (error.offset or 1) - 1)
-        message = f"the scalar body is no expression: {error.msg}"
+        message = f"the scalar body is not an expression: {error.msg}"
         raise _refused(text, message, op, min(column, len(text)), _EXAMPLE) from None
     except (RecursionError, MemoryError):
         raise _too_deep(text, op, start) from None
@@ -78,7 +78,7 @@ def _operands(text: str, left: str, op: str) -> Iterator[str]:
     for number, name in enumerate(names):
         bare = name[1:] if name.startswith("*") and number == len(names) - 1 else name
         if not bare.isidentifier() or bare in names[:number]:
-            reason = f"{name!r} stands twice" if bare in names[:number] else f"{name!r} is no name of an operand"
+            reason = f"{name!r} stands twice" if bare in names[:number] else f"{name!r} is not the name of an operand"
             raise _refused(text, reason, op, text.find(name, column) if name else column, _EXAMPLE)
         if bare in FUNCTIONS or INDEX_NAME.fullmatch(bare):
             meaning = "a function" if bare in FUNCTIONS else "an index of the element"
@@ -94,7 +94,7 @@ def _check(text: str, node: ast.AST, op: str, column: int) -> None:
         hint = "there are operators, comparisons, a if c else b, numbers and calls of functions"
         raise _refused(text, f"a scalar body has no {what} inside", op, column, hint)
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | complex):
-        raise _refused(text, f"{node.value!r} is no number", op, column, "")
+        raise _refused(text, f"{node.value!r} is not a number", op, column, "")
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         raise _refused(text, "a comparison has two sides", op, column, "write a < b and b < c")
     if isinstance(node, ast.Call):
@@ -107,7 +107,7 @@ def _check(text: str, node: ast.AST, op: str, column: int) -> None:
 
 
 def _offset(text: str, line: int, column: int) -> int:
-    """Return the place of a line and column of the text in parentheses in the text itself."""
+    """Return the offset in the text of a line and column of its form in parentheses."""
     lines = text.splitlines(keepends=True)
     return sum(map(len, lines[: line - 1])) + column - (line == 1)
 

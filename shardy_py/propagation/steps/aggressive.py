@@ -110,16 +110,16 @@ def _axes_for(
     size = context.factor_sizes[factor]
 
     def within(axis: AxisRef, prev_sharded_size: int) -> AxisRef | None:
-        kept = prefix_within_factor(axis, tensor, entry, prev_sharded_size, size, context.mesh)
-        if kept != axis:
+        prefix = prefix_within_factor(axis, tensor, entry, prev_sharded_size, size, context.mesh)
+        if prefix != axis:
             listener.shorten_within(position, factor, axis, prev_sharded_size)
-        return kept
+        return prefix
 
     def across(axis: AxisRef, _: int) -> AxisRef | None:
-        kept = prefix_across_factors(axis, tensor, factor)
-        if kept != axis:
+        prefix = prefix_across_factors(axis, tensor, factor)
+        if prefix != axis:
             listener.shorten_across(position, factor, axis)
-        return kept
+        return prefix
 
     fitting = truncate_by_conflicts(agreed, within, context)
     listener.truncate((position,), factor, agreed, fitting)

@@ -92,11 +92,11 @@ class StepListener(Protocol):
         """Note that a tensor takes a part of an axis along a factor, or nothing, because of its other factors."""
         ...
 
-    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, kept: Axes) -> None:
+    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, remaining: Axes) -> None:
         """Note the axes that remain for tensors after conflicts were removed."""
         ...
 
-    def limit(self, position: int, factor: int, axes: Axes, kept: Axes) -> None:
+    def limit(self, position: int, factor: int, axes: Axes, remaining: Axes) -> None:
         """Note the axes that an operand of an elementwise op may take from another one."""
         ...
 
@@ -113,9 +113,9 @@ class _NoListener:
 
     def shorten_across(self, position: int, factor: int, axis: AxisRef) -> None: ...
 
-    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, kept: Axes) -> None: ...
+    def truncate(self, positions: Sequence[int], factor: int, axes: Axes, remaining: Axes) -> None: ...
 
-    def limit(self, position: int, factor: int, axes: Axes, kept: Axes) -> None: ...
+    def limit(self, position: int, factor: int, axes: Axes, remaining: Axes) -> None: ...
 
 
 NO_LISTENER: StepListener = _NoListener()
@@ -157,8 +157,8 @@ def _merge_compatible(old: Axes, new: Axes, can_expand: bool) -> tuple[Axes, boo
 
 def factors_with_axes(projection: Projection) -> list[int]:
     """Return the factors along which some tensor has axes, in order: along the others nothing can propagate."""
-    found = {factor for tensor in projection.tensors for factor, entry in tensor.factors.items() if entry.axes}
-    return sorted(found)
+    factors = {factor for tensor in projection.tensors for factor, entry in tensor.factors.items() if entry.axes}
+    return sorted(factors)
 
 
 def compatible_major_axes(projection: Projection, factor: int, direction: int) -> Axes:
@@ -228,8 +228,8 @@ def prefix_within_factor(
         result = prefix_without_overlap(result, tensor.unreduced_axes)
     if result is None:
         return None
-    for own in entry.axes:
-        if own.contains(result):
+    for entry_axis in entry.axes:
+        if entry_axis.contains(result):
             return result
     if not entry.is_closed and not entry.overflow_axes:
         if entry.is_minor_most:
@@ -261,12 +261,12 @@ def truncate_by_conflicts(
     """
     prev_sharded_size = 1
     for index, axis in enumerate(axes):
-        kept = remove_conflicts(axis, prev_sharded_size)
-        if kept is None or (context.conservative and kept.sub_axis is not None):
+        prefix = remove_conflicts(axis, prev_sharded_size)
+        if prefix is None or (context.conservative and prefix.sub_axis is not None):
             return axes[:index]
-        if kept != axis:
-            return (*axes[:index], kept)
-        prev_sharded_size *= kept.size(context.mesh)
+        if prefix != axis:
+            return (*axes[:index], prefix)
+        prev_sharded_size *= prefix.size(context.mesh)
     return axes
 
 

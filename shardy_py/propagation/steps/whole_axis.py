@@ -1,4 +1,4 @@
-"""Fast form of aggressive factor propagation for steps along whole axes, which most steps are.
+"""Aggressive factor propagation for steps along full axes: the fast form that fits most steps.
 
 It applies if every dimension of the tensors has one factor and no tensor has a sub-axis. Then an axis is its name, the
 axes of a factor are those of a dimension, and an axis fits anywhere it is not used. `propagate_aggressive` is the slow
@@ -47,7 +47,7 @@ class WholeAxisRule:
 
     Attributes:
         num_operands: How many of the tensors are operands.
-        places: Factor to the tensors that have it, operands first, with the dimension.
+        tensors_of_factor: Factor to the tensors that have it, operands first, with the dimension.
         shared: The factors that several tensors have; what picks the axes along each of them out of those of all
             dimensions of all tensors, one after the other; how many of them are those of operands.
         dim_of: Tensor to its dimensions by factor.
@@ -56,7 +56,7 @@ class WholeAxisRule:
     """
 
     num_operands: int
-    places: tuple[tuple[tuple[int, int], ...], ...]
+    tensors_of_factor: tuple[tuple[tuple[int, int], ...], ...]
     shared: tuple[tuple[int, Callable[[Sequence[Names]], tuple[Names, ...]], int], ...]
     dim_of: tuple[Mapping[int, int], ...]
     ranks: tuple[int, ...]
@@ -66,7 +66,7 @@ class WholeAxisRule:
 def whole_axis_rule(rule: OpShardingRule) -> WholeAxisRule | None:
     """Return a rule in this form, or None where a dimension has several factors or a tensor one factor twice."""
     count, num_operands = len(rule.factor_sizes), len(rule.operand_mappings)
-    places: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    tensors_of_factor: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     positions: list[list[int]] = [[] for _ in range(count)]
     in_operands = [0] * count
     dim_of, ranks, start = [], [], 0
@@ -75,18 +75,20 @@ def whole_axis_rule(rule: OpShardingRule) -> WholeAxisRule | None:
         if len(dims) != len(mapping):
             return None
         for factor, dim in dims.items():
-            places[factor].append((tensor, dim))
+            tensors_of_factor[factor].append((tensor, dim))
             positions[factor].append(start + dim)
             in_operands[factor] += tensor < num_operands
         dim_of.append(dims)
         ranks.append(len(dims))
         start += len(dims)
     shared = [
-        (factor, itemgetter(*found), in_operands[factor]) for factor, found in enumerate(positions) if len(found) > 1
+        (factor, itemgetter(*tensor_positions), in_operands[factor])
+        for factor, tensor_positions in enumerate(positions)
+        if len(tensor_positions) > 1
     ]
     sizes = [prod([rule.factor_sizes[factor] for factor in dims]) for dims in dim_of]
     return WholeAxisRule(
-        num_operands, tuple(map(tuple, places)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes)
+        num_operands, tuple(map(tuple, tensors_of_factor)), tuple(shared), tuple(dim_of), tuple(ranks), tuple(sizes)
     )
 
 
@@ -182,15 +184,15 @@ def _merged(lists: tuple[Names, ...], in_operands: int, direction: int) -> Names
             axes, can_grow = _common_prefix(axes, other), False
         elif len(other) > common and can_grow and index < num_sources:
             axes = other
-    for own in lists:
-        if len(own) < len(axes) and axes[: len(own)] == own:
+    for tensor_axes in lists:
+        if len(tensor_axes) < len(axes) and axes[: len(tensor_axes)] == tensor_axes:
             return axes
     return ()
 
 
 def _common_prefix(first: Names, second: Names) -> Names:
-    for index, (one, other) in enumerate(zip(first, second, strict=False)):
-        if one != other:
+    for index, (axis, other) in enumerate(zip(first, second, strict=False)):
+        if axis != other:
             return first[:index]
     raise AssertionError("only asked about lists that differ")
 
@@ -207,7 +209,7 @@ def _by_preference(
     def key(factor: int) -> tuple[int, int, int, int]:
         axes = wanted[factor]
         size, source = -1, -1
-        for tensor, dim in rule.places[factor]:
+        for tensor, dim in rule.tensors_of_factor[factor]:
             if rule.sizes[tensor] > size and tensors[tensor].dims[dim][: len(axes)] == axes:
                 size, source = rule.sizes[tensor], tensor
         sharded = prod([mesh.axis_size(name) for name in axes]) if is_elementwise else 0
@@ -240,18 +242,18 @@ def _give(
         dim = dim_of.get(factor)
         if dim is None or old.closed[dim]:
             continue
-        own = dims[dim]
-        count = len(own)
-        if count >= len(axes) or axes[:count] != own:
+        dim_axes = dims[dim]
+        count = len(dim_axes)
+        if count >= len(axes) or axes[:count] != dim_axes:
             continue
         axes = _available(axes, count, old.elsewhere, dims)
         for other in limits:
-            place = rule.dim_of[other].get(factor)
-            if place is not None:
-                limit = changes.get(other, tensors[other].dims)[place]
+            factor_dim = rule.dim_of[other].get(factor)
+            if factor_dim is not None:
+                limit = changes.get(other, tensors[other].dims)[factor_dim]
                 if axes[: len(limit)] == limit:
                     axes = limit
-        if len(axes) > count and axes[:count] == own:
+        if len(axes) > count and axes[:count] == dim_axes:
             if dims is old.dims:
                 dims = changes[tensor] = list(dims)
             dims[dim] = axes  # type: ignore[index]

@@ -7,16 +7,15 @@ that describes its ops from the index of the result gets them from `rule_from_op
 
 from typing import TYPE_CHECKING
 
-from shardy_py.sharding.derivation.iterators import PARALLEL, REDUCTION
 from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
     from shardy_py.sharding.derivation.from_maps import (
+        op_indexing_from_maps,
         rule_from_indexing_maps,
         rule_from_op_maps,
         with_whole_dims,
     )
-    from shardy_py.sharding.derivation.op_indexing import op_indexing_from_maps
 
 __all__ = [
     "PARALLEL",
@@ -27,10 +26,14 @@ __all__ = [
     "with_whole_dims",
 ]
 
+PARALLEL = "parallel"
+"""The kind of a loop whose iterations compute different elements, in MLIR's words."""
+REDUCTION = "reduction"
+"""The kind of a loop over which elements are combined."""
+
 __getattr__ = look_up_in(
     __name__,
     {
-        f"{__name__}.from_maps": "rule_from_indexing_maps rule_from_op_maps with_whole_dims",
-        f"{__name__}.op_indexing": "op_indexing_from_maps",
+        f"{__name__}.from_maps": ("op_indexing_from_maps rule_from_indexing_maps rule_from_op_maps with_whole_dims"),
     },
 )

@@ -1,4 +1,4 @@
-"""Factors of loops, and their kinds."""
+"""Factors of loops with their kinds, and the factors that the domain of an indexing map restricts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from math import prod
 
+from shardy_py.indexing import Expression, IndexingMap, Interval, Variable, VariableKind, simplify
+from shardy_py.indexing.expressions import variables_of
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.derivation.dim_index import DigitIndex, DimIndex, LinearIndex, OpaqueIndex
-from shardy_py.sharding.derivation.loops import LoopAccess, all_dims, cuts, misaligned
+from shardy_py.sharding.derivation.loops import (
+    DigitIndex,
+    DimIndex,
+    LinearIndex,
+    LoopAccess,
+    OpaqueIndex,
+    all_dims,
+    cuts,
+    dim_index,
+    misaligned,
+)
 from shardy_py.sharding.rule import DimMapping, FactorKind, OpShardingRule, TensorMapping
+from shardy_py.sharding.rule_builder import Shape
 
 
 class LoopFactors:
@@ -31,7 +43,7 @@ class LoopFactors:
         self._cuts = [cuts(loop, size, dims) for loop, size in enumerate(sizes)]
         self._factor_sizes: list[int] = []
         self._factors: list[DimMapping] = [
-            tuple(self._new_factor(end // start) for start, end in reversed([*pairwise(own)])) for own in self._cuts
+            tuple(self._new_factor(end // start) for start, end in reversed([*pairwise(ends)])) for ends in self._cuts
         ]
         self._is_reduced = reduced
         self._combiner = combiner
@@ -58,7 +70,12 @@ class LoopFactors:
         first_result = len(mappings) - num_results
 
         def of_kind(kind: FactorKind) -> tuple[int, ...]:
-            factors = (factor for loop, own in enumerate(self._kinds) if own is kind for factor in self._factors[loop])
+            factors = (
+                factor
+                for loop, loop_kind in enumerate(self._kinds)
+                if loop_kind is kind
+                for factor in self._factors[loop]
+            )
             return tuple(sorted(numbers[factor] for factor in factors if factor in numbers))
 
         reduced = of_kind(FactorKind.REDUCTION)
@@ -76,7 +93,7 @@ class LoopFactors:
         )
 
     def _with_exact_dims(self, mappings: Sequence[TensorMapping]) -> list[TensorMapping]:
-        """Return mappings without the factors that no dimension has as a whole: a shard of such a one means nothing."""
+        """Return mappings without factors that lie on no complete dimension, as these cannot be sharded."""
         pairs = list(zip(mappings, self._accesses, strict=True))
         exact = {
             factor
@@ -101,7 +118,7 @@ class LoopFactors:
             # A tensor has a factor once: of a diagonal, the first dimension is sharded where it is stored. The op
             # needs all of it, since no device has the elements of its part of the second.
             shared = taken.intersection(factors)
-            self.replicate(loop for loop, own in enumerate(self._factors) if shared.intersection(own))
+            self.replicate(loop for loop, loop_factors in enumerate(self._factors) if shared.intersection(loop_factors))
             if not factors or shared:
                 factors = (self._new_factor(1),)
             taken.update(factors)
@@ -124,12 +141,12 @@ class LoopFactors:
 
     def _factors_of_digit(self, digit: DigitIndex, size: int) -> DimMapping:
         """Return the factors of a loop between two cuts."""
-        own = self._cuts[digit.loop]
+        loop_cuts = self._cuts[digit.loop]
         end = self._sizes[digit.loop] if digit.end is None else digit.end
-        if digit.divisor not in own or end not in own:
+        if digit.divisor not in loop_cuts or end not in loop_cuts:
             return ()
-        last = len(own) - 1
-        factors = self._factors[digit.loop][last - own.index(end) : last - own.index(digit.divisor)]
+        last = len(loop_cuts) - 1
+        factors = self._factors[digit.loop][last - loop_cuts.index(end) : last - loop_cuts.index(digit.divisor)]
         return factors if prod(self._factor_sizes[factor] for factor in factors) == size else ()
 
     def _is_dense(self, index: LinearIndex, size: int) -> bool:
@@ -147,7 +164,7 @@ class LoopFactors:
         return moving[0] if len(moving) == 1 else None
 
     def _demands(self, index: DimIndex, size: int) -> Iterator[tuple[int, FactorKind]]:
-        """Yield the loops that an index makes more expensive, and the kinds that they get."""
+        """Yield the loops whose kind an index changes, with the new kind."""
         if isinstance(index, OpaqueIndex):
             yield from ((loop, FactorKind.NEED_REPLICATION) for loop in index.loops)
         elif isinstance(index, DigitIndex):
@@ -161,3 +178,62 @@ class LoopFactors:
             moving = self._moving(index)
             for loop, _ in index.terms:
                 yield loop, FactorKind.PERMUTATION if loop == moving else FactorKind.NEED_REPLICATION
+
+
+def restricted_factors(
+    rule: OpShardingRule, maps: Sequence[IndexingMap], operands: Sequence[Shape], result: Shape
+) -> set[int]:
+    """Return the factors that the domains of maps restrict to a part of a dimension.
+
+    Args:
+        rule: The rule that follows from the results of the maps.
+        maps: The map of every operand.
+        operands: The shapes of the operands.
+        result: The shape of the results.
+    """
+    restricted: set[int] = set()
+    written = rule.result_mappings[0]
+    for number, map_ in enumerate(maps):
+        read = rule.operand_mappings[number]
+        for dim, (bound, size) in enumerate(zip(map_.dims, result, strict=True)):
+            if not _covers(bound.interval, size):
+                restricted.update(written[dim])
+        for dim, (index, size) in enumerate(zip(map_.results, operands[number], strict=True)):
+            if not _covers(_symbol_range(map_, index, size), size):
+                restricted.update(read[dim])
+        for expression, _ in simplify(map_).constraints if map_.constraints else ():
+            restricted.update(_constrained(rule, map_, expression, read))
+    return restricted
+
+
+def _symbol_range(map_: IndexingMap, index: Expression, size: int) -> Interval:
+    """Return the range of an index that is a single symbol; an unbounded range for any other index."""
+    if isinstance(index, Variable) and index.kind is VariableKind.RANGE:
+        return map_.ranges[index.number].interval
+    return Interval(0, size - 1)
+
+
+def _covers(interval: Interval, size: int) -> bool:
+    return interval.lower <= 0 and interval.upper >= size - 1
+
+
+def _constrained(
+    rule: OpShardingRule, map_: IndexingMap, expression: Expression, read: Sequence[DimMapping]
+) -> Iterator[int]:
+    """Yield the factors on which the value of an expression depends; of a digit only those that it has."""
+    written = rule.result_mappings[0]
+    index = dim_index(expression)
+    if isinstance(index, DigitIndex):
+        start = 1
+        for factor in reversed(written[index.loop]):
+            end = start * rule.factor_sizes[factor]
+            if end > index.divisor and (index.end is None or start < index.end):
+                yield factor
+            start = end
+        return
+    for variable in variables_of(expression):
+        if variable.kind is VariableKind.DIM:
+            yield from written[variable.number]
+        for dim, result in enumerate(map_.results):
+            if variable.kind is VariableKind.RANGE and variable in variables_of(result):
+                yield from read[dim]

@@ -47,7 +47,7 @@ class Binding:
                 raise self._error("rule-arity", f"the rule has {_count(len(tensors), what)}, the op {len(shapes)}")
 
     def _error(self, code: str, message: str, *, column: int = -1, hint: str = "") -> RuleError:
-        """Return an error that shows rule, place and shapes."""
+        """Return an error that shows rule, tensor and shapes."""
         shown = f"{excerpt(self._text, column)}\n{self._shown}"
         return RuleError(Diagnostic(code, message, hint=hint, excerpt=shown))
 
@@ -59,17 +59,17 @@ class Binding:
         """
         ranks: dict[int, int] = {}
         tensors = []
-        for tensor, shape, place in zip(self._tensors, self._shapes, self._places, strict=True):
+        for tensor, shape, role in zip(self._tensors, self._shapes, self._places, strict=True):
             extra = len(shape) - len(tensor.dims)
             if extra < 0 or (extra and tensor.batch is None):
                 least = "at least " if tensor.batch is not None else ""
-                message = f"{place} has rank {len(shape)}, in the rule {least}{len(tensor.dims)}"
+                message = f"{role} has rank {len(shape)}, in the rule {least}{len(tensor.dims)}"
                 raise self._error("rule-rank", message, column=tensor.column, hint=_spaced(tensor, len(shape)))
             if tensor.batch is None:
                 tensors.append(tensor.dims)
                 continue
             if ranks.setdefault(tensor.batch, extra) != extra:
-                message = f"the ellipsis stands for {ranks[tensor.batch]} and, in {place}, for {extra} dimensions"
+                message = f"the ellipsis stands for {ranks[tensor.batch]} and, in {role}, for {extra} dimensions"
                 hint = "number ellipses that are not the same: ...1, ...2"
                 raise self._error("rule-rank", message, column=tensor.column, hint=hint)
             # Not a name a factor could have.
@@ -77,54 +77,54 @@ class Binding:
             tensors.append(tensor.dims[: tensor.before] + batch + tensor.dims[tensor.before :])
         return tensors
 
-    def find_sizes(self, tensors: list[tuple[Dim, ...]], given: Sizes, may_differ: set[str]) -> Sizes:
+    def find_sizes(self, tensors: list[tuple[Dim, ...]], written_sizes: Sizes, may_differ: set[str]) -> Sizes:
         """Return the size of every factor.
 
         Args:
             tensors: The dimensions of each tensor, expanded.
-            given: The sizes that are known without shapes.
+            written_sizes: The sizes that are known without shapes.
             may_differ: The factors whose dimensions may have different sizes; the smallest counts.
 
         Raises:
             RuleError: sizes contradict each other.
         """
-        sizes = dict(given)
+        sizes = dict(written_sizes)
         self._whole_dims(tensors, sizes, may_differ)
         compounds = [
-            (dim, size, place)
-            for dims, shape, place in zip(tensors, self._shapes, self._places, strict=True)
+            (dim, size, role)
+            for dims, shape, role in zip(tensors, self._shapes, self._places, strict=True)
             for dim, size in zip(dims, shape, strict=True)
             if len(dim.factors) > 1
         ]
         waiting = compounds
         while waiting:
             waiting = [item for item in waiting if not self._solve(item[0], item[1], item[2], sizes)]
-        for dim, size, place in compounds:
-            self._check_product(dim, size, place, sizes)
+        for dim, size, role in compounds:
+            self._check_product(dim, size, role, sizes)
         return sizes
 
     def _whole_dims(self, tensors: list[tuple[Dim, ...]], sizes: Sizes, may_differ: set[str]) -> None:
         """Add the sizes of factors that are whole dimensions."""
-        given = set(sizes)
+        written = set(sizes)
         first: dict[str, str] = {}
         may_differ = may_differ | {f"...{int(name[3:] or 0)}" for name in may_differ if name.startswith("...")}
-        for dims, shape, place in zip(tensors, self._shapes, self._places, strict=True):
+        for dims, shape, role in zip(tensors, self._shapes, self._places, strict=True):
             for dim, size in zip(dims, shape, strict=True):
                 if len(dim.factors) > 1:
                     continue
                 ((name, column),) = dim.factors
                 known = sizes.setdefault(name, size)
-                where = first.setdefault(name, "as given" if name in given else f"in {place}")
+                where = first.setdefault(name, "as given" if name in written else f"in {role}")
                 if known == size:
                     continue
                 if may_differ.isdisjoint((name, name.rpartition(".")[0])):
                     shown = "a dimension of ..." if name.startswith("...") else f"factor {name}"
-                    message = f"{shown} has size {known} {where}, but {size} in {place}"
+                    message = f"{shown} has size {known} {where}, but {size} in {role}"
                     raise self._error("rule-size", message, column=column, hint=_DIFFERENT)
                 sizes[name] = min(known, size)
 
-    def _solve(self, dim: Dim, size: int, place: str, sizes: Sizes) -> bool:
-        """Find the size of the one unknown factor of a compound; return False where there are more yet."""
+    def _solve(self, dim: Dim, size: int, role: str, sizes: Sizes) -> bool:
+        """Find the size of the only unknown factor of a compound; return False where several are unknown."""
         unknown = [(name, column) for name, column in dim.factors if name not in sizes]
         if len(unknown) > 1:
             return False
@@ -132,16 +132,16 @@ class Binding:
             rest = prod(sizes[other] for other in dim.names if other != name)
             if rest == 0 or size % rest:
                 message = (
-                    f"a dimension of {place} has size {size}, which {rest} does not divide: factor {name} has no size"
+                    f"a dimension of {role} has size {size}, which {rest} does not divide: factor {name} has no size"
                 )
                 raise self._error("rule-size", message, column=column)
             sizes[name] = size // rest
         return True
 
-    def _check_product(self, dim: Dim, size: int, place: str, sizes: Sizes) -> None:
+    def _check_product(self, dim: Dim, size: int, role: str, sizes: Sizes) -> None:
         if prod(sizes[name] for name in dim.names) != size:
             shown = " * ".join(f"{name}={sizes[name]}" for name in dim.names)
-            message = f"a dimension of {place} has size {size}, its factors {shown}"
+            message = f"a dimension of {role} has size {size}, its factors {shown}"
             raise self._error("rule-size", message, column=dim.factors[0][1])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from attrs import evolve, field
@@ -40,6 +41,7 @@ class RuleSpec:
         pass_through: The factors that are said to pass through; others without a mark do so, too.
         combiners: The combiners of the reduced factors that are not summed.
         initial: The numbers of the operands that a reduction starts from.
+        order: The factors that come first in the rule, in their order; the others follow as the text has them.
     """
 
     text: str
@@ -53,9 +55,10 @@ class RuleSpec:
     pass_through: Factors = ()
     combiners: tuple[tuple[str, Combiner], ...] = ()
     initial: tuple[int, ...] = ()
+    order: Factors = ()
 
     def bind(self, operand_shapes: Iterable[Shape], result_shapes: Iterable[Shape]) -> OpShardingRule:
-        """Return the rule for the given shapes; () is the shape of a scalar and of anything that is no tensor.
+        """Return the rule for the given shapes; () is the shape of a scalar and of anything that is not a tensor.
 
         Raises:
             RuleError: number, ranks or sizes of the tensors are not those of the rule.
@@ -82,11 +85,11 @@ class RuleSpec:
 
     @property
     def unmarked(self) -> Factors:
-        """The factors that only operands have and no mark speaks of: most likely reductions that are not marked."""
+        """The factors of operands that no result has and that are not marked: most likely missing reductions."""
         marked = {name for kind in EXCLUSIVE for name in getattr(self, kind)}
-        kept = {name for tensor in self.results for name in names_in(tensor)}
-        found = dict.fromkeys(name for tensor in self.operands for name in names_in(tensor))
-        return tuple(name for name in found if name not in marked and name not in kept)
+        in_results = {name for tensor in self.results for name in names_in(tensor)}
+        in_operands = dict.fromkeys(name for tensor in self.operands for name in names_in(tensor))
+        return tuple(name for name in in_operands if name not in marked and name not in in_results)
 
     def __str__(self) -> str:
         sizes = "".join(f" {name}={size}" for name, size in self.sizes)
@@ -95,7 +98,8 @@ class RuleSpec:
         marks["reduction"] = tuple(f"{name}:{words[name]}" if name in words else name for name in self.reduction)
         kinds = "".join(f" {kind}={{{', '.join(names)}}}" for kind, names in marks.items() if names)
         initial = f" initial={{{', '.join(map(str, self.initial))}}}" if self.initial else ""
-        return f"{self.text}{sizes}{kinds}{initial}"
+        order = f" order={{{', '.join(self.order)}}}" if self.order else ""
+        return f"{self.text}{sizes}{kinds}{initial}{order}"
 
 
 def names_in(tensor: TensorSpec) -> Iterator[str]:
@@ -129,11 +133,11 @@ def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tupl
     tensors = binding.expand()
     may_differ = {*spec.need_replication, *spec.permutation, *spec.blocked}
     sizes = binding.find_sizes(tensors, dict(spec.sizes), may_differ)
-    indices: dict[str, int] = {}
+    dims_of_tensors = [[_without_ones(dim, sizes) for dim in dims] for dims in tensors]
+    indices = _first_indices(spec.order, dict.fromkeys(chain.from_iterable(chain.from_iterable(dims_of_tensors))))
     mappings = []
-    for dims in tensors:
-        kept = [_without_ones(dim, sizes) for dim in dims]
-        mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in kept))
+    for bound_dims in dims_of_tensors:
+        mappings.append(tuple(tuple(indices.setdefault(name, len(indices)) for name in names) for names in bound_dims))
     reduction, need_replication, permutation, blocked = (
         tuple(sorted(index for name in getattr(spec, kind) for index in _indices(name, indices))) for kind in KINDS[:4]
     )
@@ -150,6 +154,21 @@ def _bind(spec: RuleSpec, operand_shapes: tuple[Shape, ...], result_shapes: tupl
         combiners=tuple(sorted(combiners, key=lambda item: item[0])),
         initial_operands=spec.initial,
     )
+
+
+def _first_indices(order: Factors, names: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of the factors that come first.
+
+    Args:
+        order: Their names, in order.
+        names: All factors.
+    """
+    indices: dict[str, int] = {}
+    known = {name: number for number, name in enumerate(names)} if order else {}
+    for name in order:
+        for factor in sorted(_indices(name, known)):
+            indices.setdefault(list(known)[factor], len(indices))
+    return indices
 
 
 def _indices(name: str, indices: dict[str, int]) -> list[int]:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import parse_integer
+from shardy_py.support.arguments import parse_integer, shown
 from shardy_py.values import frozen
 
 Place = tuple[str, int]
@@ -30,7 +29,7 @@ _HINTS = {
 }
 """Hints for characters that other notations have."""
 _WIDTH = 100
-"""The number of characters of a long rule that are shown on either side of a place."""
+"""The number of characters of a long rule that are shown on either side of a column."""
 
 
 @frozen
@@ -70,7 +69,7 @@ class _Token:
 
 
 def excerpt(text: str, column: int = -1) -> str:
-    """Return a text, with a caret under a column where there is one.
+    """Return a text with a caret under a column, if there is a column.
 
     >>> print(excerpt("i j -> i", 2))
     i j -> i
@@ -85,7 +84,7 @@ def parse_tensors(text: str) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, 
     """Return the operands and the results of a rule string.
 
     Raises:
-        RuleError: it is not a rule; the error shows the place.
+        RuleError: it is not a rule; the error shows the column.
     """
     tokens = list(_tokens(text))
     arrows = [token for token in tokens if token.kind == "arrow"]
@@ -117,7 +116,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _tensors(text: str, tokens: list[_Token], end: int) -> tuple[TensorSpec, ...]:
-    """Return the tensors on one side of the arrow; nothing there is one scalar until an op has none."""
+    """Return the tensors on one side of the arrow; an empty side is a scalar."""
     groups: list[list[_Token]] = [[]]
     ends: list[int] = []
     for token in tokens:
@@ -131,21 +130,21 @@ def _tensors(text: str, tokens: list[_Token], end: int) -> tuple[TensorSpec, ...
 
 def _tensor(text: str, tokens: list[_Token], end: int) -> TensorSpec:
     column = tokens[0].column if tokens else max(end - 1, 0)
-    places = [place for place, token in enumerate(tokens) if token.kind == "dots"]
-    if not places:
+    dots = [index for index, token in enumerate(tokens) if token.kind == "dots"]
+    if not dots:
         return TensorSpec(tuple(_read_dims(text, tokens)), None, column)
-    place = places[0]
-    if len(places) > 1:
+    index = dots[0]
+    if len(dots) > 1:
         hint = "nothing says which dimensions belong to which"
-        raise _error(text, "a second ellipsis in one tensor", tokens[places[1]].column, hint=hint)
-    batch = parse_integer(tokens[place].text[3:] or "0")
+        raise _error(text, "a second ellipsis in one tensor", tokens[dots[1]].column, hint=hint)
+    batch = parse_integer(tokens[index].text[3:] or "0")
     if batch is None:
-        raise _error(text, "the number of an ellipsis is too long", tokens[place].column)
-    depth = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:place])
+        raise _error(text, "the number of an ellipsis is too long", tokens[index].column)
+    depth = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:index])
     if depth > 0:
-        raise _error(text, "an ellipsis within a compound", tokens[place].column, hint="it stands for whole dimensions")
-    before = tuple(_read_dims(text, tokens[:place]))
-    return TensorSpec((*before, *_read_dims(text, tokens[place + 1 :])), batch, column, len(before))
+        raise _error(text, "an ellipsis within a compound", tokens[index].column, hint="it stands for whole dimensions")
+    before = tuple(_read_dims(text, tokens[:index]))
+    return TensorSpec((*before, *_read_dims(text, tokens[index + 1 :])), batch, column, len(before))
 
 
 def _read_dims(text: str, tokens: list[_Token]) -> Iterator[Dim]:

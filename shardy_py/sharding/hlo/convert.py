@@ -1,16 +1,26 @@
-"""Shardings over meshes to shardings of HLO, and back."""
+"""Convert shardings over meshes to shardings of HLO and back, and derive the meshes that shardings of HLO imply."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge, make_axis
-from shardy_py.sharding.hlo.digits import Digit, Digits, complement, count_devices, cut, digits_of, positions_of
 from shardy_py.sharding.hlo.sharding import HloSharding, Subgroup
-from shardy_py.sharding.hlo.tiles import TileAssignment
-from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.hlo.tiles import (
+    Digit,
+    Digits,
+    TileAssignment,
+    complement,
+    count_devices,
+    cut,
+    digits_of,
+    positions_of,
+)
+from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import define
 
 
 def to_hlo_sharding(sharding: TensorSharding, mesh: Mesh, *, manual_axes: Collection[str] = ()) -> HloSharding:
@@ -33,13 +43,15 @@ def to_hlo_sharding(sharding: TensorSharding, mesh: Mesh, *, manual_axes: Collec
     """
     if mesh.is_maximal:
         return HloSharding.maximal(mesh.device_ids[0])
-    whole = _axis_digits(mesh)
+    axis_digits = _axis_digits(mesh)
     dims = [
-        tuple(_digit(axis, mesh, whole) for axis in dim.axes if axis.name not in manual_axes)
+        tuple(_digit(axis, mesh, axis_digits) for axis in dim.axes if axis.name not in manual_axes)
         for dim in sharding.dim_shardings
     ]
-    manual = tuple(digit for name, digit in whole.items() if name in manual_axes)
-    unreduced = tuple(_digit(axis, mesh, whole) for axis in sharding.unreduced_axes if axis.name not in manual_axes)
+    manual = tuple(digit for name, digit in axis_digits.items() if name in manual_axes)
+    unreduced = tuple(
+        _digit(axis, mesh, axis_digits) for axis in sharding.unreduced_axes if axis.name not in manual_axes
+    )
     used = [digit for digits in (*dims, manual, unreduced) for digit in digits]
     rest = complement(used, mesh.total_size)
     if count_devices(used) * count_devices(rest) != mesh.total_size:
@@ -55,7 +67,7 @@ def to_hlo_sharding(sharding: TensorSharding, mesh: Mesh, *, manual_axes: Collec
 def from_hlo_sharding(
     sharding: HloSharding, mesh: Mesh, *, rank: int, mesh_name: str | Mesh = "mesh", open_dims: Collection[int] = ()
 ) -> TensorSharding:
-    """Return a sharding of HLO as one over the axes of a mesh.
+    """Convert a sharding of HLO to a sharding over the axes of a mesh.
 
     Args:
         sharding: The sharding, not of a tuple. Manual subgroups are left out, see `manual_axes_of`.
@@ -88,7 +100,7 @@ def from_hlo_sharding(
             raise VerificationError(Diagnostic("rank-mismatch", message))
         axes = _required(_axes(sharding, mesh), sharding, mesh)
         dims = axes[:rank]
-        unreduced = [axis for kind, found in _groups(sharding, axes) if kind == "unreduced" for axis in found]
+        unreduced = [axis for kind, group_axes in _groups(sharding, axes) if kind == "unreduced" for axis in group_axes]
     elif sharding.kind == "tuple":
         message = f"{sharding} is the sharding of a tuple"
         raise VerificationError(Diagnostic("tuple-sharding", message, hint="convert its elements"))
@@ -110,7 +122,7 @@ def manual_axes_of(sharding: HloSharding, mesh: Mesh) -> tuple[str, ...]:
     if sharding.kind != "tiled":
         return ()
     axes = _required(_axes(sharding, mesh), sharding, mesh)
-    manual = [axis for kind, found in _groups(sharding, axes) if kind == "manual" for axis in found]
+    manual = [axis for kind, group_axes in _groups(sharding, axes) if kind == "manual" for axis in group_axes]
     if any(axis.sub_axis for axis in manual):
         message = f"a part of an axis of the mesh {mesh} is manual in {sharding}"
         raise VerificationError(Diagnostic("manual-sub-axis", message, hint="give a mesh whose axes are manual whole"))
@@ -134,16 +146,16 @@ def _axis_digits(mesh: Mesh) -> dict[str, Digit]:
     return {axis.name: digit for axis, digit in zip(mesh.axes, digits, strict=True)}
 
 
-def _digit(axis: AxisRef, mesh: Mesh, whole: Mapping[str, Digit]) -> Digit:
+def _digit(axis: AxisRef, mesh: Mesh, axis_digits: Mapping[str, Digit]) -> Digit:
     mesh.axis_size(axis.name)
-    digit = whole[axis.name]
+    digit = axis_digits[axis.name]
     if axis.sub_axis is None:
         return digit
     return Digit(digit.end // axis.sub_axis.next_pre_size, axis.sub_axis.size)
 
 
-def _ends(whole: Mapping[str, Digit]) -> list[int]:
-    return [digit.end for digit in whole.values()]
+def _ends(axis_digits: Mapping[str, Digit]) -> list[int]:
+    return [digit.end for digit in axis_digits.values()]
 
 
 def _tiles(dims: Sequence[Digits], mesh: Mesh) -> TileAssignment:
@@ -165,29 +177,29 @@ def _axes(sharding: HloSharding, mesh: Mesh) -> list[list[AxisRef]] | None:
     digits = sharding.digits(mesh.device_ids)
     if digits is None:
         return None
-    whole = _axis_digits(mesh)
-    found: list[list[AxisRef]] = []
+    axis_digits = _axis_digits(mesh)
+    axes_of_dims: list[list[AxisRef]] = []
     kinds: list[str] = ["dim"] * (len(digits) - len(sharding.subgroups)) + list(sharding.subgroups)
     for kind, dim in zip(kinds, digits, strict=True):
-        axes = _axes_of(dim, whole, mesh) if kind != "replicated" else []
+        axes = _axes_of(dim, axis_digits, mesh) if kind != "replicated" else []
         if axes is None:
             return None
-        found.append(axes)
-    return found
+        axes_of_dims.append(axes)
+    return axes_of_dims
 
 
-def _axes_of(digits: Digits, whole: Mapping[str, Digit], mesh: Mesh) -> list[AxisRef] | None:
-    found: list[AxisRef] = []
-    for digit in cut(digits, _ends(whole)):
-        axis = _axis_of(digit, whole, mesh)
+def _axes_of(digits: Digits, axis_digits: Mapping[str, Digit], mesh: Mesh) -> list[AxisRef] | None:
+    axes: list[AxisRef] = []
+    for digit in cut(digits, _ends(axis_digits)):
+        axis = _axis_of(digit, axis_digits, mesh)
         if axis is None:
             return None
-        add_axis_or_merge(found, axis, mesh)
-    return found
+        add_axis_or_merge(axes, axis, mesh)
+    return axes
 
 
-def _axis_of(digit: Digit, whole: Mapping[str, Digit], mesh: Mesh) -> AxisRef | None:
-    for name, axis in whole.items():
+def _axis_of(digit: Digit, axis_digits: Mapping[str, Digit], mesh: Mesh) -> AxisRef | None:
+    for name, axis in axis_digits.items():
         if axis.stride <= digit.stride and digit.end <= axis.end and axis.size > 1:
             if axis.end % digit.end or digit.stride % axis.stride:
                 return None
@@ -207,3 +219,100 @@ def _required(axes: list[list[AxisRef]] | None, sharding: HloSharding, mesh: Mes
         hint = "give a mesh with as many devices in the same order, whose axes its tiles are parts of; or none"
         raise VerificationError(Diagnostic("mesh-mismatch", message, hint=hint))
     return axes
+
+
+def derive_meshes(shardings: Iterable[HloSharding], *, device_count: int | None = None) -> tuple[Mesh, ...]:
+    """Return meshes whose axes express all shardings: one mesh for each order of the devices.
+
+    Axes are called ``_axis_0``, ``_axis_1`` and so on, as XLA calls those of the meshes it derives. Where the tiles
+    of two shardings have no common factors, what they are parts of stays one axis, of which they use sub-axes.
+
+    Args:
+        shardings: The shardings of a module.
+        device_count: The number of devices if no sharding tells.
+
+    >>> from shardy_py.sharding.hlo import parse_hlo_sharding
+    >>> derive_meshes(map(parse_hlo_sharding, ["{devices=[2,4]<=[8]}", "{devices=[4,2]<=[8]}"]))
+    (Mesh('<["_axis_0"=2, "_axis_1"=2, "_axis_2"=2]>'),)
+    """
+    orders: list[_Order] = []
+    # Those that say most about the order of the devices come first.
+    for sharding in sorted(dict.fromkeys(leaf for item in shardings for leaf in _leaves(item)), key=_width):
+        tiles = sharding.tiles
+        if tiles is None or any(order.take(sharding) for order in orders):
+            continue
+        plain = _Order((), tiles.size, [])
+        order = plain if plain.take(sharding) else _Order(_sorted_devices([sharding]), tiles.size, [sharding])
+        orders.append(order)
+    if not orders and device_count is not None:
+        orders.append(_Order((), device_count, []))
+    return tuple(order.mesh() for order in orders)
+
+
+def _leaves(sharding: HloSharding) -> Iterator[HloSharding]:
+    if sharding.kind != "tuple":
+        yield sharding
+    for element in sharding.elements:
+        yield from _leaves(element)
+
+
+@define
+class _Order:
+    """An order of devices, with shardings that can be said by digits of positions in it.
+
+    Args:
+        devices: The devices by position; () for 0, 1, 2...
+        count: Their number.
+        members: The shardings.
+    """
+
+    devices: tuple[int, ...]
+    count: int
+    members: list[HloSharding]
+
+    def take(self, sharding: HloSharding) -> bool:
+        """Add a sharding, if need be by another order of devices that the members leave open; return if that can be."""
+        if sharding.tiles is None or sharding.tiles.size != self.count:
+            return False
+        members = [*self.members, sharding]
+        if sharding.digits(self.devices) is None:
+            devices = _sorted_devices(members)
+            if not self.devices or any(member.digits(devices) is None for member in members):
+                return False
+            self.devices = devices
+        self.members = members
+        return True
+
+    def mesh(self) -> Mesh:
+        """Return the mesh whose axes are the parts of positions that fit to those of all members."""
+        ends = {1, self.count}
+        for member in self.members:
+            ends.update(_digit_ends(member.digits(self.devices) or (), member))
+        fitting = sorted(end for end in ends if all(end % other == 0 or other % end == 0 for other in ends))
+        sizes = [after // before for before, after in pairwise(fitting)][::-1] or [1]
+        return Mesh(tuple(MeshAxis(f"_axis_{number}", size) for number, size in enumerate(sizes)), self.devices)
+
+
+def _width(sharding: HloSharding) -> int:
+    """Return the number of devices that have the same data, in no order."""
+    tiles = sharding.tiles
+    return tiles.dims[-1] if tiles is not None and "replicated" in sharding.subgroups else 1
+
+
+def _sorted_devices(shardings: Sequence[HloSharding]) -> tuple[int, ...]:
+    """Return the devices by their tiles in several shardings, the first of which counts most."""
+    positions: dict[int, list[int]] = {}
+    for sharding in shardings:
+        width = _width(sharding)
+        for position, device in enumerate(sharding.tiles.devices if sharding.tiles is not None else ()):
+            positions.setdefault(device, []).append(position // width)
+    return tuple(sorted(positions, key=lambda device: (positions[device], device)))
+
+
+def _digit_ends(digits: Sequence[Digits], sharding: HloSharding) -> Iterator[int]:
+    """Yield the strides at which digits begin and end, except digits of replicated devices."""
+    kinds: list[str] = ["dim"] * (len(digits) - len(sharding.subgroups)) + list(sharding.subgroups)
+    for kind, dim in zip(kinds, digits, strict=True):
+        for digit in dim if kind != "replicated" else ():
+            yield digit.stride
+            yield digit.end

@@ -1,16 +1,20 @@
-"""Tile assignments: which device has which tile."""
+"""Tile assignments of HLO, and device numbers as digits, which mesh axes and tile dimensions have in common.
+
+An axis or a tile dimension is one or more digits of the position of a device. A digit has a stride, which is the
+product of the sizes of all digits less significant than it, and a size. Axes that several meshes or tilings have in
+common are the digits they have in common.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from math import prod
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.sharding.hlo.digits import Digit, Digits, digits_of, find_digits, merged, positions_of, split_digits
-from shardy_py.values import define
+from shardy_py.values import define, frozen
 
 
 @define(frozen=True, slots=False, cache_hash=True, repr=False)
@@ -34,7 +38,7 @@ class TileAssignment:
         """Return the assignment printed ``[dims]<=[reshape]T(permutation)``, in its shortest form.
 
         Raises:
-            VerificationError: the sizes do not fit together, or it is no permutation.
+            VerificationError: the sizes do not fit together, or it is not a permutation.
 
         >>> print(TileAssignment.iota((2, 4), (2, 2, 2), (2, 0, 1)))
         [2,4]<=[4,2]T(1,0)
@@ -45,9 +49,9 @@ class TileAssignment:
         if prod(reshape) != prod(dims):
             raise _invalid(f"the tiles {list(dims)} are {prod(dims)}, the devices {list(reshape)} are {prod(reshape)}")
         if sorted(permutation) != list(range(len(reshape))):
-            raise _invalid(f"{list(permutation)} is no permutation of the {len(reshape)} dimensions of the devices")
-        whole = digits_of(reshape)
-        return cls.of_digits(dims, [whole[number] for number in permutation])
+            raise _invalid(f"{list(permutation)} is not a permutation of the {len(reshape)} dimensions of the devices")
+        all_digits = digits_of(reshape)
+        return cls.of_digits(dims, [all_digits[number] for number in permutation])
 
     @classmethod
     def of_digits(cls, dims: Sequence[int], digits: Sequence[Digit]) -> TileAssignment:
@@ -93,8 +97,8 @@ class TileAssignment:
 
     @property
     def _own_digits(self) -> Digits:
-        whole = digits_of(self.reshape)
-        return tuple(whole[number] for number in self.permutation)
+        all_digits = digits_of(self.reshape)
+        return tuple(all_digits[number] for number in self.permutation)
 
     def digits(self, order: Sequence[int] = (), *, is_last_sorted: bool = False) -> tuple[Digits, ...] | None:
         """Return of which digits of the device's position each dimension consists.
@@ -109,12 +113,12 @@ class TileAssignment:
         if self.listed or order:
             if order and len(order) != self.size:
                 return None
-            place = {device: position for position, device in enumerate(order or range(self.size))}
-            positions = [place[device] for device in self.devices]
-            found = find_digits(_sorted_rows(positions, self.dims[-1]) if is_last_sorted else positions)
+            position_of = {device: position for position, device in enumerate(order or range(self.size))}
+            positions = [position_of[device] for device in self.devices]
+            device_digits = find_digits(_sorted_rows(positions, self.dims[-1]) if is_last_sorted else positions)
         else:
-            found = self._own_digits
-        return None if found is None else split_digits(found, self.dims)
+            device_digits = self._own_digits
+        return None if device_digits is None else split_digits(device_digits, self.dims)
 
     def transposed(self, permutation: Sequence[int]) -> TileAssignment:
         """Return the array with its dimensions in another order."""
@@ -123,8 +127,8 @@ class TileAssignment:
         if digits is not None:
             return TileAssignment.of_digits(dims, [digit for number in permutation for digit in digits[number]])
         strides = digits_of(self.dims)
-        places = positions_of([strides[number] for number in permutation])
-        return TileAssignment(dims, listed=tuple(self.devices[place] for place in places))
+        positions = positions_of([strides[number] for number in permutation])
+        return TileAssignment(dims, listed=tuple(self.devices[position] for position in positions))
 
     def sorted_last(self) -> TileAssignment:
         """Return the array with the devices along its last dimension sorted, as XLA keeps those that have the same."""
@@ -164,3 +168,136 @@ def _check_sizes(sizes: Sequence[int]) -> None:
 
 def _invalid(message: str) -> VerificationError:
     return VerificationError(Diagnostic("invalid-tile-assignment", message))
+
+
+@frozen(cache_hash=True)
+class Digit:
+    """One digit of the position of a device.
+
+    Args:
+        stride: How far two devices are apart that differ by one in this digit only.
+        size: The number of values it takes.
+    """
+
+    stride: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The stride of the next more significant digit."""
+        return self.stride * self.size
+
+
+Digits = tuple[Digit, ...]
+"""Digits in the order of an array's dimensions, major first; without those of size one."""
+
+
+def digits_of(sizes: Sequence[int]) -> Digits:
+    """Return the digits of an array in row-major order, one per dimension, those of size one too.
+
+    >>> digits_of((4, 2))
+    (Digit(stride=2, size=4), Digit(stride=1, size=2))
+    """
+    digits, stride = [], 1
+    for size in reversed(sizes):
+        digits.append(Digit(stride, size))
+        stride *= size
+    return tuple(reversed(digits))
+
+
+def merged(digits: Iterable[Digit]) -> Digits:
+    """Merge adjacent digits, and drop those of size one."""
+    result: list[Digit] = []
+    for digit in digits:
+        if digit.size == 1:
+            continue
+        if result and result[-1].stride == digit.end:
+            digit = Digit(digit.stride, result.pop().size * digit.size)
+        result.append(digit)
+    return tuple(result)
+
+
+def find_digits(positions: Sequence[int]) -> Digits | None:
+    """Return the digits of which the positions are made, or None if they are not permuted digits.
+
+    Args:
+        positions: A permutation of 0, 1, 2...; an array in row-major order, whatever its dimensions.
+
+    >>> find_digits([0, 2, 4, 6, 1, 3, 5, 7])
+    (Digit(stride=1, size=2), Digit(stride=2, size=4))
+    """
+    rest, digits = positions, []
+    while len(rest) > 1:
+        stride = rest[1] - rest[0]
+        run = 1
+        while run < len(rest) and rest[run] == rest[0] + run * stride:
+            run += 1
+        if stride < 1 or len(rest) % run:
+            return None
+        digits.append(Digit(stride, run))
+        rest = rest[::run]
+    digits.reverse()
+    return tuple(digits) if list(positions_of(digits)) == list(positions) else None
+
+
+def positions_of(digits: Sequence[Digit]) -> Iterable[int]:
+    """Return the positions of the devices of an array with these digits, in row-major order."""
+    return map(sum, product(*(range(0, digit.end, digit.stride) for digit in digits)))
+
+
+def split_digits(digits: Sequence[Digit], sizes: Sequence[int]) -> tuple[Digits, ...] | None:
+    """Return the digits that each dimension of an array consists of, or None if a digit would be cut unevenly.
+
+    Args:
+        digits: All digits, major first.
+        sizes: The sizes of the dimensions; their product is that of the sizes of the digits.
+
+    >>> split_digits((Digit(1, 8),), (2, 4))
+    ((Digit(stride=4, size=2),), (Digit(stride=1, size=4),))
+    """
+    left = list(digits)
+    parts: list[Digits] = []
+    for size in reversed(sizes):
+        dim: list[Digit] = []
+        while size > 1:
+            digit = left.pop()
+            if size % digit.size == 0:
+                size //= digit.size
+            elif digit.size % size == 0:
+                left.append(Digit(digit.stride * size, digit.size // size))
+                digit, size = Digit(digit.stride, size), 1
+            else:
+                return None
+            dim.append(digit)
+        parts.append(merged(reversed(dim)))
+    return tuple(reversed(parts))
+
+
+def complement(digits: Iterable[Digit], count: int) -> Digits:
+    """Return the digits that are missing to ``count`` devices, most significant first."""
+    missing: list[Digit] = []
+    end = count
+    for digit in sorted((digit for digit in digits if digit.size > 1), key=lambda item: -item.stride):
+        missing.append(Digit(digit.end, end // digit.end))
+        end = digit.stride
+    missing.append(Digit(1, end))
+    return tuple(digit for digit in missing if digit.size > 1)
+
+
+def cut(digits: Iterable[Digit], ends: Iterable[int]) -> Digits:
+    """Split digits where others end, the parts of each major first; ends that do not divide a digit are skipped."""
+    pieces: list[Digit] = []
+    bounds = sorted(set(ends), reverse=True)
+    for digit in digits:
+        end = digit.end
+        for bound in bounds:
+            if digit.stride < bound < end and end % bound == 0 and bound % digit.stride == 0:
+                pieces.append(Digit(bound, end // bound))
+                end = bound
+        pieces.append(Digit(digit.stride, end // digit.stride))
+    return tuple(pieces)
+
+
+def count_devices(digits: Iterable[Digit]) -> int:
+    """Return the number of devices that digits tell apart."""
+    return prod(digit.size for digit in digits)

@@ -11,6 +11,7 @@ raises `RuleError` with the shapes.
 """
 
 from shardy_py.sharding.rules.contraction import contraction, reduction
+from shardy_py.sharding.rules.equation import einsum
 from shardy_py.sharding.rules.pointwise import along, broadcast, broadcast_to, concatenate, elementwise, generate
 from shardy_py.sharding.rules.reshape import reshape, transpose
 
@@ -20,6 +21,7 @@ __all__ = [
     "broadcast_to",
     "concatenate",
     "contraction",
+    "einsum",
     "elementwise",
     "generate",
     "reduction",

@@ -7,8 +7,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape, values_of
-from shardy_py.support.arguments import shown
-from shardy_py.support.integers import as_integer
+from shardy_py.support.arguments import as_integer, shown
 
 
 def is_tensor(value: Any) -> bool:
@@ -47,42 +46,46 @@ def first_shapes(op: HasShardableValues, helper: str) -> tuple[Shape, Shape]:
     return tensor_shape(op.operands[0]), tensor_shape(op.results[0])
 
 
-def dims_of(op: HasShardableValues, helper: str, given: int | Iterable[int], rank: int) -> list[int]:
+def dims_of(op: HasShardableValues, helper: str, dims: int | Iterable[int], rank: int) -> list[int]:
     """Return dimensions as numbers from 0, sorted; negative ones count from the end, as in numpy.
 
     Raises:
         RuleError: there is no such dimension, or one is given twice.
     """
-    return sorted(order_of(op, helper, given, rank))
+    return sorted(order_of(op, helper, dims, rank))
 
 
-def order_of(op: HasShardableValues, helper: str, given: int | Iterable[int], rank: int) -> list[int]:
-    """Return dimensions as numbers from 0, in the order in which they are given.
+def order_of(op: HasShardableValues, helper: str, order: int | Iterable[int], rank: int) -> list[int]:
+    """Return dimensions as numbers from 0, in the order of the argument.
 
     Raises:
         RuleError: there is no such dimension, or one is given twice.
     """
-    numbers = numbers_of(op, helper, given)
+    numbers = numbers_of(op, helper, order)
     for number in numbers:
         if not -rank <= number < rank:
             raise unfit(op, helper, f"has no dimension {number}: the rank is {rank}")
-    found = [number % rank for number in numbers]
-    if len(set(found)) != len(found):
+    permutation = [number % rank for number in numbers]
+    if len(set(permutation)) != len(permutation):
         raise unfit(op, helper, f"gets a dimension twice: {', '.join(map(str, numbers))}")
-    return found
+    return permutation
 
 
-def numbers_of(op: HasShardableValues, helper: str, given: int | Iterable[int], what: str = "dimensions") -> list[int]:
-    """Return one integer, or several, as integers of Python.
+def numbers_of(
+    op: HasShardableValues, helper: str, argument: int | Iterable[int], what: str = "dimensions"
+) -> list[int]:
+    """Return an integer or several as a list of Python integers.
 
     Raises:
         RuleError: there is something else among them.
     """
-    items: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    items: list[Any] = (
+        list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str) else [argument]
+    )
     numbers = [number for number in map(as_integer, items) if number is not None]
     if len(numbers) < len(items):
         hint = f"call it from a function of the op: @dialect.op(...) def ...: return sdy.rules.{helper}(op, ...)"
-        raise unfit(op, helper, f"needs {what}, not {shown(given)}", hint=hint)
+        raise unfit(op, helper, f"needs {what}, not {shown(argument)}", hint=hint)
     return numbers
 
 

@@ -48,14 +48,14 @@ def contraction(
     return contraction_rule(op, batches, sums, combiner=combiner)
 
 
-def _pairs(op: HasShardableValues, given: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
+def _pairs(op: HasShardableValues, dims: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
     """Return pairs of dimensions that meet."""
     shapes = operand_shapes(op)[:2]
-    given = tuple(given) if isinstance(given, Iterable) else ()
-    if not given or not all(isinstance(side, Iterable) for side in given):
+    dims = tuple(dims) if isinstance(dims, Iterable) else ()
+    if not dims or not all(isinstance(side, Iterable) for side in dims):
         hint = "for example contracting=([1], [0])"
         raise unfit(op, "contraction", "needs dimensions of the left side and of the right side", hint=hint)
-    sides = [list(side) for side in given]
+    sides = [list(side) for side in dims]
     if len(sides) != 2 or len(sides[0]) != len(sides[1]):
         raise unfit(op, "contraction", "needs as many dimensions of the left side as of the right side")
     for side, shape in zip(sides, shapes, strict=True):
@@ -142,10 +142,10 @@ def reduction(
     starts = numbers_of(op, "reduction", initial, "numbers of operands as initial=")
     builder = OpShardingRuleBuilder.for_op(op).start_from(*starts)
     removed = tuple(size for dim, size in enumerate(inner) if dim not in reduced)
-    kept = tuple(1 if dim in reduced else size for dim, size in enumerate(inner))
+    kept_shape = tuple(1 if dim in reduced else size for dim, size in enumerate(inner))
     for number, shape in enumerate((*shapes, *outs)):
         is_operand = number < len(shapes)
-        expected = (inner,) if is_operand and number not in starts else (removed, kept)
+        expected = (inner,) if is_operand and number not in starts else (removed, kept_shape)
         if shape not in expected and (shape or not is_operand):
             what = f"operand {number}" if is_operand else f"result {number - len(shapes)}"
             raise unfit(op, "reduction", f"cannot tell what {what} is", hint="write the rule as a text")
@@ -157,9 +157,9 @@ def reduction(
             builder.add_factor(ins, [None] * len(outs), size, kind=FactorKind.REDUCTION, combiner=combiner)
             continue
         position = dim - sum(other < dim for other in reduced)
-        places = [dim if len(shape) == len(inner) else position for shape in outs]
+        result_dims = [dim if len(shape) == len(inner) else position for shape in outs]
         for number in starts:
             if shapes[number]:
                 ins[number] = dim if len(shapes[number]) == len(inner) else position
-        builder.add_factor(ins, places, size)
+        builder.add_factor(ins, result_dims, size)
     return builder.build()

@@ -1,4 +1,4 @@
-"""Rules of ops that compute each element from those at the same place: with equal shapes, or broadcast."""
+"""Rules of ops that compute each element from elements at the same index: equal shapes, or broadcast."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shardy_py.sharding.rules.checks import (
 
 
 def elementwise(op: HasShardableValues) -> OpShardingRule | None:
-    """Return the rule of an op all of whose tensors have one shape and are sharded alike.
+    """Return the rule of an op whose tensors all have the same shape and sharding.
 
-    It is the rule of an `Elementwise` op that has none. Values that are no tensors, such as tokens, have no part.
+    It is the rule of an `Elementwise` op that has none. Values that are not tensors, such as tokens, have no part.
 
     Args:
         op: The op.
@@ -136,11 +136,11 @@ def along(
     *,
     kind: FactorKind = FactorKind.NEED_REPLICATION,
 ) -> OpShardingRule | None:
-    """Return the rule of an op that needs some dimensions whole, and treats all others one by one.
+    """Return the rule of an op that needs some dimensions replicated, and treats the others pointwise.
 
     So are softmax, normalization, sort, cumulative sum, FFT along ``dims``; with ``kind=FactorKind.PERMUTATION`` what
     moves elements along them: reverse, roll, pad, slice. All tensors have one rank, and one size in each other
-    dimension; scalars, and values that are no tensors, have no part.
+    dimension; scalars, and values that are not tensors, have no part.
 
     Args:
         op: The op.
@@ -173,7 +173,7 @@ def along(
 
 
 def concatenate(op: HasShardableValues, dim: int) -> OpShardingRule | None:
-    """Return the rule of an op that joins its operands along a dimension, which must be whole.
+    """Return the rule of an op that joins its operands along a dimension, which must be replicated.
 
     Args:
         op: The op, with one result.
@@ -218,9 +218,9 @@ def generate(op: HasShardableValues) -> OpShardingRule | None:
     nowhere: list[None] = [None] * len(op.operands)
     for number, shape in enumerate(operand_shapes(op)):
         for dim, size in enumerate(shape):
-            place: list[int | None] = [*nowhere]
-            place[number] = dim
-            builder.add_factor(place, [None] * len(op.results), size, kind=FactorKind.NEED_REPLICATION)
+            dims: list[int | None] = [*nowhere]
+            dims[number] = dim
+            builder.add_factor(dims, [None] * len(op.results), size, kind=FactorKind.NEED_REPLICATION)
     outs = result_shapes(op)
     for shape in dict.fromkeys(outs):
         for dim, size in enumerate(shape):

@@ -119,7 +119,7 @@ def transpose(op: HasShardableValues, permutation: Sequence[int]) -> OpShardingR
         The rule; None for an op with an unknown size.
 
     Raises:
-        RuleError: it is no permutation, or does not lead to the result.
+        RuleError: it is not a permutation, or does not lead to the result.
     """
     if not is_static(op):
         return None

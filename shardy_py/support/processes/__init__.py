@@ -1,5 +1,5 @@
-"""Processes that work for this one: the only room that starts any.
+"""Child processes; no other package starts any.
 
-`start` starts them, `child` asks one of them and bounds what it may take, `serve` is what runs in it, `pools` starts
-several that evaluate schedules. A test fails where another room starts a process.
+`start` starts them, alone or as a pool, `child` sends requests to a process and limits its time, `serve` runs in it.
+A test fails if another package starts a process.
 """

@@ -1,9 +1,11 @@
-"""A process that answers requests of this one, within a time limit, and ends with it."""
+"""Start a process that answers requests of this one within a time limit, and describe how it died."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
+import signal
 import subprocess
 import tempfile
 import threading
@@ -11,7 +13,6 @@ import time
 from types import TracebackType
 from typing import IO, Self
 
-from shardy_py.support.processes.crashes import describe_crash
 from shardy_py.support.processes.serve import ANSWER, STEP, ShowStep, receive, send_request
 from shardy_py.support.processes.start import start_worker
 from shardy_py.support.termination import unwind_on_termination
@@ -111,7 +112,7 @@ class Child:
             with unwind_on_termination():
                 try:
                     answer = self._exchange(request, seconds, show)
-                except BaseException:  # what is left of a message is no answer to the next request
+                except BaseException:  # what is left of a message is not an answer to the next request
                     self.close()
                     raise
         finally:
@@ -146,7 +147,7 @@ class Child:
         self.disown()
 
     def disown(self) -> None:
-        """Leave the process to whoever else has its pipes, such as the process that this one was forked from."""
+        """Leave the process to another owner of its pipes, such as the parent of a fork."""
         for pipe in (self._process.stdin, self._process.stdout, self._stderr):
             with contextlib.suppress(BrokenPipeError):  # a request that the process never read
                 if pipe is not None:
@@ -178,3 +179,39 @@ def ask_once(worker: str, request: bytes, *, seconds: float, show: ShowStep | No
     """
     with unwind_on_termination(), Child(worker) as child:
         return child.ask(request, seconds=seconds, show=show)
+
+
+_CAUSE = re.compile(r"Assertion|LLVM ERROR|Check failed|Fatal|UNREACHABLE|terminate called|stack overflow|^F\d")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning)\b")
+_LONGEST = 2000
+"""The most characters of a line that are shown; some libraries print the whole module in one."""
+
+
+def describe_crash(code: int, stderr: str) -> str:
+    """Return one line about why a process died: the signal or exit code, and the line with the cause.
+
+    Args:
+        code: The exit code, negative for a signal.
+        stderr: What the process wrote to standard error.
+    """
+    cause = find_cause(stderr)
+    return f"the process died ({name_exit(code)}){f': {cause}' if cause else ''}"
+
+
+def name_exit(code: int) -> str:
+    """Return the name of the signal that ended a process, or its exit code."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def find_cause(stderr: str) -> str:
+    """Return the line that says why a process died: a failed check, else an exception, else the last line; or ""."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    checks = [line for line in lines if _CAUSE.search(line)]
+    exceptions = [line for line in lines if _EXCEPTION.match(line)]
+    cause = (checks[:1] or exceptions[-1:] or lines[-1:] or [""])[0]
+    return cause if len(cause) <= _LONGEST else f"{cause[:_LONGEST]} ..."

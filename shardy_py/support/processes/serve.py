@@ -1,4 +1,4 @@
-"""Serving of requests in a process that works for another one, until there are no more.
+"""Serve the requests of another process until there are no more, or until that process ends.
 
 A request is the seconds that it may take, its length and its bytes. An answer is a byte that says what it is, a step of
 the work or the answer itself, its length and its bytes.
@@ -12,11 +12,12 @@ import os
 import signal
 import struct
 import sys
+import threading
+import time
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import IO, Protocol
-
-from shardy_py.support.processes.orphans import end_with_parent
 
 STEP, ANSWER = b"s", b"a"
 _LENGTH = struct.Struct("<Q")
@@ -27,7 +28,7 @@ _LONGEST_ALARM = 10**6
 
 
 class ShowStep(Protocol):
-    """Receiver of the number of steps that are done, of how many there are, and of what comes next."""
+    """Receiver of progress: the steps done, their total, and the next step."""
 
     def __call__(self, done: int, total: int | None, what: str = "") -> None:
         """Show it."""
@@ -115,3 +116,45 @@ def _set_alarm(seconds: float) -> None:
     if sys.platform != "win32":
         # Not by a handler: a library that does not return would never let Python call it.
         signal.alarm(math.ceil(seconds))
+
+
+_POLL_SECONDS = 1.0
+"""The time between two looks at the parent."""
+
+
+def end_with_parent() -> None:
+    """End this process soon after its parent ends.
+
+    A parent that is killed, by ``timeout`` for example, cannot end its children, and XLA may go on for hours.
+    """
+    _watch(os.getppid())
+
+
+@cache
+def end_with(process: int) -> None:
+    """End this process soon after its parent, if that has a given id; repeated calls watch once.
+
+    Args:
+        process: The id of the other one; a process that somebody else started, or a thread of it, is left alone.
+    """
+    if os.getppid() == process or _is_left_by(process):
+        _watch(process)
+
+
+def _is_left_by(process: int) -> bool:
+    """Return whether this is a worker of joblib's loky that a process started, which may be gone already."""
+    from multiprocessing import current_process, parent_process
+
+    parent = parent_process()
+    is_loky = type(current_process()).__name__ == "LokyProcess"
+    return is_loky and parent is not None and parent.pid == process
+
+
+def _watch(parent: int) -> None:
+    threading.Thread(target=_wait_for_end, args=(parent,), daemon=True).start()
+
+
+def _wait_for_end(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_POLL_SECONDS)
+    os._exit(1)

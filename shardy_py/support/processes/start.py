@@ -1,14 +1,19 @@
-"""The start of a process of Python that imports nothing from the current folder."""
+"""Start processes of Python that import nothing from the current folder: workers, and pools of joblib and dask.
+
+In the current folder a file called ``random.py`` would replace the module of that name.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
-
-from shardy_py.support.processes.safe_path import SAFE_PATH
+from typing import IO, Any
 
 _ROOT = str(Path(__file__).resolve().parents[3])
 _START = (
@@ -52,8 +57,84 @@ def search_path() -> list[str]:
 
 
 def _flags() -> list[str]:
-    """Return the flags of this interpreter that say what Python may look at when it starts."""
+    """Return the flags of this interpreter that restrict what Python reads at its start."""
     if sys.flags.isolated:
         return ["-I"]
     flags = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site, "-S": sys.flags.no_site}
     return [flag for flag, is_set in flags.items() if is_set]
+
+
+@contextmanager
+def joblib_pool(jobs: int | None) -> Iterator[Callable[[Iterable[Any]], Iterator[Any]]]:
+    """Provide a function that runs tasks of joblib, and yields their results as they are done.
+
+    Its processes have no current folder on their path, and leave the interrupts of a terminal to this one.
+
+    Args:
+        jobs: How many processes; None for what ``joblib.parallel_config`` says.
+
+    Raises:
+        ValueError: the backend of joblib gives no results one by one.
+    """
+    from joblib import Parallel
+
+    run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+
+    def start(tasks: Iterable[Any]) -> Iterator[Any]:
+        with _blocked_interrupts():
+            results: Iterator[Any] = run(tasks)
+        return results
+
+    with no_current_folder():
+        yield start
+
+
+@contextmanager
+def dask_client(address: str | None) -> Iterator[None]:
+    """Connect joblib to a dask cluster; one on this machine where there is no address."""
+    from dask.distributed import Client
+
+    with no_current_folder(), ExitStack() as stack:
+        with _blocked_interrupts():
+            stack.enter_context(Client(address, set_as_default=True))
+        yield
+
+
+@contextmanager
+def spawned_pool(jobs: int) -> Iterator[Executor]:
+    """Provide a pool of new processes."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with no_current_folder(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+@contextmanager
+def _blocked_interrupts() -> Iterator[None]:
+    """Start processes and threads that get no interrupts; this thread gets one that came meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+SAFE_PATH = "PYTHONSAFEPATH"
+
+
+@contextmanager
+def no_current_folder() -> Iterator[None]:
+    """Keep the current folder off the path of each Python that a library starts in a block, such as joblib's."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(SAFE_PATH, None)
+        else:
+            os.environ[SAFE_PATH] = before

@@ -12,8 +12,8 @@ from attrs import field
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind
-from shardy_py.support.signatures import signature_of
-from shardy_py.testing.numeric.combining import combine_arrays, identity_like
+from shardy_py.support.arguments import signature_of
+from shardy_py.testing.numeric.operands import combine_arrays, identity_like
 from shardy_py.testing.numeric.pieces import Array, Local, Piece, Sizes, Split, make_local
 from shardy_py.values import frozen
 

@@ -15,9 +15,8 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 from shardy_py.support.arguments import checked
 from shardy_py.testing.numeric.bench import Arrays, Bench, NumericTrial, call, takes_local
-from shardy_py.testing.numeric.claims import judge
-from shardy_py.testing.numeric.data import make_generator, make_operand
-from shardy_py.testing.numeric.missing import find_missing
+from shardy_py.testing.numeric.factors import find_missing, judge
+from shardy_py.testing.numeric.operands import make_generator, make_operand
 from shardy_py.testing.numeric.pieces import Sizes, make_local, pieces_of
 from shardy_py.testing.numeric.report import RuleReport
 from shardy_py.testing.ops import TypeLike, to_type

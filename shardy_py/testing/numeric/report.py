@@ -6,7 +6,7 @@ from enum import Enum
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
-from shardy_py.testing.rule_differences import kind_name
+from shardy_py.testing.rules import kind_name
 from shardy_py.values import frozen
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.shard_moves import Windows
-from shardy_py.testing.numeric.combining import combine_arrays
+from shardy_py.testing.numeric.operands import combine_arrays
 from shardy_py.testing.numeric.pieces import Array
-from shardy_py.testing.sharded.scalars import poison
-from shardy_py.testing.sharded.virtual_ops import SPACE
+from shardy_py.testing.sharded.virtual_ops import SPACE, poison
 
 COLLECTIVES = frozenset(
     f"{SPACE}.{kind}"

@@ -18,7 +18,7 @@ from shardy_py.testing.numeric.bench import Arrays
 from shardy_py.testing.numeric.pieces import Array
 from shardy_py.testing.sharded.interpreter import Functions, Interpreter
 from shardy_py.testing.sharded.rendezvous import Rendezvous
-from shardy_py.testing.sharded.scalars import poison
+from shardy_py.testing.sharded.virtual_ops import poison
 from shardy_py.values import define
 
 Part = tuple[slice, ...]

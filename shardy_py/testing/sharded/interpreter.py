@@ -11,14 +11,13 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
 from shardy_py.ir.graph.attributes import DenseElements, OpaqueElements, RawAttribute
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
-from shardy_py.layout.dtypes import numpy_dtype
-from shardy_py.support.arguments import shown
-from shardy_py.support.signatures import signature_of
+from shardy_py.layout.numpy_arrays import numpy_dtype
+from shardy_py.support.arguments import shown, signature_of
 from shardy_py.testing.numeric.bench import Arrays, as_arrays
 from shardy_py.testing.numeric.pieces import Array, make_local
 from shardy_py.testing.sharded.collectives import COLLECTIVES, collective, own_op

@@ -10,9 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shardy_py.errors import UnsupportedError
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.torch.frontend.packed import PackedProgram
+from shardy_py.torch.parallel.placements import placements_of
 from shardy_py.values import frozen
 
 __all__ = ["TORCH", "TorchFrontend"]
@@ -68,6 +72,14 @@ class TorchFrontend(Frontend):
 
         data, name = source_bytes(source, name)
         return PackedProgram(read_isolated(Reader(_READER, "PyTorch", "file"), data, name))
+
+    def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
+        """Return the redistribution of a DTensor; "" where placements cannot say the sharding."""
+        try:
+            placements = placements_of(sharding, mesh)
+        except UnsupportedError:
+            return ""
+        return f"x = x.redistribute(placements=[{', '.join(map(str, placements))}])"
 
     def write_back(self, program: Program) -> Program:
         """Return the op graph; PyTorch has no place for shardings in its own."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.plugins import Elementwise, OpDefinition, Pure, Registry
 from shardy_py.sharding.rules import broadcast
 from shardy_py.torch.frontend.calls import POINTWISE

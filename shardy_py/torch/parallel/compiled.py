@@ -8,6 +8,7 @@ from warnings import warn
 
 from attrs import field
 
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import static_shape
@@ -81,13 +82,16 @@ class LocalTorchProgram:
             raise OptionError(Diagnostic("argument-count", message, hint=f"the arguments are {names}"))
 
 
-def make_local_torch_program(explicit: Program, registry: Registry, *, strict: bool = False) -> LocalTorchProgram:
+def make_local_torch_program(
+    explicit: Program, registry: Registry, *, strict: bool = False, optimize: bool = True
+) -> LocalTorchProgram:
     """Return the program that each device runs.
 
     Args:
         explicit: The program with its collectives; it stays as it is.
         registry: What is known about ops.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+        optimize: Whether collectives are moved to where they send the fewest bytes.
 
     Raises:
         ShardyError: an op has no local form.
@@ -96,7 +100,7 @@ def make_local_torch_program(explicit: Program, registry: Registry, *, strict: b
     mesh = next(iter(explicit.meshes.values()), Mesh())
     arguments = _ports(explicit, main.regions[0].blocks[0].arguments, mesh)
     results = _ports(explicit, main.function_results, mesh)
-    made = localized(explicit, registry, strict=strict)
+    made = localized(explicit, registry, options=LocalOptions(strict=strict, optimize=optimize))
     return LocalTorchProgram(made.program, explicit.origin, arguments, results, mesh, made.warnings)
 
 

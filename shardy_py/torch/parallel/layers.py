@@ -11,7 +11,7 @@ from attrs import evolve, field
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.torch.frontend.origin import Argument
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import frozen
 
 LayerKind = Literal["linear", "embedding"]

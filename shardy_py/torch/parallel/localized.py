@@ -6,15 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field
 
+from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, as_warnings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.interfaces.local import LocalValue
 from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
+from shardy_py.local.pipeline import communication_passes
 from shardy_py.plugins import Registry
 from shardy_py.transforms.run import run
 from shardy_py.values import define
+
+IN_PLACE = LocalOptions(optimize=False)
+"""The options under which collectives stay where the program with explicit ones has them."""
 
 
 @define(frozen=True, eq=False)
@@ -49,13 +55,13 @@ class Localized:
         return op.operands[0]
 
 
-def localized(explicit: Program, registry: Registry, *, strict: bool = False) -> Localized:
+def localized(explicit: Program, registry: Registry, *, options: LocalOptions = IN_PLACE) -> Localized:
     """Return what each device runs.
 
     Args:
         explicit: The program with its collectives; it stays as it is.
         registry: What is known about ops.
-        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+        options: The options; by default collectives stay where the program with explicit ones has them.
 
     Raises:
         ShardyError: an op has no local form.
@@ -64,7 +70,10 @@ def localized(explicit: Program, registry: Registry, *, strict: bool = False) ->
     values: dict[int, LocalValue] = {}
     collectives: dict[int, list[Op]] = {}
     context = PassContext(registry, local_values=values, local_collectives=collectives)
-    # Collectives stay where the program with explicit ones has them.
-    convert = ConvertGlobalToLocalPass(trust_shardings=False, gather_unsupported_ops=not strict, early_gathers=False)
-    run(program, [convert], context)
+    convert = ConvertGlobalToLocalPass(
+        trust_shardings=False, gather_unsupported_ops=not options.strict, early_gathers=options.optimize
+    )
+    moving = communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()
+    tidying = (TidyLocalProgramPass(),) if options.optimize else ()
+    run(program, [*moving, convert, *tidying], context)
     return Localized(program, values, collectives, tuple(context.warnings))

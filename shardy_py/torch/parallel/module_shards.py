@@ -22,7 +22,8 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.torch.frontend.inferred_sizes import is_of_size
 from shardy_py.torch.parallel.draws import draws_numbers
 from shardy_py.torch.parallel.layers import LayerCall, Layers
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.torch.parallel.size_reads import ShardSource, find_size_reads
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import define, frozen
 
 _UNSIZED_RESHAPES = frozenset(
@@ -120,6 +121,7 @@ class _Tracer:
     _conflicts: list[Conflict] = field(factory=list)
     _parameters: dict[int, frozenset[str]] = field(factory=dict)
     _partial: dict[str, None] = field(factory=dict)
+    _sources: dict[object, ShardSource] = field(factory=dict)
 
     def run(self) -> ShardTrace:
         block = self.program.functions["main"].regions[0].blocks[0]
@@ -128,6 +130,8 @@ class _Tracer:
                 self._parameters[value.id] = frozenset((item.name,))
         for op in block.ops:
             self._visit(op)
+        for read in find_size_reads(self._sources.values()):
+            self._conflicts.append(Conflict("forward", read.location, read.reason, read.layers))
         inputs = {path: tuple(dims) for path, dims in self._inputs.items()}
         return ShardTrace(inputs, tuple(self._conflicts), tuple(self._partial))
 
@@ -157,9 +161,12 @@ class _Tracer:
             self._conflicts.append(Conflict(op.name, op.location, result, layers))
             return
         layers = frozenset(path for value in sharded for path in self._of(value).layers)
+        for value in sharded:
+            self._note_source(op, value, is_result=False)
         for value, dim in zip(op.results, result, strict=True):
             if dim is not None:
                 self._set(value, Shards(dim, layers))
+                self._note_source(op, value, is_result=True)
         for value in op.operands:
             self._partial.update(dict.fromkeys(sorted(self._parameters.get(value.id, ()))))
 
@@ -181,6 +188,15 @@ class _Tracer:
         if shards.dim is not None:
             for size in (value.shape[shards.dim], math.prod(value.shape)):
                 self._sizes[size] = self._sizes.get(size, frozenset()) | shards.layers
+
+    def _note_source(self, op: Op, value: Value, *, is_result: bool) -> None:
+        """Note where the source makes or uses a shard."""
+        shards = self._of(value)
+        if shards.dim is None or not op.location:
+            return
+        source = ShardSource(op.location, shards.dim, len(value.shape), shards.layers, is_result)
+        # What a line assigns is what its last op makes.
+        self._sources[(op.location, shards.layers) if is_result else source] = source
 
     def _of(self, value: Value) -> Shards:
         return self._shards.get(value.id, WHOLE)
@@ -204,6 +220,7 @@ class _Tracer:
         rank, paths = len(output.shape), frozenset((call.path,))
         if rank and output.shape[-1] % self.count == 0:
             self._set(output, Shards(rank - 1, paths))
+            self._note_source(call.core, output, is_result=True)
         else:
             reason = f"has {output.shape[-1] if rank else 1} columns, which {self.count} processes do not divide evenly"
             self._conflicts.append(Conflict(call.core.name, call.core.location, reason, paths))

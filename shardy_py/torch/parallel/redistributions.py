@@ -12,15 +12,15 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.collectives import ListOfAxisRefLists
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.op_attributes import ListOfAxisRefLists
 from shardy_py.sharding.shard_positions import devices_of
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.torch.parallel.explicit import explicit_program
 from shardy_py.torch.parallel.localized import Localized, localized
 from shardy_py.torch.parallel.placements import Placement
 from shardy_py.torch.parallel.split_meshes import SplitMesh, split_mesh
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import frozen
 
 _WIDTH = re.compile(r"\d+")

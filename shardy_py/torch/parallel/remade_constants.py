@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.ops import ConstantLike, OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.torch.frontend.types import DTYPES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.agreement import overflowing_factors
 from shardy_py.local.whole_factors import make_whole

@@ -1,6 +1,6 @@
-"""Sharding origins: for every axis of every value, the annotation of the user that it goes back to.
+"""Sharding origins: for every axis of every value, the user's annotation that it goes back to; stored as attributes.
 
-Mirrors source_sharding.cc::prepareShardingOriginsHandler.
+Mirrors source_sharding.cc::prepareShardingOriginsHandler and source_sharding.cc::saveShardingOriginsOnModule.
 """
 
 from __future__ import annotations
@@ -10,13 +10,35 @@ from typing import Any, Literal
 
 from attrs import field
 
-from shardy_py.ir.graph.data_flow import shardable_value
-from shardy_py.ir.graph.op_names import CONSTRAINT, MANUAL_COMPUTATION, SHARDING_GROUP
+from shardy_py.ir.graph.data_flow import edge_user, shardable_value
+from shardy_py.ir.graph.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import entry_block
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
+
+
+def function_dictionaries(function: Op, name: str) -> tuple[Mapping[str, Any], ...]:
+    """Return the dictionaries of ``arg_attrs`` or ``res_attrs``, empty ones where there are none."""
+    count = len(function.function_results) if name == "res_attrs" else _num_arguments(function)
+    return function.attributes.get(name) or ({},) * count
+
+
+def update_function(function: Op, name: str, updates: Mapping[int, Mapping[str, Any]]) -> None:
+    """Set attributes of arguments (``arg_attrs``) or results (``res_attrs``) of a function, by position."""
+    if updates:
+        old = function_dictionaries(function, name)
+        function.attributes[name] = tuple([{**item, **updates.get(index, {})} for index, item in enumerate(old)])
+
+
+def _num_arguments(function: Op) -> int:
+    for region in function.regions:
+        for block in region.blocks:
+            return len(block.arguments)
+    return 0
+
 
 ORIGIN_NAME = "sdy.sharding_origin_name"
 
@@ -155,8 +177,8 @@ class _Collector:
             if carrier is not None:
                 members.setdefault(op.attributes["group_id"], []).append(carrier.id)
         for ids in members.values():
-            for one in ids:
-                self.table.mates[one] = tuple([other for other in ids if other != one])
+            for member in ids:
+                self.table.mates[member] = tuple([other for other in ids if other != member])
 
 
 def ops_named(program: Program, name: str) -> Iterator[Op]:
@@ -187,3 +209,82 @@ def returned_position(value: Value, operands: Sequence[Value], terminator: Op) -
     if not any(operand is value for operand in operands):
         return None
     return next(number for user, number in reversed(value.uses) if user is terminator)
+
+
+ORIGINS = "sdy.sharding_origins"
+
+
+def save_origins(program: Program, table: OriginTable) -> None:
+    """Set the attributes of all values that are still there; an annotation calls its own axes ``self``."""
+    for function in program.functions.values():
+        _save_function(function, table)
+    for op in program.walk():
+        if op.results:
+            _save_results(op, table)
+    for op in ops_named(program, CONSTRAINT):
+        _call_self(op, op.attributes.get(ORIGIN_NAME, ""))
+    for function in program.functions.values():
+        _call_function_self(function)
+    for op in ops_named(program, MANUAL_COMPUTATION):
+        _call_edges_self(op)
+
+
+def _save_function(function: Op, table: OriginTable) -> None:
+    block = entry_block(function)
+    if block is None:
+        return
+    arguments = {
+        argument.index: {ORIGINS: as_dictionary(table.of_value[argument.id])}
+        for argument in block.arguments
+        if argument.id in table.of_value
+    }
+    update_function(function, "arg_attrs", arguments)
+    if block.last is None:
+        return
+    returned = block.last.operands
+    results: dict[int, dict[str, Any]] = {}
+    for value in returned:
+        origins = table.of_value.get(value.id)
+        position = returned_position(value, returned, block.last)
+        if origins is not None and position is not None:
+            results[position] = {ORIGINS: as_dictionary(origins)}
+    update_function(function, "res_attrs", results)
+
+
+def _save_results(op: Op, table: OriginTable) -> None:
+    origins_of_results = [table.of_value.get(value.id) for value in op.results]
+    if all(origins is None for origins in origins_of_results):
+        return
+    if op.name in (CONSTRAINT, DATA_FLOW_EDGE):
+        op.attributes[ORIGINS] = as_dictionary(origins_of_results[0] or {})
+        return
+    old = op.attributes.get(ORIGINS)
+    former = old if isinstance(old, tuple) else ({},) * len(origins_of_results)
+    op.attributes[ORIGINS] = tuple(
+        [before if now is None else as_dictionary(now) for before, now in zip(former, origins_of_results, strict=True)]
+    )
+
+
+def _call_self(op: Op, name: str) -> None:
+    origins = op.attributes.get(ORIGINS)
+    if isinstance(origins, dict):
+        op.attributes[ORIGINS] = renamed(origins, name)
+
+
+def _call_function_self(function: Op) -> None:
+    for name, kind in (("arg_attrs", "input"), ("res_attrs", "output")):
+        updates = {
+            index: {ORIGINS: renamed(item[ORIGINS], str(ShardingOrigin(kind, index)))}  # type: ignore[arg-type]
+            for index, item in enumerate(function_dictionaries(function, name))
+            if ORIGINS in item
+        }
+        update_function(function, name, updates)
+
+
+def _call_edges_self(op: Op) -> None:
+    name = op.attributes.get(ORIGIN_NAME, "")
+    for kind, values in (("input", op.regions[0].block.arguments), ("output", op.results)):
+        for value in values:
+            edge = edge_user(value)
+            if edge is not None:
+                _call_self(edge, f"{name}_{kind}: {value.index}")

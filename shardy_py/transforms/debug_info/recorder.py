@@ -12,10 +12,8 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import TensorFactorShardings
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.transforms.debug_info.edges import EdgeLog, next_step, save_edges
-from shardy_py.transforms.debug_info.new_axes import edge_value_ref, find_new_axes
-from shardy_py.transforms.debug_info.origins import OriginTable, collect_origins
-from shardy_py.transforms.debug_info.save_origins import save_origins
+from shardy_py.transforms.debug_info.edges import EdgeLog, edge_value_ref, find_new_axes, next_step, save_edges
+from shardy_py.transforms.debug_info.origins import OriginTable, collect_origins, save_origins
 from shardy_py.values import frozen
 
 
@@ -62,13 +60,13 @@ class DebugRecorder:
             new: The factor shardings after.
         """
         num_operands = len(rule.operand_mappings)
-        for found in find_new_axes(rule, mesh, old, new):
+        for new_axis in find_new_axes(rule, mesh, old, new):
             if self.options.edges:
-                source = edge_value_ref(found.source, num_operands)
-                target = edge_value_ref(found.target, num_operands)
-                self.edges.setdefault(op.id, EdgeLog()).add(self._step, found.axis, source, target)
+                source = edge_value_ref(new_axis.source, num_operands)
+                target = edge_value_ref(new_axis.target, num_operands)
+                self.edges.setdefault(op.id, EdgeLog()).add(self._step, new_axis.axis, source, target)
             if self.origins is not None:
-                self.origins.spread(found.axis, values[found.source], values[found.target])
+                self.origins.spread(new_axis.axis, values[new_axis.source], values[new_axis.target])
         self._step += 1
 
     def save(self) -> None:

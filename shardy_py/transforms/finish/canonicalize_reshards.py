@@ -1,4 +1,4 @@
-"""Simplify what inserting reshards left behind: a reshard of a reshard is one reshard.
+"""Replace a reshard of a reshard by one reshard, and erase unused ops.
 
 Mirrors export_pipeline.cc::addCanonicalizerPass.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.transforms.finish.fold_constants import fold_constants
-from shardy_py.transforms.finish.unify_constants import unify_constants
+from shardy_py.transforms.finish.canonicalize_constants import fold_constants, unify_constants
 from shardy_py.values import NoFields
 
 
@@ -51,7 +50,7 @@ class KeepReshardsPass(NoFields):
 
 
 def _clean_up(program: Program, context: PassContext) -> None:
-    """Unite and fold constants, and erase what nobody uses."""
+    """Unite and fold constants, and erase unused ops."""
     unify_constants(program, context.semantics, context.copies)
     erase_dead_ops(program, context.semantics)
     if fold_constants(program, context.semantics, context.copies):

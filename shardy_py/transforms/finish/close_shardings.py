@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import distinct
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import CLOSED, TensorSharding, TensorShardingPerValue, closed_dimension
 from shardy_py.support.identity import identity
@@ -46,7 +46,7 @@ def _close(sharding: TensorSharding) -> TensorSharding:
 
 
 def _close_attributes(op: Op) -> None:
-    """Close what a manual computation holds besides the table, which knows no manual axes."""
+    """Close the in and out shardings of a manual computation, which the table of shardings does not hold."""
     for name in _SHARDINGS:
         shardings = op.attributes.get(name)
         if isinstance(shardings, TensorShardingPerValue):

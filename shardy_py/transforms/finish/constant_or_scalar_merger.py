@@ -9,10 +9,10 @@ from collections.abc import Hashable, Mapping
 from typing import ClassVar, NamedTuple
 
 from shardy_py.ir.graph.attributes import Attribute, freeze, shared_parts
-from shardy_py.ir.graph.op_index import names_with_trait, ops_among
 from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import is_scalar
+from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.ops import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.support.identity import identity
@@ -49,12 +49,12 @@ class ConstantOrScalarMergerPass(NoFields):
             others = distinct.get(alike.id)
             if others is None:
                 others = distinct[alike.id] = {keys.attributes(alike.attributes, holder): alike}
-            kept = others.setdefault(keys.attributes(op.attributes, kind.holder), op)
-            if kept is op:
+            replacement = others.setdefault(keys.attributes(op.attributes, kind.holder), op)
+            if replacement is op:
                 continue
             if log is not None:
-                log.merged(op, kept)
-            _replace(op, kept)
+                log.merged(op, replacement)
+            _replace(op, replacement)
 
 
 class _Kind(NamedTuple):
@@ -111,10 +111,10 @@ class _Keys:
         if parts is None:
             return self._number(attributes, left_out)
         key = identity(parts[0]), identity(parts[1]), left_out
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = parts, self._number(attributes, left_out)
-        return found[1]
+        cached = self._known.get(key)
+        if cached is None:
+            cached = self._known[key] = parts, self._number(attributes, left_out)
+        return cached[1]
 
     def _number(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
         # No two have the same name, so that only names are compared.
@@ -122,7 +122,7 @@ class _Keys:
         return self._numbers.setdefault(items, len(self._numbers))
 
 
-def _replace(op: Op, kept: Op) -> None:
+def _replace(op: Op, replacement: Op) -> None:
     for old in op.results:
-        old.replace_all_uses_with(kept.results[old.index])
+        old.replace_all_uses_with(replacement.results[old.index])
     op.erase()

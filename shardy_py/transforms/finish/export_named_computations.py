@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shardy_py.ir.graph.attributes import Attribute, SymbolRef
 from shardy_py.ir.graph.data_flow import edge_user, take_out_edge
-from shardy_py.ir.graph.move_region import move_region
-from shardy_py.ir.graph.op_index import inner_first, ops_named
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, NAMED_COMPUTATION, RETURN
-from shardy_py.ir.graph.parked_ops import pop_parked, restore
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.rewriting import move_region, pop_parked, restore
 from shardy_py.ir.graph.shardings import complete, set_shardings
 from shardy_py.ir.graph.symbols import EXECUTION_THREAD, ORIGINAL_FUNCTION_NAME, SYMBOL_NAME, SymbolTable
 from shardy_py.ir.graph.types import function_type
+from shardy_py.ir.graph.walk import inner_first, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import symbol
 from shardy_py.transforms.finish.sink_data_flow_edges import sink_shardings
@@ -84,20 +83,20 @@ def _sink(program: Program, owners: Sequence[Value]) -> list[Op]:
 def _new_function(program: Program, computation: Op, old: Op | None) -> Op:
     """Return a function with the body of a computation, in no block yet."""
     name, thread = computation.attributes["name"], computation.attributes.get(EXECUTION_THREAD)
-    made: dict[str, Attribute] = {
+    attributes: dict[str, Attribute] = {
         SYMBOL_NAME: name,
         "sym_visibility": "private",
         ORIGINAL_FUNCTION_NAME: name,
     }
     if thread is not None:
-        made[EXECUTION_THREAD] = thread
+        attributes[EXECUTION_THREAD] = thread
     results = [value.type for value in computation.results]
     if old is None or _TYPE not in old.attributes:
-        made[_TYPE] = function_type([value.type for value in _arguments(computation)], results)
+        attributes[_TYPE] = function_type([value.type for value in _arguments(computation)], results)
     if old is not None:
-        function = restore(old, (), made, unchanged=(_TYPE,))
+        function = restore(old, (), attributes, unchanged=(_TYPE,))
     else:
-        function = Op(program, FUNCTION, attributes=made)
+        function = Op(program, FUNCTION, attributes=attributes)
         program.new_function_results(function, results)
     move_region(computation, function, terminator=RETURN)
     return function
@@ -108,8 +107,8 @@ def _new_call(program: Program, computation: Op, callee: str, old: Op | None) ->
     reference = SymbolRef(callee, symbol(callee))
     if old is not None:
         attributes = computation.attributes
-        kept = {name: attributes[name] for name in attributes if name not in _OF_THE_COMPUTATION}
-        call = restore(old, computation.operands, {**kept, "callee": reference})
+        remaining = {name: attributes[name] for name in attributes if name not in _OF_THE_COMPUTATION}
+        call = restore(old, computation.operands, {**remaining, "callee": reference})
     else:
         attributes = copy(computation.attributes)
         for name in _OF_THE_COMPUTATION:

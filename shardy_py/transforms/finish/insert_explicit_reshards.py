@@ -13,12 +13,12 @@ from typing import ClassVar
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import names_with_trait, ops_named, place_of
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, PROPAGATION_BARRIER, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.shardings import distinct
 from shardy_py.ir.graph.types import Type, static_shape
+from shardy_py.ir.graph.walk import names_with_trait, nearest_location, ops_named
 from shardy_py.ir.interfaces.ops import (
     Broadcast,
     Concatenation,
@@ -38,13 +38,17 @@ from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.support.identity import identity
 from shardy_py.transforms.finish.reshards.boundaries import reshard_call, reshard_data_flow, reshard_returns
-from shardy_py.transforms.finish.reshards.captured_tensors import replicate_captures
 from shardy_py.transforms.finish.reshards.insertion import InsertionPoint, Resharder, rank_of
 from shardy_py.transforms.finish.reshards.plan import Mode, Plan, PlanKey, Shardings, make_plan
+from shardy_py.transforms.finish.reshards.replicated_tensors import (
+    computes_on_whole_tensors,
+    divides_slices,
+    gather_around,
+    gather_updated,
+    replicate_captures,
+)
 from shardy_py.transforms.finish.reshards.sharding_carriers import OpInfo, visits_named, visits_of
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
-from shardy_py.transforms.finish.reshards.updates import divides_slices, gather_updated
-from shardy_py.transforms.finish.reshards.whole_tensors import computes_on_whole_tensors, gather_around
 from shardy_py.transforms.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.values import NoFields, frozen
 
@@ -174,19 +178,19 @@ class _Planner:
         mode: Mode,
         operands: Shardings,
         results: Shardings,
-        own: Shardings,
+        own_operands: Shardings,
         reduction: ReductionOp | None,
     ) -> Plan | None:
         """Return the plan for an op; see `PlanKey`."""
         # Equal values are mostly the same object here, and identities are compared much faster.
         types = [value.type for value in op.operands] + [value.type for value in op.results]
-        key = (reduction, *map(identity, (rule, mode, *operands, *results, *own, *types)))
+        key = (reduction, *map(identity, (rule, mode, *operands, *results, *own_operands, *types)))
         known = self._by_identity.get(key)
         if known is not None:
             return known[1]
         sizes = tuple([self._size(type_) for type_ in types])
         count = len(operands)
-        plan_key = PlanKey(rule, operands, results, sizes[:count], sizes[count:], mode, own, reduction)
+        plan_key = PlanKey(rule, operands, results, sizes[:count], sizes[count:], mode, own_operands, reduction)
         plan = _plan_of(plan_key, self._meshes)
         # What the key identifies has to stay alive, or another object could get its identity.
         self._by_identity[key] = ((plan_key, types), plan)
@@ -194,11 +198,11 @@ class _Planner:
 
     def _size(self, type_: Type) -> int:
         """Return the number of elements of a type; 0 where it is unknown."""
-        found = self._sizes.get(type_)
-        if found is None:
+        size = self._sizes.get(type_)
+        if size is None:
             shape = static_shape(type_)
-            found = self._sizes[type_] = 0 if shape is None else prod(shape)
-        return found
+            size = self._sizes[type_] = 0 if shape is None else prod(shape)
+        return size
 
 
 class _Run:
@@ -231,7 +235,7 @@ class _Run:
             self._extended = semantics.with_options(evolve(semantics.options, extended=True))
 
     def visit(self, op: Op, info: OpInfo) -> None:
-        """Insert what one op needs."""
+        """Insert the reshards and collectives that one op needs."""
         resharder = self._resharder
         if IsTerminator in info.traits:
             return
@@ -251,7 +255,7 @@ class _Run:
             self._known_unchanged[cache_key] = (*map(resharder.sharding, values), *[value.type for value in values])
 
     def _cache_key(self, op: Op, info: OpInfo) -> tuple[int, ...] | None:
-        """Return by identity what says whether an op needs something: name, rule, types and shardings.
+        """Return the key of an op, by identity: equal keys of name, rule, types and shardings need the same reshards.
 
         Thousands of ops share them. None for the few kinds of ops where it is more: where something is reduced and its
         collectives may be no sums, or other ops count.
@@ -274,11 +278,11 @@ class _Run:
         return tuple(cache_key)
 
     def _only_sums(self, op: Op) -> bool:
-        """Return whether collectives sum what an op reduces, whatever its attributes and operands say."""
+        """Return whether the collectives of an op are sums, whatever its attributes and operands are."""
         return not self._semantics.options.extended and self._semantics.sums_collectives(op.name)
 
     def _reshard(self, op: Op, traits: Collection[Trait]) -> bool:
-        """Insert what an op computes with; return whether that is anything."""
+        """Insert the reshards of an op's operands and results; return whether there are any."""
         sharding = self._resharder.sharding
         operands = tuple(map(sharding, op.operands))
         results = tuple(map(sharding, op.results))
@@ -321,8 +325,8 @@ class _Run:
             return Mode.FULL
         return Mode.MINIMAL
 
-    def _plan(self, op: Op, mode: Mode, own: Shardings, results: Shardings) -> Plan | None:
-        operands = own
+    def _plan(self, op: Op, mode: Mode, own_operands: Shardings, results: Shardings) -> Plan | None:
+        operands = own_operands
         if self._resharder.survey.barriers:
             operands = tuple([self._resharder.sharding_before_barriers(value) for value in op.operands])
             results = tuple([self._resharder.sharding_before_barriers(value) for value in op.results])
@@ -341,7 +345,7 @@ class _Run:
             return None
         rule, reduction = self._with_collectives_only(op, rule, semantics)
         return self._planner.plan(
-            op, rule, mode, operands, results, own if mode is Mode.RESHAPE else operands, reduction
+            op, rule, mode, operands, results, own_operands if mode is Mode.RESHAPE else operands, reduction
         )
 
     def _with_collectives_only(
@@ -353,7 +357,7 @@ class _Run:
         reductions = semantics.get_reductions(op)
         if not reductions.shape_collectives and not semantics.options.extended:
             return rule, None
-        from shardy_py.sharding.reductions import with_collectives_only
+        from shardy_py.sharding.rule import with_collectives_only
 
         types = [getattr(value.type, "element_type", "") for value in op.results]
         changed, words = with_collectives_only(rule, reductions, types)
@@ -363,7 +367,7 @@ class _Run:
         if plan.reduced_axes is None:
             message = "the results have unreduced axes, but the operands do not agree on the axes that are reduced"
             hint = "shard the reduced dimensions of all operands alike"
-            raise VerificationError(Diagnostic("unreduced-conflict", message, place_of(op), op.name, hint))
+            raise VerificationError(Diagnostic("unreduced-conflict", message, nearest_location(op), op.name, hint))
         self._reshard_operands(op, plan)
         self._reshard_results(op, plan)
         if plan.reduced_axes:
@@ -375,20 +379,22 @@ class _Run:
         for number, wanted in enumerate(plan.operands):
             if wanted is not None:
                 value = op.operands[number]
-                made = self._rematerialize(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
-                op.set_operand(number, made or self._resharder.reshard(value, wanted, place))
+                clone = self._rematerialize(value, wanted, place) if self._full_mode is Mode.PARTITIONER else None
+                op.set_operand(number, clone or self._resharder.reshard(value, wanted, place))
 
     def _rematerialize(self, value: Value, wanted: TensorSharding, place: InsertionPoint) -> Value | None:
-        """Return what is made of nothing or of a scalar made once more in another sharding; None for other values.
+        """Clone the producer of a constant or of a broadcast scalar in another sharding; return None for other values.
 
         XLA's spmd_partitioner.cc::PartitionedHlo::ReshardNoCache moves other broadcasts as it moves everything else.
         """
-        made = value.defining_op
-        if made is None or made.regions or len(made.results) != 1:
+        producer = value.defining_op
+        if producer is None or producer.regions or len(producer.results) != 1:
             return None
-        if made.operands and (Broadcast not in self._semantics.get_traits(made) or static_shape(made.operands[0].type)):
+        if producer.operands and (
+            Broadcast not in self._semantics.get_traits(producer) or static_shape(producer.operands[0].type)
+        ):
             return None
-        copy = clone_op(made, {})
+        copy = clone_op(producer, {})
         place.insert(copy)
         self._resharder.program.shardings[copy.results[0].id] = wanted
         self._reshard(copy, self._semantics.get_traits(copy))
@@ -397,7 +403,7 @@ class _Run:
         return resharded[0].results[0] if resharded else copy.results[0]
 
     def _reshard_results(self, op: Op, plan: Plan) -> None:
-        """Let the op give results as it computes them, and reshard them to what they were."""
+        """Set the shardings in which the op computes its results, and reshard the results to those that they had."""
         resharder, place = self._resharder, InsertionPoint.after(op)
         for value, wanted in zip(op.results, plan.results, strict=True):
             if wanted is None:

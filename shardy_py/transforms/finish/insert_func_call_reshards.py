@@ -1,6 +1,9 @@
-"""Explicit reshards of the results of calls whose functions return them in another sharding.
+"""Reshard the results of calls whose functions return them in another sharding.
 
-Mirrors insert_func_call_reshards.cc::InsertFuncCallReshardsPass.
+The results of functions are first sharded like the values that they return.
+
+Mirrors propagate_to_func_results.cc::PropagateToFuncResultsPass and
+insert_func_call_reshards.cc::InsertFuncCallReshardsPass.
 """
 
 from __future__ import annotations
@@ -8,15 +11,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
-from shardy_py.ir.graph.op_names import CALL, RESHARD
+from shardy_py.ir.graph.graphs import main_function
+from shardy_py.ir.graph.op_names import CALL, RESHARD, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import complete, complete_unless_maximal, set_shardings
-from shardy_py.ir.graph.symbols import SymbolTable
+from shardy_py.ir.graph.symbols import SymbolTable, has_body
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import NoFields
+
+
+class PropagateToFuncResultsPass(NoFields):
+    """Copy the shardings of returned values to the results of their function.
+
+    The main function is left alone: propagation itself did it there.
+    """
+
+    name: ClassVar[str] = "sdy-propagate-to-func-results"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Set the shardings, and remove those whose value has none.
+
+        Raises:
+            UnsupportedError: several functions, none of them ``main``.
+        """
+        main = main_function(program)
+        for function in program.functions.values():
+            if function is not main and has_body(function):
+                _propagate(program, function)
+
+
+def _propagate(program: Program, function: Op) -> None:
+    terminator = function.regions[0].blocks[0].terminator
+    if terminator is None or terminator.name != RETURN:
+        return
+    table = program.shardings
+    for value, result in zip(terminator.operands, function.function_results, strict=True):
+        sharding = table.get(value.id)
+        if sharding is None:
+            table.pop(result.id, None)
+        else:
+            table[result.id] = sharding
 
 
 class InsertFuncCallReshardsPass(NoFields):

@@ -1,4 +1,4 @@
-"""Replace reshards by the collectives that carry them out.
+"""Replace reshards by the collectives that carry them out, on operands whose shardings the reference can look up.
 
 Mirrors reshard_to_collectives.cc::ReshardToCollectivesPass.
 """
@@ -11,18 +11,63 @@ from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.data_flow import shardable_value
-from shardy_py.ir.graph.op_index import ops_named, place_of
-from shardy_py.ir.graph.op_names import RESHARD
+from shardy_py.ir.graph.op_names import FUNCTION, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.ops import PropagationBarrier
+from shardy_py.ir.graph.walk import nearest_location, ops_among, ops_named
+from shardy_py.ir.interfaces.ops import OpSemantics, PropagationBarrier, UpstreamDataFlow
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.collectives.collective import Collective
-from shardy_py.transforms.finish.collectives.plan import plan_collectives
-from shardy_py.values import frozen
+from shardy_py.transforms.finish.collectives.plan import Collective, plan_collectives
+from shardy_py.values import NoFields, frozen
+
+_OF_COLLECTIVES = "out_sharding"
+"""The attribute in which collectives have the sharding of their result."""
+
+
+class ReshardBlockArgumentsPass(NoFields):
+    """Put a reshard between the argument of a region and its collectives, to the sharding that it has already.
+
+    A collective is verified against the sharding of its operand. The reference does not find that of a block argument
+    if it does not know the data flow of the op; the result of the reshard has it. The same holds for a result of such
+    an op that is on the edge of a block argument.
+    """
+
+    name: ClassVar[str] = "reshard-block-arguments"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Put the reshards into all functions, one for each argument."""
+        resharded: dict[int, Value] = {}
+        semantics = context.semantics
+        for op in ops_among(program, [name for name in program.op_names if name.startswith("sdy.")]):
+            if semantics.get_sharding_attribute(op) != _OF_COLLECTIVES:
+                continue
+            value = op.operands[0]
+            sharding = _sharding_unknown_upstream(value, program, semantics)
+            if sharding is not None:
+                if value.id not in resharded:
+                    resharded[value.id] = _reshard(program, value, sharding)
+                op.set_operand(0, resharded[value.id])
+
+
+def _sharding_unknown_upstream(value: Value, program: Program, semantics: OpSemantics) -> TensorSharding | None:
+    """Return the sharding of a value that the reference does not find; None where it does, or there is none."""
+    owner = value.owning_op
+    if owner.name == FUNCTION or semantics.has_trait(owner, UpstreamDataFlow):
+        return None
+    carrier = shardable_value(value, semantics)
+    if carrier is None or (carrier is value and not value.is_block_argument):
+        return None
+    return program.shardings.get(carrier.id)
+
+
+def _reshard(program: Program, value: Value, sharding: TensorSharding) -> Value:
+    reshard = Op(program, RESHARD, [value], [value.type], {"sharding": sharding})
+    value.insert_after(reshard)
+    program.shardings[reshard.results[0].id] = sharding
+    return reshard.results[0]
 
 
 @frozen
@@ -78,12 +123,12 @@ class _Lowering:
     def replace(self, op: Op) -> None:
         """Insert the collectives for a reshard, and record its replacement."""
         target = self._target(op)
-        given = self.current(op.operands[0])
-        operand = self._skip_barriers(given)
+        current = self.current(op.operands[0])
+        operand = self._skip_barriers(current)
         source = self._sharding(operand) or TensorSharding.fully_open(target.mesh, target.rank)
         if target.is_fully_replicated:
             if source.is_fully_replicated:
-                self.replaced[op.result.id] = (op, given)
+                self.replaced[op.result.id] = (op, current)
                 return
             target = TensorSharding.fully_closed(source.mesh, source.rank)
         if source.rank != target.rank or not self._have_same_axes(source, target):
@@ -140,7 +185,7 @@ class _Lowering:
         sharding = self.program.sharding(op.result)
         if sharding is None:
             raise VerificationError(
-                Diagnostic("missing-sharding", "the reshard has no sharding", place_of(op), op.name)
+                Diagnostic("missing-sharding", "the reshard has no sharding", nearest_location(op), op.name)
             )
         return sharding
 
@@ -158,18 +203,18 @@ def _incompatible(op: Op, source: TensorSharding, target: TensorSharding) -> Dia
     return Diagnostic(
         "incompatible-reshard",
         f"no collectives lead from {source} to {target}",
-        place_of(op),
+        nearest_location(op),
         op.name,
         hint="both shardings need the same rank, unreduced axes, and meshes with the same axes",
     )
 
 
 def _inexact(op: Op, reached: TensorSharding, target: TensorSharding) -> Diagnostic:
-    """Return the warning for what happens, as in the reference, to a few reshards between unrelated axis sizes."""
+    """Return the warning for a reshard between unrelated axis sizes that, as in the reference, is not exact."""
     return Diagnostic(
         "inexact-reshard",
         f"the collectives lead to {reached} instead of {target}",
-        place_of(op),
+        nearest_location(op),
         op.name,
         hint="use axis sizes of which one always divides the other, for example powers of two",
     )

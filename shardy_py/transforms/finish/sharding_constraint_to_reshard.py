@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CONSTRAINT, RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.rule_attributes import hand_over_rule
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 

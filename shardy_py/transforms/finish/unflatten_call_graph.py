@@ -9,9 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import CALL
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import complete_unless_maximal
 from shardy_py.ir.graph.symbols import (
@@ -21,6 +19,7 @@ from shardy_py.ir.graph.symbols import (
     original_function_name,
     set_callee,
 )
+from shardy_py.ir.graph.walk import entry_arguments, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -58,9 +57,9 @@ class UnflattenCallGraphPass:
         loose = exact
         if self.dedup_functions_fully:
             loose = _numbered({function.id: _loose_key(function) for function in functions})
-        kept = _choose([function for _, function in calls], loose, exact)
+        chosen = _choose([function for _, function in calls], loose, exact)
         for call, function in calls:
-            other = kept[loose[function.id]]
+            other = chosen[loose[function.id]]
             if other is not function:
                 set_callee(call, other.attributes[SYMBOL_NAME])
         for function in program.functions.values():

@@ -11,10 +11,10 @@ from typing import ClassVar
 from attrs import field
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_index import place_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import ALL_REDUCE, CONSTRAINT, FUNCTION, REDUCE_SCATTER, RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import nearest_location
 from shardy_py.ir.interfaces.ops import (
     CrossDeviceReduction,
     DataFlowShardingTransformType,
@@ -60,17 +60,17 @@ class VerifyUnreducedAxesPass(NoFields):
         """
         checker = _Checker(Resharder.of(program, context.semantics), context.semantics)
         for function in checker.resharder.functions.values():
-            for op, said in visits_of(function, context.semantics):
-                checker.check(op, said.traits)
-        if checker.found:
-            raise VerificationError(*checker.found)
+            for op, info in visits_of(function, context.semantics):
+                checker.check(op, info.traits)
+        if checker.problems:
+            raise VerificationError(*checker.problems)
 
 
 @define
 class _Checker:
     resharder: Resharder
     semantics: OpSemantics
-    found: list[Diagnostic] = field(factory=list)
+    problems: list[Diagnostic] = field(factory=list)
 
     def check(self, op: Op, traits: Collection[Trait]) -> None:
         """Check one op."""
@@ -212,7 +212,7 @@ class _Checker:
         return next((kind for trait, kind in _COMBINERS if trait in traits), None)
 
     def _report(self, op: Op, message: str, hint: str) -> None:
-        self.found.append(Diagnostic("unreduced-axes", message, place_of(op), op.name, hint))
+        self.problems.append(Diagnostic("unreduced-axes", message, nearest_location(op), op.name, hint))
 
 
 def _unreduced(shardings: Shardings) -> Axes:
@@ -232,10 +232,10 @@ def _combine_otherwise(shardings: Shardings, axes: Axes, expected: ReductionOp |
 def _changes_reduction(operands: Shardings, results: Shardings) -> bool:
     """Return whether an axis that stays unreduced combines otherwise afterwards."""
     return any(
-        one is not None
-        and other is not None
-        and one.reduction_op != other.reduction_op
-        and any_overlap(one.unreduced_axes, other.unreduced_axes)
-        for one in operands
-        for other in results
+        operand is not None
+        and result is not None
+        and operand.reduction_op != result.reduction_op
+        and any_overlap(operand.unreduced_axes, result.unreduced_axes)
+        for operand in operands
+        for result in results
     )

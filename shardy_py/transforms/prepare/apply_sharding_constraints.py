@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from attrs import evolve
 
 from shardy_py.ir.graph.data_flow import edge_of_target, shardable_value
-from shardy_py.ir.graph.op_index import inner_first, ops_named
 from shardy_py.ir.graph.op_names import CONSTRAINT, DATA_FLOW_EDGE, MANUAL_COMPUTATION, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.rule_attributes import keep_rule
 from shardy_py.ir.graph.shardings import set_sharding
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import inner_first, ops_named
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
@@ -163,7 +163,10 @@ class _Constraints:
         after = [sharding if value is carrier else old for value, old in zip(values, before, strict=True)]
         mappings = (*rule.operand_mappings, *rule.result_mappings)
         old, new = (
-            [project(one, mapping, rule.factor_sizes, mesh) for one, mapping in zip(shardings, mappings, strict=True)]
+            [
+                project(tensor_sharding, mapping, rule.factor_sizes, mesh)
+                for tensor_sharding, mapping in zip(shardings, mappings, strict=True)
+            ]
             for shardings in (before, after)
         )
         if old != new:
@@ -203,11 +206,11 @@ def _redirect_later_uses(value: Value, head: Op, tail: Op) -> None:
 
 
 def _ops_after(op: Op, wanted: set[int]) -> set[int]:
-    """Return which of the wanted ops stand after ``op`` in its block."""
-    found: set[int] = set()
+    """Return the identities of those wanted ops that come after ``op`` in its block."""
+    ids: set[int] = set()
     following = op.next
-    while following is not None and len(found) < len(wanted):
+    while following is not None and len(ids) < len(wanted):
         if identity(following) in wanted:
-            found.add(identity(following))
+            ids.add(identity(following))
         following = following.next
-    return found
+    return ids

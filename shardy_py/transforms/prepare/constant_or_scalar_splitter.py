@@ -12,10 +12,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from shardy_py.ir.graph.op_clones import Mapping, clone_function_recursively, clone_op
-from shardy_py.ir.graph.op_index import all_in_region, names_with_trait, ops_among
 from shardy_py.ir.graph.op_names import CALL, CONSTANT, NAMED_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.rewriting import ValueMapping, clone_function_recursively, clone_op
 from shardy_py.ir.graph.symbols import (
     SymbolTable,
     functions_callees_first,
@@ -24,7 +23,7 @@ from shardy_py.ir.graph.symbols import (
     set_callee,
 )
 from shardy_py.ir.graph.types import is_scalar
-from shardy_py.ir.graph.use_order import order_uses
+from shardy_py.ir.graph.walk import all_in_region, names_with_trait, ops_among, order_uses
 from shardy_py.ir.interfaces.ops import (
     AsSdyConstant,
     Broadcast,
@@ -58,7 +57,7 @@ class ConstantOrScalarSplitterPass(NoFields):
     name: ClassVar[str] = "sdy-constant-or-scalar-splitter"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Split the constants of all functions, callees first, so that callers know what their calls are."""
+        """Split the constants of all functions, callees first, so that callers know which calls are constant."""
         order_uses(program)
         convert_constants(program, context.semantics, context.copies)
         splitter = _Splitter(program, context.semantics, context.copies)
@@ -211,11 +210,11 @@ class _Splitter:
             self._log.given(op, number)
 
     def _copy(self, root: Value) -> Value:
-        """Return a copy of a value with all it is computed from; what is used twice in it is copied once.
+        """Return a copy of a value with all ops it is computed from; an op that is used twice is copied once.
 
         Mirrors constant_or_scalar_splitter.cc::cloneSubComputation.
         """
-        mapping: Mapping = {}
+        mapping: ValueMapping = {}
         stack = [(root, False)]
         while stack:
             value, operands_done = stack.pop()
@@ -229,7 +228,7 @@ class _Splitter:
             stack += [(operand, False) for operand in reversed(op.operands)]
         return mapping[root.id]
 
-    def _copy_op(self, op: Op, value: Value, mapping: Mapping) -> None:
+    def _copy_op(self, op: Op, value: Value, mapping: ValueMapping) -> None:
         """Copy an op to just before it, and the sharding groups of the value of it that is needed.
 
         Mirrors constant_or_scalar_splitter.cc::cloneShardingGroupUsers.
@@ -260,7 +259,7 @@ def _find_single_use(root: Value) -> list[Op] | None:
     owner = root.owner
     if isinstance(owner, Op) and not owner.operands:
         return [] if _is_simple(owner) and len(root.uses) == 1 else None
-    found: list[Op] = []
+    single: list[Op] = []
     stack = [root]
     while stack:
         value = stack.pop()
@@ -269,10 +268,10 @@ def _find_single_use(root: Value) -> list[Op] | None:
             continue
         if len(value.uses) != 1 or not _is_simple(owner):
             return None
-        found.append(owner)
+        single.append(owner)
         stack += owner.operands
-    found.reverse()
-    return found
+    single.reverse()
+    return single
 
 
 def _is_simple(op: Op) -> bool:

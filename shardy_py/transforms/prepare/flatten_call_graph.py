@@ -1,17 +1,32 @@
-"""Give every call a function of its own, so that each can be sharded as that call needs it.
+"""Give every call a function of its own, within a limit on the size of the program, and put callers before callees.
 
-Mirrors flatten_call_graph.cc::FlattenCallGraphPass.
+Mirrors flatten_call_graph.cc::FlattenCallGraphPass and pre_order_funcs.cc::PreOrderFuncsPass.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import e, exp
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_clones import clone_function_recursively
-from shardy_py.ir.graph.program import Program
-from shardy_py.ir.graph.symbols import SymbolTable, calls_callees_first, has_body, set_callee
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph.graphs import callee_of
+from shardy_py.ir.graph.op_names import CALL
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.rewriting import clone_function_recursively
+from shardy_py.ir.graph.symbols import (
+    SYMBOL_NAME,
+    SymbolTable,
+    calls_by_callee,
+    calls_by_function,
+    calls_callees_first,
+    functions_callees_first,
+    has_body,
+    set_callee,
+)
+from shardy_py.ir.graph.walk import all_in_region, all_ops, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.transforms.prepare.call_copy_limit import refuse_too_many_copies
+from shardy_py.sharding.tensor import symbol
 from shardy_py.values import NoFields
 
 
@@ -39,3 +54,84 @@ class FlattenCallGraphPass(NoFields):
                 called.add(function.id)
             elif has_body(function):
                 set_callee(call, symbols.insert(clone_function_recursively(function, symbols)))
+
+
+MAX_COPIED_OPS = 500_000
+"""The limit on the ops in copies of functions: they double with every function that calls the next one twice."""
+
+
+def refuse_too_many_copies(program: Program) -> None:
+    """Check that copying each function for every call of it leaves the program at a size that can be handled.
+
+    Raises:
+        UnsupportedError: it does not; the error names the function with the most copies.
+    """
+    calls = ops_named(program, CALL)
+    if not calls or len(all_ops(program)) * most_copies(len(calls)) <= MAX_COPIED_OPS:
+        return
+    if all(len(calls) < 2 for calls in calls_by_callee(program).values()):
+        return
+    functions = functions_callees_first(program)
+    calls_in = calls_by_function(program)
+    sizes = {
+        _name(function): sum(1 for region in function.regions for _ in all_in_region(region)) for function in functions
+    }
+    copies = _instances(functions, calls_in)
+    copied = sum((max(copies[name], 1) - 1) * size for name, size in sizes.items())
+    if copied <= MAX_COPIED_OPS:
+        return
+    worst = max(functions, key=lambda function: copies[_name(function)] * sizes[_name(function)])
+    count = copies[_name(worst)]
+    shown = f"{count:,}" if count < 10**15 else "more than 10^15"
+    raise UnsupportedError(
+        Diagnostic(
+            "too-many-copies",
+            f"the calls of functions in each other multiply: {symbol(_name(worst))} alone would have {shown} copies",
+            location=worst.location,
+            op=worst.name,
+            hint="let all calls of a function share its shardings: --dedup-functions-fully, dedup_functions_fully=True",
+        )
+    )
+
+
+def most_copies(calls: int) -> float:
+    """Return a bound on the copies of a function in a program with so many calls.
+
+    There are as many as chains of calls that end with one of it. A function that is called k times has at most k times
+    as many as one of its callers, so that the numbers of calls of functions multiply while their sum is bounded; the
+    product of numbers with the sum n is at most e ** (n / e).
+    """
+    return exp(min(calls, 100) / e)
+
+
+def _name(function: Op) -> str:
+    name: str = function.attributes[SYMBOL_NAME]
+    return name
+
+
+def _instances(functions: list[Op], calls_in: Mapping[Op, Sequence[Op]]) -> dict[str, int]:
+    """Return the number of copies of each function; 0 for one that nothing calls."""
+    counts = dict.fromkeys(map(_name, functions), 0)
+    for caller in reversed(functions):
+        times = max(counts[_name(caller)], 1)
+        for call in calls_in.get(caller, ()):
+            callee = callee_of(call)
+            if callee in counts:
+                counts[callee] += times
+    return counts
+
+
+class PreOrderFuncsPass(NoFields):
+    """Move all functions to the end of the module, callers before callees; declarations stay where they are."""
+
+    name: ClassVar[str] = "sdy-pre-order-funcs"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Move the functions of a program."""
+        functions = functions_callees_first(program)[::-1]
+        # Where they stand like that already, what is known of the program holds.
+        if functions == list(program.body.ops)[-len(functions) :]:
+            return
+        for function in functions:
+            program.body.remove(function)
+            program.body.append(function)

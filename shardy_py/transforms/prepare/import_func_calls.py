@@ -1,6 +1,9 @@
 """Put the body of a function where it is called, inside a named computation that can be taken out again.
 
-Mirrors import_func_calls.cc::ImportFuncCallsPass.
+Calls that stay get the shardings of their function's results.
+
+Mirrors import_func_calls.cc::ImportFuncCallsPass and
+propagate_sharding_from_func_to_call.cc::PropagateShardingFromFuncToCallPass.
 """
 
 from __future__ import annotations
@@ -10,12 +13,9 @@ from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.move_region import move_region
-from shardy_py.ir.graph.op_clones import clone_region
-from shardy_py.ir.graph.op_index import ops_named
-from shardy_py.ir.graph.op_names import NAMED_COMPUTATION, REGION_RETURN
-from shardy_py.ir.graph.parked_ops import park
+from shardy_py.ir.graph.op_names import CALL, NAMED_COMPUTATION, REGION_RETURN
 from shardy_py.ir.graph.program import Op, Program, Region
+from shardy_py.ir.graph.rewriting import clone_region, move_region, park
 from shardy_py.ir.graph.shardings import complete_unless_maximal, set_shardings
 from shardy_py.ir.graph.symbols import (
     EXECUTION_THREAD,
@@ -24,11 +24,12 @@ from shardy_py.ir.graph.symbols import (
     has_body,
     original_function_name,
 )
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import TensorSharding, symbol
 from shardy_py.transforms.prepare.add_data_flow_edges import add_edges
-from shardy_py.transforms.prepare.call_copy_limit import refuse_too_many_copies
-from shardy_py.values import frozen
+from shardy_py.transforms.prepare.flatten_call_graph import refuse_too_many_copies
+from shardy_py.values import NoFields, frozen
 
 _OF_THE_CALL = ("callee", "no_inline", "arg_attrs", "res_attrs", "sdy.sharding")
 """Attributes that mean something to a call only."""
@@ -150,3 +151,23 @@ def _add_edges(program: Program, context: PassContext) -> None:
         if data_flow is not None:
             add_edges(program, data_flow.get_block_argument_edge_owners(computation))
             add_edges(program, data_flow.get_op_result_edge_owners(computation))
+
+
+class PropagateShardingFromFuncToCallPass(NoFields):
+    """Copy the result shardings of functions to the calls that have none at all, not even empty ones."""
+
+    name: ClassVar[str] = "sdy-propagate-sharding-from-func-to-call"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Rewrite the shardings of all calls."""
+        calls = ops_named(program, CALL)
+        if not calls:
+            return
+        symbols, meshes, table = SymbolTable(program), program.meshes, program.shardings
+        for call in calls:
+            callee = symbols.callee(call)
+            if any(value.id in table for value in call.results):
+                continue
+            shardings = complete_unless_maximal(table, callee.function_results, meshes)
+            if shardings:
+                set_shardings(program, call.results, shardings)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import NoFields
 
@@ -47,7 +47,7 @@ class ShardingGroupImportPass(NoFields):
 
 def check_groups(ops: Sequence[Op]) -> list[Diagnostic]:
     """Return the problems of the sharding groups: at most one per op."""
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     first: dict[int, tuple[Op | None, object]] = {}
     for op in ops:
         group_id = _group_id(op)
@@ -56,12 +56,12 @@ def check_groups(ops: Sequence[Op]) -> list[Diagnostic]:
         if around is not expected_around:
             message = f"ShardingGroupOps values cannot cross ManualComputationOp boundaries for groupId: {group_id}"
             hint = "give the values inside and outside the manual computation different groups"
-            found.append(Diagnostic("group-crosses-manual-computation", message, op.location, op.name, hint))
+            problems.append(Diagnostic("group-crosses-manual-computation", message, op.location, op.name, hint))
         elif shape != expected_shape:
             message = f"ShardingGroupOps values must have the same shape for groupId: {group_id}"
             hint = f"this one is {op.operands[0].type}, the first member's shape is {expected_shape}"
-            found.append(Diagnostic("group-shapes-differ", message, op.location, op.name, hint))
-    return found
+            problems.append(Diagnostic("group-shapes-differ", message, op.location, op.name, hint))
+    return problems
 
 
 def _canonical_ids(ops: Sequence[Op]) -> dict[int, int]:
@@ -87,7 +87,7 @@ def _canonical_ids(ops: Sequence[Op]) -> dict[int, int]:
             members[winner] += moved
             for member in moved:
                 leader[member] = winner
-    positions = {group_id: index for index, group_id in enumerate(one for one in leader if leader[one] == one)}
+    positions = {group_id: index for index, group_id in enumerate(id_ for id_ in leader if leader[id_] == id_)}
     return {old: positions[leading] for old, leading in leader.items()}
 
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from attrs import field
 
-from shardy_py.ir.graph.callgraph import callee_of, callers_first
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import all_in_region, all_ops, ops_named
+from shardy_py.ir.graph.attributes import symbols_in
+from shardy_py.ir.graph.graphs import callee_of, callers_first
 from shardy_py.ir.graph.op_names import CALL, CONSTRAINT, NAMED_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.shardings import complete_unless_maximal
-from shardy_py.ir.graph.symbol_references import symbols_in
 from shardy_py.ir.graph.symbols import EXECUTION_THREAD
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.graph.use_order import enter_uses_anew
+from shardy_py.ir.graph.walk import all_in_region, all_ops, enter_uses_anew, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import NoFields, define
+
+Border = Callable[[Op, Value, TensorSharding | None], Value]
+"""Returns what stands for a value on the other side of a call."""
 
 MAIN = "main"
 VISIBILITY = "sym_visibility"
@@ -51,20 +53,39 @@ class InlineCallsPass(NoFields):
             UnsupportedError: functions call each other in a circle.
             VerificationError: a function that does not exist is called.
         """
-        if not ops_named(program, CALL, NAMED_COMPUTATION):
-            return
-        functions = program.functions
-        order = callers_first(program)
-        inlined = {name for name in map(callee_of, _inlinable(program, functions)) if name is not None}
-        kept = functions.keys() - inlined | _needed(program, functions)
-        inliner = _Inliner(program, functions)
-        # A caller comes before what it calls, so that bodies are copied as they were.
-        for name in order:
-            if name in kept:
-                inliner.inline_in(functions[name])
-        for name, function in functions.items():
-            if name not in kept:
-                function.erase()
+        if ops_named(program, CALL, NAMED_COMPUTATION):
+            _inline_all(program, None)
+
+
+def inline_explicit_calls(program: Program, at_border: Border) -> None:
+    """Replace every call by the body of its function, in a program whose communication is explicit.
+
+    Args:
+        program: The program.
+        at_border: Returns what stands for a value of the caller in the function, or the other way round. It takes the
+            call, before which it may insert ops, the value, and the sharding that is wanted there, or None.
+
+    Raises:
+        UnsupportedError: functions call each other in a circle.
+        VerificationError: a function that does not exist is called.
+    """
+    if ops_named(program, CALL):
+        _inline_all(program, at_border)
+
+
+def _inline_all(program: Program, at_border: Border | None) -> None:
+    functions = program.functions
+    order = callers_first(program)
+    inlined = {name for name in map(callee_of, _inlinable(program, functions)) if name is not None}
+    remaining = functions.keys() - inlined | _needed(program, functions)
+    inliner = _Inliner(program, functions, at_border)
+    # A caller comes before what it calls, so that bodies are copied as they were.
+    for name in order:
+        if name in remaining:
+            inliner.inline_in(functions[name])
+    for name, function in functions.items():
+        if name not in remaining:
+            function.erase()
 
 
 def _inlinable(program: Program, functions: dict[str, Op]) -> Iterator[Op]:
@@ -99,6 +120,7 @@ class _Inliner:
 
     _program: Program
     _functions: dict[str, Op]
+    _at_border: Border | None = None
     _meshes: dict[str, Mesh] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -128,28 +150,46 @@ class _Inliner:
         block, table = call.parent, self._program.shardings
         assert block is not None
         is_call = callee is not call
+        if is_call and self._at_border is not None:
+            arguments = [self._at_border(call, *pair) for pair in self._pairs(call.operands, body.arguments)]
+            copies, returned = self._copy(call, body, arguments, is_call=True)
+            for result, pair in zip(call.results, self._pairs(returned, callee.function_results), strict=True):
+                result.replace_all_uses_with(self._at_border(call, *pair))
+            call.erase()
+            return copies
         wanted = complete_unless_maximal(table, call.results, self._meshes) if _any(table, call.results) else ()
         if is_call and not _any(table, call.results):
             wanted = complete_unless_maximal(table, callee.function_results, self._meshes)
         arguments = self._constrain(
             call, call.operands, complete_unless_maximal(table, body.arguments, self._meshes), is_call
         )
-        mapping = {argument.id: value for argument, value in zip(body.arguments, arguments, strict=True)}
-        copies: list[Op] = []
-        for op in body.ops:
-            if op is body.last:
-                break
-            copy = clone_op(op, mapping)
-            block.insert_before(call, copy)
-            copies += copy.walk()
-        if is_call:
-            self._program.call_sites.update((copy.id, call) for copy in copies)
-        assert body.last is not None
-        returned = [mapping.get(value.id, value) for value in body.last.operands]
+        copies, returned = self._copy(call, body, arguments, is_call=is_call)
         for result, value in zip(call.results, self._constrain(call, returned, wanted, is_call), strict=True):
             result.replace_all_uses_with(value)
         call.erase()
         return copies
+
+    def _copy(
+        self, call: Op, body: Block, arguments: Sequence[Value], *, is_call: bool
+    ) -> tuple[list[Op], list[Value]]:
+        """Insert a copy of a body before a call; return its ops with all inside, and what it returns."""
+        mapping = {argument.id: value for argument, value in zip(body.arguments, arguments, strict=True)}
+        copies: list[Op] = []
+        assert call.parent is not None
+        assert body.last is not None
+        for op in body.ops:
+            if op is body.last:
+                break
+            copy = clone_op(op, mapping)
+            call.parent.insert_before(call, copy)
+            copies += copy.walk()
+        if is_call:
+            self._program.call_sites.update((copy.id, call) for copy in copies)
+        return copies, [mapping.get(value.id, value) for value in body.last.operands]
+
+    def _pairs(self, values: Sequence[Value], others: Sequence[Value]) -> Iterator[tuple[Value, TensorSharding | None]]:
+        """Yield values with the shardings of what stands for them on the other side of a call."""
+        return zip(values, map(self._program.sharding, others), strict=True)
 
     def _constrain(
         self, call: Op, values: Sequence[Value], shardings: Sequence[TensorSharding], is_call: bool

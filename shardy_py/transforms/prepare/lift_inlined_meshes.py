@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from attrs import evolve
 
 from shardy_py.ir.graph.attributes import DenseElements
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, SymbolTable
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -66,11 +66,11 @@ class _Lifter:
 
     def _enter(self, op: Op) -> None:
         name = op.attributes[SYMBOL_NAME]
-        kept = self._names.setdefault(op.attributes["mesh"], name)
-        if kept == name:
+        first_name = self._names.setdefault(op.attributes["mesh"], name)
+        if first_name == name:
             self._last = op
             return
-        self._renamed[name] = kept
+        self._renamed[name] = first_name
         self._symbols.erase(op)
 
     def concerns(self, sharding: TensorSharding) -> bool:
@@ -79,11 +79,11 @@ class _Lifter:
 
     def lift(self, sharding: TensorSharding) -> TensorSharding:
         """Return a sharding over the same mesh by its name."""
-        found = self._lifted.get(sharding)
-        if found is None:
+        lifted = self._lifted.get(sharding)
+        if lifted is None:
             name = self._name_of(sharding.mesh, self._names)
-            found = self._lifted[sharding] = sharding if name == sharding.mesh else evolve(sharding, mesh=name)
-        return found
+            lifted = self._lifted[sharding] = sharding if name == sharding.mesh else evolve(sharding, mesh=name)
+        return lifted
 
     def name_of_foreign(self, mesh: str | Mesh) -> str:
         """Return the name for a reference of another dialect; its inlined meshes count as unlike ours, as upstream."""
@@ -92,10 +92,10 @@ class _Lifter:
     def _name_of(self, mesh: str | Mesh, names: dict[Mesh, str]) -> str:
         if isinstance(mesh, str):
             return self._renamed.get(mesh, mesh)
-        found = names.get(mesh)
-        if found is None:
-            found = names[mesh] = self._create(mesh)
-        return found
+        name = names.get(mesh)
+        if name is None:
+            name = names[mesh] = self._create(mesh)
+        return name
 
     def _create(self, mesh: Mesh) -> str:
         """Add a symbol after the last mesh."""

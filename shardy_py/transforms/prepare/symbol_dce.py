@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import shared_key
-from shardy_py.ir.graph.callgraph import callee_of, main_function
-from shardy_py.ir.graph.op_index import all_ops, remove_with_content
+from shardy_py.ir.graph.graphs import callee_of, main_function
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.op_values import own_values
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import distinct
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, calls_by_function
+from shardy_py.ir.graph.walk import all_ops, own_values, remove_with_content
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.values import frozen
 
@@ -94,16 +93,16 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
         program: The program.
         wanted: The names of interest; others may be found, too.
     """
-    from shardy_py.ir.graph.symbol_references import symbols_in
+    from shardy_py.ir.graph.attributes import symbols_in
 
-    found: dict[Op, set[str]] = {}
+    referenced: dict[Op, set[str]] = {}
     names: set[str] = set()
     # Ops share what most of their attributes are based on, and most of that refers to nothing.
     without: set[object] = set()
     body = program.body
     for op in all_ops(program):
         if op.parent is body:
-            names = found[op] = set()
+            names = referenced[op] = set()
         attributes = op.attributes
         base = shared_key(attributes)
         if base in without:
@@ -115,9 +114,9 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
             without.add(base)
     meshes = {sharding.mesh for sharding in distinct(program.shardings.values())}
     if any(mesh in wanted for mesh in meshes if isinstance(mesh, str)):
-        for root, names in found.items():
+        for root, names in referenced.items():
             names.update(_in_shardings(program, root))
-    return found
+    return referenced
 
 
 def _in_shardings(program: Program, root: Op) -> Iterator[str]:

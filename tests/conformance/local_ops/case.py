@@ -129,7 +129,7 @@ def ways_to_shard(rule: OpShardingRule) -> list[Axes]:
 
 def known_numbers(case: Case, generator: Any) -> list[Any]:
     """Return an array for each operand that is no constant."""
-    from shardy_py.layout.dtypes import numpy_dtype
+    from shardy_py.layout.numpy_arrays import numpy_dtype
 
     arrays = []
     for number in case.arguments:

@@ -119,7 +119,7 @@ REFUSED = {
     "a number": (42, "unknown-input", "give MLIR text"),
     "garbage": (b"\xff\xfe\x00", "malformed-module", "^-:1:1: error: "),
     "garbage as bytecode": (b"ML\xefR\x06garbage", "malformed-module", "bytecode version"),
-    "no Unicode": ("func.func @main() \udc80", "malformed-module", "no valid Unicode"),
+    "no Unicode": ("func.func @main() \udc80", "malformed-module", "not valid Unicode"),
     "no file": (Path("missing.mlir"), "unreadable-file", "^missing.mlir: error: cannot read the file: No such file"),
     "a folder": (Path(), "unreadable-file", r"^\.: error: cannot read the file: Is a directory"),
 }

@@ -13,7 +13,7 @@ from shardy_py.api.keywords import help_of, keywords, method_takes, narrow, take
 from shardy_py.api.options import ProgramInput, ProgramOptions, PropagateArguments
 from shardy_py.cli.app import shardy
 from shardy_py.cost.session import Session
-from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.comparison import compare_schedules
 from shardy_py.cost.sweeps.search import search_schedule
 from shardy_py.errors import OptionError
 

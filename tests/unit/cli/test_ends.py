@@ -1,4 +1,4 @@
-"""The ends of commands: interrupts, inputs that ask for too much, and names of files of any kind."""
+"""The ends of commands: exit codes, interrupts, inputs that ask for too much, and names of files of any kind."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 from shardy_py.cli import opt, opt_passes
 from shardy_py.cli.app import shardy as group
+from shardy_py.support.gc_pause import FROZEN_BY_PYTHON
 from tests.unit.cli.conftest import MODULE
 
 CONTEXT = click.Context(group)
@@ -155,3 +156,43 @@ def test_a_name_is_no_command_to_the_terminal(tmp_path: Path, shardy: Any) -> No
     assert done.exit_code == 2
     assert "\x1b" not in done.stderr
     assert "a\\x1b[31m.mlir:1:17: error: " in done.stderr
+
+
+CODE = """
+import atexit, gc, sys
+atexit.register(lambda: print("frozen:", gc.get_freeze_count() > {limit}))
+from shardy_py.cli.{module} import main
+sys.argv = ["shardy", "--help"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["main", "opt"])
+def test_a_command_ends_without_a_look_for_garbage(module: str) -> None:
+    """When Python begins to end, all objects are frozen, so that the collector has nothing to look at."""
+    code = CODE.format(module=module, limit=FROZEN_BY_PYTHON)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "frozen: True"
+    assert not done.stderr
+
+
+def test_libraries_that_warn_of_leaks_are_cleared() -> None:
+    """Triton prints what is left of it at the end, as the collector did not look at it."""
+    code = "import sys\nsys.modules['triton'] = sys\n" + CODE.format(module="main", limit=FROZEN_BY_PYTHON)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "frozen: False"
+
+
+def test_an_interrupted_command_has_the_exit_code_of_one() -> None:
+    """Code 1 says that something differs, so an interrupt has another."""
+    code = """
+import signal, sys
+import shardy_py.cost.commands.machines as command
+command.machines.callback = lambda **options: signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from shardy_py.cli.main import main
+sys.argv = ["shardy", "machines"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")

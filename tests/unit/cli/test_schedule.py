@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shardy_py.schedule.builtin import BUILTIN
-from shardy_py.schedule.default import DEFAULT
+from shardy_py.schedule.builtin import BUILTIN, DEFAULT
 from shardy_py.schedule.toml import parse_schedule
 
 PLUGIN = """

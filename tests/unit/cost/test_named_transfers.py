@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 import shardy_py as sdy
-from shardy_py.cost.named_transfers import name_transfers
+from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.report.cost import print_cost
 from shardy_py.cost.session import Session
-from shardy_py.explain.reshards.explain_reshard import ReshardExplainer
+from shardy_py.explain.explain_reshard import ReshardExplainer
 from tests.unit.cost.programs import LAYER
 
 SCATTERED = """sdy.mesh @mesh = <["a"=2, "b"=2]>

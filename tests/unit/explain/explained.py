@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardy_py import Result, propagate
-from shardy_py.explain.answer.refusals import Refusal
+from shardy_py.explain.answer.moves import Refusal
 
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
 

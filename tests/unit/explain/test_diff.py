@@ -8,16 +8,14 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_py.cost.changed_slots import changed_slots
-from shardy_py.cost.session import Session
-from shardy_py.cost.session_labels import session_labels
+from shardy_py.cost.finishing import changed_slots
+from shardy_py.cost.session import Session, session_labels
 from shardy_py.cost.sweeps.named_schedules import named_schedules
-from shardy_py.cost.sweeps.op_kinds import op_kinds
-from shardy_py.cost.sweeps.random_schedules import random_schedules
+from shardy_py.cost.sweeps.random_schedules import op_kinds, random_schedules
 from shardy_py.errors import OptionError
 from shardy_py.explain.answer.find import find_slot
 from shardy_py.explain.diff import ScheduleDiff, diff_schedules
-from shardy_py.explain.report.diff import diff_json, format_diff
+from shardy_py.explain.reports import diff_json, format_diff
 from shardy_py.oracle.generate import generate
 from shardy_py.sharding.axes import AxisRef
 from tests.unit.cost.programs import LAYER

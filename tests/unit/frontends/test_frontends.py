@@ -1,5 +1,7 @@
 """All kinds of programs come in and go out by one protocol; plugins add more."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.errors import OptionError, PluginError, UnsupportedError
 from shardy_py.frontends.select import _BUNDLED, bundled_frontend, find_frontend, frontend_of, named_frontend
+from shardy_py.frontends.sources import source_bytes, source_text
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins.guarded_frontend import GuardedFrontend
 from shardy_py.report.data import plugins_json
@@ -63,7 +66,7 @@ def test_each_source_has_its_frontend(tmp_path: Path) -> None:
     }
     assert find_frontend(Path("a.mlir"), registry).name == find_frontend(b"ML\xefR", registry).name == "mlir"
     assert find_frontend(Path("a.hlo"), registry).name == find_frontend(b"HloModule m\n", registry).name == "hlo"
-    with pytest.raises(UnsupportedError, match="a float is no module"):
+    with pytest.raises(UnsupportedError, match="an object of type float is not a module"):
         find_frontend(1.5, registry)
 
 
@@ -207,3 +210,11 @@ def test_the_list_of_plugins_names_frontends_and_types(capsys: pytest.CaptureFix
     assert "given frontends: toy-graph" in printed
     (item,) = [item for item in json.loads(plugins_json(registry)) if item["name"] == "given"]
     assert (item["types"], item["frontends"]) == (["!toy.array"], ["toy-graph"])
+
+
+def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+    """A file that an editor has put a byte order mark in front of is read as without."""
+    path = tmp_path / "program.mlir"
+    path.write_text("module {}", encoding="utf-8-sig")
+    assert source_bytes(path, "-") == (b"module {}", str(path))
+    assert source_text(path, "-") == ("module {}", str(path))

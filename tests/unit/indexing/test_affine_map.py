@@ -1,4 +1,4 @@
-"""Affine maps: text, bounds, errors."""
+"""Index expressions and affine maps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import pytest
 
 from shardy_py.errors import ParseError, VerificationError
 from shardy_py.indexing import AffineMap, dim, symbol
+from shardy_py.indexing.expressions import evaluate
+from shardy_py.indexing.text import print_expression
+
+
+def test_operators_build_trees() -> None:
+    """Operators of Python build the tree that is written, with integers on either side."""
+    tree = (2 * dim(0) - 1) // 4 + symbol(0) % 8 + (3 - dim(1))
+    names = {dim(0): "d0", dim(1): "d1", symbol(0): "s0"}
+    assert print_expression(tree, names) == "(d0 * 2 - 1) / 4 + s0 mod 8 + 3 - d1"
+    assert evaluate(tree, {dim(0): 9, dim(1): 5, symbol(0): 11}.__getitem__) == 4 + 3 - 2
+    with pytest.raises(TypeError, match="neither an expression nor an integer"):
+        dim(0) + "1"
 
 
 def test_the_text_gives_the_map_back() -> None:
@@ -38,7 +50,7 @@ def test_sizes_are_bounds() -> None:
         ("d0 -> d0", "is expected"),
         ("(d0) -> (d0 +)", "an expression is expected"),
         ("affine_map<(d0)>", "'->' is expected"),
-        ("(d0) -> (d1)", "'d1' is no variable"),
+        ("(d0) -> (d1)", "'d1' is not a variable"),
         ("(d0, d0) -> (d0)", "'d0' stands twice"),
         ("(d0) -> (d0) d0", "has ended"),
         ("", "is expected"),
@@ -46,6 +58,6 @@ def test_sizes_are_bounds() -> None:
 )
 def test_malformed_maps(text, message) -> None:
     """Anything else is an error that names the place."""
-    with pytest.raises(ParseError, match="this is no affine map") as error:
+    with pytest.raises(ParseError, match="this is not a valid affine map") as error:
         AffineMap.parse(text)
     assert message in str(error.value)

@@ -1,4 +1,4 @@
-"""Composition of indexing maps and changes of their variables."""
+"""Composition and simplification of indexing maps."""
 
 from __future__ import annotations
 
@@ -96,3 +96,97 @@ def test_simplifying_a_composition_again_drops_what_new_bounds_imply() -> None:
     assert "d0 + s0" not in str(simplify(IndexingMap.parse(text)))
     identity = IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 5]")
     assert "d0 + s0" in str(compose(IndexingMap.parse(text), identity))
+
+
+def simplified(text: str) -> str:
+    """The text of a map after simplification."""
+    return str(simplify(IndexingMap.parse(text)))
+
+
+def results(expression: str, **bounds: int) -> str:
+    """The text of a simplified expression over variables from 0 to their upper bounds."""
+    names = ", ".join(bounds)
+    domain = ", ".join(f"{name} in [0, {upper}]" for name, upper in bounds.items())
+    return simplified(f"({names}) -> ({expression}), domain: {domain}").split("-> (", 1)[1].split("), domain")[0]
+
+
+@pytest.mark.parametrize(
+    ("expression", "bounds", "expected"),
+    [
+        ("a + a", {"a": 9}, "a * 2"),
+        ("3 + a", {"a": 9}, "a + 3"),
+        ("(a + b) * 4 - a * 4", {"a": 9, "b": 9}, "b * 4"),
+        ("(a mod 4) + (a / 4) * 4", {"a": 30}, "a"),
+        ("(a * 6) / 4", {"a": 9}, "(a * 3) / 2"),
+        ("(a * 4) mod 8", {"a": 9}, "(a mod 2) * 4"),
+        ("(a mod 12) mod 4", {"a": 30}, "a mod 4"),
+        ("(a * 4 + b) mod 4", {"a": 9, "b": 9}, "b mod 4"),
+        ("(a * 4 + 3) / 4", {"a": 9}, "a"),
+        ("a ceildiv 4", {"a": 30}, "(a + 3) / 4"),
+        ("a mod 10", {"a": 9}, "a"),
+        ("a / 10", {"a": 9}, "0"),
+        ("(a * 10 + b) / 20", {"a": 9, "b": 9}, "a / 2"),
+        ("(a * 8 + b) mod 32", {"a": 99, "b": 7}, "(a mod 4) * 8 + b"),
+        ("(a mod 60) / 12", {"a": 999}, "(a / 12) mod 5"),
+        ("(a / 3) / 4", {"a": 99}, "a / 12"),
+        ("(a * 2 + b / 3) / 5", {"a": 99, "b": 99}, "(a * 6 + b) / 15"),
+        ("a - (a / 5) * 5", {"a": 24}, "a mod 5"),
+        ("a * 9 - (a / 5) * 20", {"a": 24}, "(a mod 5) * 4 + a * 5"),
+        ("min(a, 20)", {"a": 9}, "a"),
+        ("max(a, b + 9)", {"a": 9, "b": 3}, "b + 9"),
+        ("a * 3 + b", {"a": 0, "b": 9}, "b"),
+    ],
+)
+def test_expressions(expression: str, bounds: dict[str, int], expected: str) -> None:
+    """Each rule shortens what it is for."""
+    assert results(expression, **bounds) == expected
+
+
+@pytest.mark.parametrize(
+    ("constraint", "bounds"),
+    [
+        ("a + 5 in [10, 20]", "a in [5, 15]"),
+        ("a * 7 in [15, 50]", "a in [3, 7]"),
+        ("a * -4 in [-21, -6]", "a in [2, 5]"),
+        ("a / 4 in [1, 2]", "a in [4, 11]"),
+        ("a / -3 in [-11, -5]", "a in [13, 33]"),
+        ("a in [7, 9]", "a in [7, 9]"),
+        ("a mod 1 in [0, 0]", "a in [0, 99]"),
+        ("a in [0, 100]", "a in [0, 99]"),
+    ],
+)
+def test_constraints_become_bounds(constraint: str, bounds: str) -> None:
+    """A constraint that comes down to one variable cuts its bounds; division rounds down, by negative numbers too."""
+    assert simplified(f"(a) -> (a), domain: a in [0, 99], {constraint}") == f"(a) -> (a), domain: {bounds}"
+
+
+def test_remainders_are_merged() -> None:
+    """Constraints on remainders of one variable become one, and the bounds go to the first and last hit."""
+    text = "(a) -> (a), domain: a in [0, 40], a mod 4 in [1, 1], a mod 6 in [3, 3]"
+    assert simplified(text) == "(a) -> (a), domain: a in [9, 33], a mod 12 in [9, 9]"
+
+
+@pytest.mark.parametrize(
+    "constraint", ["a mod 4 in [1, 1], a mod 2 in [0, 0]", "a + 1 in [30, 40]", "a mod 4 in [5, 6]", "3 in [0, 1]"]
+)
+def test_what_cannot_hold_is_known_empty(constraint: str) -> None:
+    """A map whose constraints exclude each other, or all points, is known to be empty."""
+    assert simplified(f"(a) -> (a), domain: a in [0, 9], {constraint}") == "KNOWN EMPTY"
+
+
+def test_points_may_stay_variables() -> None:
+    """Variables with one value become that value, unless asked not to."""
+    map_ = IndexingMap.parse("(a, b) -> (a * 8 + b), domain: a in [0, 0], b in [0, 7]")
+    assert str(simplify(map_)).startswith("(a, b) -> (b)")
+    assert str(simplify(map_, fold_points=False)).startswith("(a, b) -> (a * 8 + b)")
+
+
+def test_a_constraint_on_an_expression_bounds_it() -> None:
+    """Where a result contains what a constraint is on, the constraint's interval counts."""
+    text = "(a, b) -> ((a * 10 + b * 7) mod 30), domain: a in [0, 9], b in [0, 9], a * 10 + b * 7 in [0, 29]"
+    assert simplified(text).startswith("(a, b) -> (a * 10 + b * 7), domain")
+
+
+def test_simplifying_keeps_undefined_maps() -> None:
+    """An undefined map stays undefined."""
+    assert simplify(IndexingMap.undefined()).is_undefined

@@ -90,7 +90,7 @@ def test_constraints_are_sorted_by_their_text() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(d0) -> (d1), domain: d0 in [0, 1]", "'d1' is no variable"),
+        ("(d0) -> (d1), domain: d0 in [0, 1]", "'d1' is not a variable"),
         ("(d0, d0) -> (d0), domain: d0 in [0, 1]", "the name 'd0' stands twice"),
         ("(d0) -> (d0)", "the domain does not bound 'd0'"),
         ("(d0) -> (d0 +), domain: d0 in [0, 1]", "an expression is expected"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -241,7 +242,7 @@ func.func @main(%t: !stablehlo.token) -> tensor<8xf32> {
         (NEGATE.replace('"a"=4', '"a"=16'), "too-few-devices"),
     ):
         with pytest.raises(ShardyError) as caught:
-            sdy.propagate(text).to_jax()
+            sdy.propagate(text).to_jax().hlo()
         assert caught.value.diagnostics[0].code == code
 
 
@@ -375,7 +376,7 @@ def test_windows_over_spread_elements() -> None:
 def test_what_xla_shards_itself_is_tried_first() -> None:
     """A pad that XLA may shard, and would end the process for, is an error with its op and what helps."""
     with pytest.raises(UnsupportedError, match="ends-xla") as caught:
-        sdy.propagate(padded(-1, 2, 1)).to_jax(leave_open=True)
+        sdy.propagate(padded(-1, 2, 1)).to_jax(partitioner="xla", leave_open=True)
     assert caught.value.diagnostics[0].op == "stablehlo.pad"
     assert "operands of the stablehlo.pad" in caught.value.diagnostics[0].hint
 
@@ -610,12 +611,12 @@ def test_values_that_propagation_left_alone_stay_replicated(opcode: str) -> None
     """In XLA's final HLO an op that propagation left alone works on the whole tensor, unless it is left open."""
     result = sdy.propagate(module(ALONE + LEFT_ALONE[opcode]))
 
-    def shapes(**options: bool) -> set[str]:
+    def shapes(**options: Any) -> set[str]:
         (final,) = result.to_jax(**options).executable.hlo_modules()
         return set(re.findall(rf"= f32\[([\d,]+)\]\S* {opcode}\(", final.to_string()))
 
-    assert shapes() == {"8,8"}
-    assert shapes(leave_open=True) == {"2,8"}
+    assert shapes(partitioner="xla") == {"8,8"}
+    assert shapes(partitioner="xla", leave_open=True) == {"2,8"}
 
 
 def test_sharded_values_are_sharded_as_decided() -> None:

@@ -13,19 +13,21 @@ pytestmark = pytest.mark.slow
 
 pytest.importorskip("jax", reason="running programs needs jax")
 
-TESTS = Path(__file__).with_name("eight_devices.py")
+FILES = ("eight_devices.py", "callables_on_eight_devices.py", "derivatives_on_eight_devices.py")
 
 
-def test_on_eight_devices() -> None:
-    """All tests in eight_devices.py pass."""
+@pytest.mark.parametrize("file", FILES)
+def test_on_eight_devices(file: str) -> None:
+    """All tests in a file pass."""
+    tests = Path(__file__).with_name(file)
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(TESTS)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
         capture_output=True,
         text=True,
         env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
         check=False,
-        timeout=600,
-        cwd=TESTS.parents[4],
+        timeout=1200,
+        cwd=tests.parents[4],
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

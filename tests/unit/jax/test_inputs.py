@@ -11,7 +11,7 @@ numpy = pytest.importorskip("numpy")
 from shardy_py.errors import UnsupportedError  # noqa: E402
 from shardy_py.frontends.mlir import import_module, parse_module  # noqa: E402
 from shardy_py.jax.inputs import SMALL_INTEGER, random_inputs  # noqa: E402
-from shardy_py.layout.dtypes import numpy_dtype  # noqa: E402
+from shardy_py.layout.numpy_arrays import numpy_dtype  # noqa: E402
 
 
 def _inputs(text: str, seed: int = 0) -> list[Any]:

@@ -114,11 +114,18 @@ def test_python_functions_of_this_process_are_called() -> None:
         propagate(program.as_text()).to_jax()
 
 
-def test_a_compiled_program_is_not_traced() -> None:
-    """Under `jax.jit` it is refused with what to do."""
-    run = propagate(jax.jit(jnp.sin).lower(X)).to_jax()
+def test_a_program_is_traced() -> None:
+    """Under `jax.jit` it is part of the program there; what XLA partitioned is refused with what to do."""
+    result = propagate(jax.jit(jnp.sin).lower(X))
+    run = result.to_jax()
+    assert np.allclose(jax.jit(lambda x: run(x)[0] * 2)(X), 2 * np.sin(X))
+    partitioned = result.to_jax(partitioner="xla")
     with pytest.raises(UnsupportedError, match="traced-argument"):
-        jax.jit(lambda x: run(x)[0])(X)
+        jax.jit(lambda x: partitioned(x)[0])(X)
+    with pytest.raises(OptionError, match="invalid-partitioner"):
+        result.to_jax(partitioner="gspmd")
+    with pytest.raises(OptionError, match="option-conflict"):
+        result.to_jax(leave_open=True)
 
 
 def test_results_in_the_memory_of_the_host() -> None:

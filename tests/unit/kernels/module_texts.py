@@ -12,8 +12,8 @@ from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.passes.base import KernelContext, KernelPass
 from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
 from shardy_py.kernels.run.kernel import run_kernel
+from shardy_py.transforms.run import passes_of
 from shardy_py.transforms.run import run as run_passes
-from shardy_py.transforms.stages import passes_of
 
 ONE_THREAD = Launch((1, 1, 1), (1, 1, 1))
 

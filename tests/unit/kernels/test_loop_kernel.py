@@ -19,7 +19,7 @@ from shardy_py.kernels.entry.entries import loop_entry
 from shardy_py.kernels.fusion.choose import choose
 from shardy_py.kernels.launch.launches import launch_of
 from shardy_py.kernels.partition import partition
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
 
 

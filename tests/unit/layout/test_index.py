@@ -1,11 +1,23 @@
-"""Positions in memory, images, strides: cases worked out by hand and with numpy."""
+"""Positions in memory, images, strides and indexing maps: cases worked out by hand and with numpy."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import pytest
 
 from shardy_py.errors import VerificationError
-from shardy_py.layout import expanded_sizes, linear_index, multi_index, parse_array, physical_strides, strides
+from shardy_py.layout import (
+    expanded_sizes,
+    inverse_indexing_map,
+    linear_index,
+    multi_index,
+    padded_elements,
+    parse_array,
+    physical_strides,
+    strides,
+    to_indexing_map,
+)
 
 NESTED = "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}"
 COMBINED = "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}"
@@ -123,7 +135,7 @@ def test_images() -> None:
     letters = np.array([["a", "b", "c"], ["d", "e", "f"]])
     assert "".join(image(letters, parse_array("f32[2,3]{0,1}"))) == "adbecf"
     assert "".join(image(letters, parse_array("f32[2,3]{1,0}"))) == "abcdef"
-    with pytest.raises(VerificationError, match="is no image"):
+    with pytest.raises(VerificationError, match="is not an image"):
         from_image(buffer[1:], shape)
     with pytest.raises(VerificationError, match="is no f32"):
         image(np.zeros((5, 3)), shape)
@@ -138,3 +150,62 @@ def test_many_indices_at_once() -> None:
     assert positions.tolist() == [even, [at + 1 for at in even], [at + 16 for at in even], [at + 17 for at in even]]
     with pytest.raises(VerificationError, match="dimension 0"):
         linear_index(parse_array("f32[3,8]"), (rows, columns))
+
+
+TEXTS = [
+    "f32[2,3,4]",
+    "f32[2,3,4]{0,2,1}",
+    "f32[3,5]{1,0:T(2,2)}",
+    "f32[8,8]{1,0:T(2,4)(2,1,1,1)}",
+    "f32[6,4,5]{0,2,1:T(2,3)}",
+    "f32[2,3,4,5,6]{4,3,2,1,0:T(*,*,2,*,3)}",
+    "bf16[300]{0:T(128)(2,1)}",
+    "f32[8]{0:T(2,2)}",
+    "f32[10]{0:L(16)}",
+    "u32[]{:T(128)}",
+    "f32[<=4,3]{0,1}",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_map_gives_positions(text: str) -> None:
+    """At every index the map gives the position of the element, and every index is in its domain."""
+    shape = parse_array(text)
+    map_ = to_indexing_map(shape)
+    for index in product(*map(range, shape.static_bounds)):
+        assert map_.evaluate(index) == [linear_index(shape, index)]
+        assert map_.holds(index)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_inverse_gives_elements(text: str) -> None:
+    """At every position the inverse gives the index of the element; positions of padding are not in its domain."""
+    shape = parse_array(text)
+    map_ = inverse_indexing_map(shape)
+    for position in range(padded_elements(shape)):
+        index = multi_index(shape, position)
+        assert bool(map_.holds([position])) == (index is not None)
+        if index is not None:
+            assert tuple(map_.evaluate([position])) == index
+
+
+def test_many_positions_at_once() -> None:
+    """A map takes arrays of indices, as the positions of a large array need it."""
+    np = pytest.importorskip("numpy")
+    shape = parse_array("bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}")
+    index = tuple(np.random.default_rng(0).integers(0, size, 1000) for size in shape.static_bounds)
+    assert (to_indexing_map(shape).evaluate(index)[0] == linear_index(shape, index)).all()
+
+
+def test_the_text_of_a_tiled_layout() -> None:
+    """The map is simplified: a tile moves its rows and columns together."""
+    assert str(to_indexing_map(parse_array("f32[16,256]{1,0:T(8,128)}"))) == (
+        "(d0, d1) -> ((d0 / 8) * 1024 + (d1 / 128) * 896 + d0 * 128 + d1), domain: d0 in [0, 15], d1 in [0, 255]"
+    )
+
+
+def test_shapes_without_memory() -> None:
+    """An array without elements has an empty map, one without bounds none."""
+    assert to_indexing_map(parse_array("f32[0,5]")).is_known_empty
+    with pytest.raises(VerificationError, match="unbounded"):
+        to_indexing_map(parse_array("f32[?,5]"))

@@ -65,7 +65,7 @@ def test_canonical_text(text: str, printed: str) -> None:
         ("f32[2]{0:S(-1)}", 12, "-1 where a memory space"),
         ("f32[2]{0:S(128)}", 12, "not one of 0..127"),
         ("f32[2,3]{1,1}", 12, "dimension 1 stands twice"),
-        ("f32[2,3]{0,2}", 10, "no permutation"),
+        ("f32[2,3]{0,2}", 10, "not a permutation"),
         ("f32[2,3]{0}", 9, "1 dimension, the shape 2"),
         ("f32[2,3]{}", 9, "0 dimensions, the shape 2"),
         ("f32[]{}", 6, "empty layout"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import shardy_py as sdy
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.local import make_local_program
@@ -31,10 +31,11 @@ def compare(text: str, *arrays: Any) -> list[str]:
         The names of the ops that were gathered.
     """
     result = sdy.propagate(text, explicit_collectives=True)
-    local = result.local()
+    local = result.local(optimize=False)
     wanted = compile_unsharded(text, semantics=result.registry)(*arrays)
-    for found, whole in zip(local.run(*arrays), wanted, strict=True):
-        np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
+    for program in (local, result.local()):
+        for found, whole in zip(program.run(*arrays), wanted, strict=True):
+            np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
     return [warning.op for warning in local.warnings]
 
 
@@ -52,9 +53,12 @@ def compare_padded(text: str, *arrays: Any) -> list[str]:
     module = propagate_unevenly(text)
     wanted = compile_unsharded(text, semantics=registry)(*arrays)
     for padding in PADDINGS:
-        local = make_local_program(module, registry=registry, options=LocalOptions(), padding=padding)
-        for number, (found, whole) in enumerate(zip(local.run(*arrays), wanted, strict=True)):
-            np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5, err_msg=f"result {number}, {padding}")
+        for optimize in (True, False):
+            options = LocalOptions(optimize=optimize)
+            local = make_local_program(module, registry=registry, options=options, padding=padding)
+            for number, (found, whole) in enumerate(zip(local.run(*arrays), wanted, strict=True)):
+                message = f"result {number}, {padding}, optimize={optimize}"
+                np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5, err_msg=message)
     return [warning.op for warning in local.warnings]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.jax.local import make_local_program
 from shardy_py.plugins import Registry
 from tests.unit.local.host_devices import compare_padded, propagate_unevenly

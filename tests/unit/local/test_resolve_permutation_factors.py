@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.local import make_local_program

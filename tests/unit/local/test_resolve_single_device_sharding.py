@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jax", reason="programs run through XLA")
 np = pytest.importorskip("numpy")
 
-from shardy_py.api.local_options import LocalOptions  # noqa: E402
+from shardy_py.api.options import LocalOptions  # noqa: E402
 from shardy_py.frontends.mlir import import_module, parse_module, write_back  # noqa: E402
 from shardy_py.ir.interfaces.passes import PassContext  # noqa: E402
 from shardy_py.jax.local import make_local_program  # noqa: E402

@@ -55,7 +55,7 @@ def make_local(text: str, form: Callable[..., Any]) -> str:
         def shardy_register_dialects() -> list[Dialect]:
             return [my]
 
-    return sdy.propagate(text, plugins=[Plugin()], local=True).local().text
+    return sdy.propagate(text, plugins=[Plugin()], explicit_collectives=True).local(optimize=False).text
 
 
 def emit_on(op: Any, shard: Any, operands: Any) -> list[Any]:

@@ -78,7 +78,7 @@ RULES = {
     "the rule is a class": (rule("return sdy.OpShardingRule"), "returned the class OpShardingRule"),
     "the rule cannot be shown": (
         "class Odd:\n    def __repr__(self): raise ValueError\n" + rule("return Odd()"),
-        "returned a Odd",
+        "returned an Odd",
     ),
     "the rule is for other shapes": (rule("return sdy.rule('i -> i')"), "rank"),
     "the rule is for other operands": (rule("return sdy.rule('i j, i j -> i j')"), "operands"),
@@ -245,7 +245,7 @@ FLOWS = {
         FLOW.format("def get_edge_sources(self, op):\n        return []"),
         "it is called with (op, owner)",
     ),
-    "no method": (FLOW.format("get_edge_sources = 3"), "get_edge_sources = 3, which is no method"),
+    "no method": (FLOW.format("get_edge_sources = 3"), "get_edge_sources = 3, which is not a method"),
     "an offset is negative": ("toy.op('toy.loop', data_flow=sdy.LoopDataFlow(-1))", "not a number of 0 or more"),
     "an offset skips all arguments": (
         "toy.op('toy.loop', data_flow=sdy.LoopDataFlow(first_argument=1))",
@@ -313,7 +313,7 @@ FLOWS = {
     ),
     "targets are operands": (
         flow("get_non_edge_owner_targets", ", owner", "return op.operands"),
-        "is no result or region argument",
+        "is neither a result nor a region argument",
     ),
     "shardings are None": (
         flow("get_op_result_edge_owner_shardings", "", "return None"),
@@ -347,6 +347,13 @@ COSTS = {
         "is the class Cost, not an object",
     ),
     "a number as a cost": ("toy.op('toy.f', cost=3)", "does not say what an op costs"),
+    "a function that makes a cost of an op": (
+        "toy.op('toy.f', cost=lambda op: BranchCost())",
+        "the function that makes the cost does not take its arguments",
+    ),
+    "a cost that is not made": ("toy.op('toy.f', cost=lambda: None)", "cost returned None, not a cost"),
+    "a cost that fails to be made": ("toy.op('toy.f', cost=lambda: 1 // 0)", "cost raised ZeroDivisionError"),
+    "a number is made as a cost": ("toy.op('toy.f', cost=lambda: 3)", "does not say what an op costs"),
     "a misspelt cost": (cost("get_flop", "return 3"), "did you mean get_flops?"),
     "a cost without self": (COST.format("def get_flops(op):\n        return 3"), "is self missing?"),
     "flops raise": (cost("get_flops", "return 1 // 0"), "get_flops raised ZeroDivisionError"),
@@ -487,7 +494,7 @@ HOSTILE = {
     ),
     "a pass that leaves texts as shardings": (
         PASS.format("def run(self, program, context): program.shardings[0] = 'x'"),
-        "'x' is no sharding",
+        "'x' is not a sharding",
     ),
     "a pass that renames an op": (
         PASS.format("def run(self, program, context):\n        for op in program.walk(): op.name = 'x y'"),
@@ -583,7 +590,7 @@ SCHEDULES = {
     ),
     "the op of another": (
         SCHEDULE.format("[OpPriority(0, Entry(Selector(names=('stablehlo.add',))))]"),
-        "which is no op of the plugin",
+        "which is not an op of the plugin",
     ),
     "no names": (SCHEDULE.format("[OpPriority(0, Entry(Selector()))]"), "by names only"),
     "a trait as a text in a selector": (

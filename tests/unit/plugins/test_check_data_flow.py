@@ -76,7 +76,7 @@ def test_what_fits_passes() -> None:
         (ForeignSource(), "names an operand of func.return, which is not in the op"),
         (Values(), "not an OpOperand"),
         (OtherOwner(), "another owner for result 0, which is on the edge of result 0"),
-        (ForeignTarget(), "get_non_edge_owner_targets: .* is no result or region argument"),
+        (ForeignTarget(), "get_non_edge_owner_targets: .* is neither a result nor a region argument"),
     ],
 )
 def test_what_does_not_fit_is_named(flow, message) -> None:

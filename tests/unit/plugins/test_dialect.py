@@ -99,7 +99,7 @@ def test_parts_are_added_as_if_they_had_been_given(parts):
     definition = dialect.op("toy.f", traits=[Pure])
     made = definition.with_parts(parts)
     assert made == evolve(definition, **parts)
-    assert made.place == definition.place
+    assert made.location == definition.location
     made(lambda op: None)
     assert dialect.definitions[0].rule is not None
 

@@ -151,10 +151,10 @@ def test_annotations_may_name_what_only_a_type_checker_knows(body: str, tmp_path
     ("wrong", "said"),
     [
         ({"plugins": "toy.py"}, "not a list"),
-        ({"plugins": ["toy.py"]}, "'toy.py' is no plugin"),
+        ({"plugins": ["toy.py"]}, "'toy.py' is not a plugin"),
         ({"plugins": sdy}, "not a list"),
         ({"plugins": [sdy.Dialect("toy")]}, "it is the dialect 'toy', not a plugin"),
-        ({"plugins": [None]}, "None is no plugin"),
+        ({"plugins": [None]}, "None is not a plugin"),
         ({"plugins": [type("Plugin", (), {})]}, "it is the class Plugin, not an object"),
         ({"plugins": [object()]}, "it implements no hook"),
         ({"registry": [sdy.Dialect("toy")]}, "not a Registry"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from shardy_py.errors import PluginError
 from shardy_py.plugins import Registry
+from shardy_py.plugins.plugin_dependencies import record_read_files
 from shardy_py.plugins.plugin_files import PluginFile, load_plugin_file
 
 pytestmark = pytest.mark.usefixtures("_loaded_plugins_go")
@@ -181,3 +184,21 @@ def test_what_is_no_plugin_file_is_said(path: str, message: str, tmp_path: Path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(PluginError, match=message):
         load_plugin_file(tmp_path / path)
+
+
+def test_what_is_read_is_noted(tmp_path: Path) -> None:
+    """Neither what is written, nor what another thread, a library or an earlier block has read."""
+    for name in ("a", "b", "other"):
+        (tmp_path / name).write_text("")
+    with record_read_files() as read:
+        (tmp_path / "a").read_bytes()
+        with record_read_files() as inner:
+            open(str(tmp_path / "b")).close()
+        (tmp_path / "new").write_text("")
+        open(json.__file__).close()
+        thread = Thread(target=(tmp_path / "other").read_text)
+        thread.start()
+        thread.join()
+    (tmp_path / "other").read_text()
+    assert list(read) == [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert list(inner) == [str(tmp_path / "b")]

@@ -53,7 +53,7 @@ def test_a_registry_has_the_priorities_of_its_plugins() -> None:
 @pytest.mark.parametrize(
     ("priority", "reason"),
     [
-        (OpPriority(0, Entry(Selector(names=("other.f",)))), "other.f, which is no op of the plugin"),
+        (OpPriority(0, Entry(Selector(names=("other.f",)))), "other.f, which is not an op of the plugin"),
         (OpPriority(0, Entry(Selector())), "does not choose its ops by names only"),
         (OpPriority(0, Entry(Selector(names=("one.f",), traits=(Elementwise,)))), "by names only"),
         ("one.f first", "not a list of op priorities"),

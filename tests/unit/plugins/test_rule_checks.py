@@ -38,7 +38,7 @@ def built(*factors, **settings):
 BROKEN = {
     "a size of 1 for larger dimensions": (built(([0], [0], 1), ([1], [1], 4)), "dimension 0 of operand 0 has size 8"),
     "a flag as a size": (built(([0], [0], True), ([1], [1], 4)), "dimension 0 of operand 0 has size 8"),
-    "a kind as a string": (built(([0], [0], 8), ([1], [None], 4, {"kind": "reduction"})), "no kind of a factor"),
+    "a kind as a string": (built(([0], [0], 8), ([1], [None], 4, {"kind": "reduction"})), "not a valid kind of factor"),
     "a size that is not the dimension's": (built(([0], [0], 5), ([1], [1], 4)), "dimension 0 of operand 0 has size 8"),
     "size 0": (built(([0], [0], 0), ([1], [1], 4)), "its factors i=0"),
     "a negative size": (built(([0], [0], -8), ([1], [1], 4)), "negative size -8"),
@@ -70,7 +70,7 @@ BROKEN = {
     "no rule at all": (lambda op: "i j -> i j", "not an OpShardingRule"),
     "a combiner of no reduction": (
         built(([0], [0], 8, {"combiner": "max"}), ([1], [1], 4)),
-        "combines by max, but is no reduction",
+        "combines by max, but is not a reduction",
     ),
     "an unknown combiner": (
         built(([0], [0], 8), ([1], [None], 4, {"kind": sdy.FactorKind.REDUCTION, "combiner": "sum"})),

@@ -1,4 +1,4 @@
-"""Compilation of programs to problems."""
+"""Compilation of programs, their ops and edges to problems."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import pytest
 from shardy_py.errors import RuleError, UnsupportedError
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.shardings import load_shardings
 from shardy_py.ir.graph.types import tensor
 from shardy_py.ir.interfaces.ops import Pure
+from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Dialect, Registry
-from shardy_py.propagation import Direction, compile_program
+from shardy_py.propagation import Direction, compile_program, propagate_program
 from shardy_py.propagation.compile import has_multi_use, parse_direction
 from shardy_py.propagation.problem import NO_RULE
 from shardy_py.sharding import Mesh
 from shardy_py.sharding.parse import parse_op_sharding_rule
+from shardy_py.sharding.tensor import ManualAxes, TensorShardingPerValue
+from shardy_py.transforms.prepare.add_data_flow_edges import AddDataFlowEdgesPass
 from tests.unit.propagation.toy import toy_registry
 
 T, SCALAR = tensor(8, 8), tensor()
@@ -113,3 +117,42 @@ def test_scalars_do_not_count_as_used_several_times() -> None:
         assert not has_multi_use(one)
         assert has_multi_use(one, lambda value: 2)
         assert not has_multi_use(one, lambda value: 1 if value is x else 5)
+
+
+def test_manual_axes_reach_the_operand() -> None:
+    """Inside, a manual axis is not seen; the operand outside gets it all the same."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [tensor(8, 8)]) as (x,):
+        outside = TensorShardingPerValue((b.sharding('[{"a", ?}, {?}]'),))
+        attributes = {"in_shardings": outside, "out_shardings": outside, "manual_axes": ManualAxes(("a",))}
+        with b.region_op("sdy.manual_computation", [x], [tensor(8, 8)], attributes) as manual:  # noqa: SIM117
+            with b.region(manual, [tensor(4, 8)]) as (inner,):
+                b.emit("sdy.return", [inner])
+        b.return_(manual.result)
+    registry = Registry.from_entry_points()
+    load_shardings(b.program, registry)
+    AddDataFlowEdgesPass().run(b.program, PassContext(registry))
+    propagate_program(b.program, registry)
+    assert str(b.program.sharding(x)) == '<@mesh, [{"a", ?}, {?}]>'
+
+
+def test_a_group_gets_what_flows_out_of_a_manual_computation_without_its_axes() -> None:
+    """A result in a group takes the manual axes itself; the other members get only what was propagated."""
+    b = Builder(mesh=Mesh.of(a=2, b=2))
+    with b.function("main", [tensor(8), tensor(16)]) as (x, other):
+        inside = TensorShardingPerValue((b.sharding('[{"b", ?}]'),))
+        outside = TensorShardingPerValue((b.sharding('[{"a", ?}]'),))
+        attributes = {"in_shardings": inside, "out_shardings": outside, "manual_axes": ManualAxes(("a",))}
+        with b.region_op("sdy.manual_computation", [x], [tensor(16)], attributes) as manual:  # noqa: SIM117
+            with b.region(manual, [tensor(8)]) as (inner,):
+                b.emit("sdy.return", [inner])
+        for value in (manual.result, other):
+            b.emit("sdy.sharding_group", [value], attributes={"group_id": 0})
+        b.return_()
+    registry = Registry.from_entry_points()
+    load_shardings(b.program, registry)
+    AddDataFlowEdgesPass().run(b.program, PassContext(registry))
+    edge = manual.result.uses[0][0]
+    propagate_program(b.program, registry)
+    assert str(b.program.sharding(edge.result)) == '<@mesh, [{"a", "b", ?}]>'
+    assert str(b.program.sharding(other)) == '<@mesh, [{"b", ?}]>'

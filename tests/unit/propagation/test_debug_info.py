@@ -14,7 +14,7 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.propagation.step_outcomes import project_step
 from shardy_py.sharding import AxisRef, Mesh
 from shardy_py.sharding.parse import parse_op_sharding_rule, parse_tensor_sharding
-from shardy_py.transforms.debug_info.new_axes import NewAxis, find_new_axes
+from shardy_py.transforms.debug_info.edges import NewAxis, find_new_axes
 from shardy_py.transforms.prepare.apply_sharding_constraints import ApplyShardingConstraintsPass
 from shardy_py.transforms.propagate import AggressivePropagationPass, UserPriorityPropagationPass
 from tests.unit.propagation.toy import toy_registry

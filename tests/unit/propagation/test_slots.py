@@ -1,11 +1,17 @@
-"""Slots of values."""
+"""Slots of values, the map of ids, and types that cannot be sharded."""
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardy_py.errors import UnsupportedError
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.types import OpaqueType, tensor
-from shardy_py.propagation.slots import NO_SLOT, assign_slots, slots_of
-from tests.unit.propagation.toy import toy_registry
+from shardy_py.propagation.slots import ABSENT, NO_SLOT, IdMap, assign_slots, check_types, slots_of
+from shardy_py.sharding import Mesh
+from tests.unit.propagation.toy import propagate, toy_registry
 
 T = tensor(8, 8)
 
@@ -68,3 +74,69 @@ def test_the_slots_of_an_op_are_those_of_operands_then_results() -> None:
     with b.function("other", [OpaqueType("!toy.token")]) as (token,):
         b.return_()
     assert slots.get(token) == NO_SLOT
+
+
+@given(st.dictionaries(st.integers(0, 30), st.integers(0, 100)))
+def test_an_id_map_is_a_mapping(items: dict[int, int]) -> None:
+    """It has the items that were set, in the order of the ids, and no others."""
+    found = IdMap(31)
+    for id_, number in items.items():
+        found[id_] = number
+    assert dict(found) == items
+    assert list(found) == sorted(items)
+    assert len(found) == len(items)
+    assert all((id_ in found) == (id_ in items) for id_ in range(31))
+    assert all(found.numbers[id_] == items.get(id_, ABSENT) for id_ in range(31))
+
+
+@pytest.mark.parametrize("id_", [-1, 2, 99])
+def test_ids_that_are_newer_have_no_number(id_: int) -> None:
+    """An id beyond the size of the map is absent, and so is a negative one."""
+    found = IdMap(2)
+    found[1] = 7
+    assert found.get(id_) is None
+    with pytest.raises(KeyError):
+        _ = found[id_]
+
+
+@pytest.mark.parametrize(
+    ("type_", "fragment"),
+    [
+        (tensor(None, 8), "static shape"),
+        (OpaqueType("tuple<tensor<8xf32>>"), "tuples"),
+        (OpaqueType("tensor<*xf32>"), "ranked tensors"),
+    ],
+)
+def test_types_that_cannot_be_sharded_are_refused(type_: object, fragment: str) -> None:
+    """Dynamic shapes, unranked tensors and tuples are errors that name the op."""
+    b = Builder(mesh=Mesh.of(a=2))
+    with b.function("main", [T]) as (x,):
+        b.op("toy.odd", [x], [type_])
+        b.return_(x)
+    with pytest.raises(UnsupportedError, match=fragment) as caught:
+        propagate(b)
+    assert caught.value.diagnostics[0].op == "toy.odd"
+
+
+def test_every_op_with_such_a_type_is_listed() -> None:
+    """One error names all ops, in program order, each as often as it has such results."""
+    b = Builder()
+    with b.function("main", [T]) as (x,):
+        b.op("toy.odd", [x], [tensor(None), T, tensor(None)])
+        b.op("toy.even", [x], [T])
+        b.op("toy.strange", [x], [OpaqueType("tuple<tensor<8xf32>>")])
+        b.return_(x)
+    with pytest.raises(UnsupportedError) as caught:
+        check_types(b.program)
+    assert [item.op for item in caught.value.diagnostics] == ["toy.odd", "toy.odd", "toy.strange"]
+
+
+def test_arguments_are_checked_where_it_is_asked_for() -> None:
+    """The reference leaves an argument of a dynamic shape without a sharding; the check may refuse it."""
+    b = Builder()
+    with b.function("main", [tensor(None, 8)]) as (x,):
+        b.return_(x)
+    check_types(b.program)
+    with pytest.raises(UnsupportedError, match="argument 0: ") as caught:
+        check_types(b.program, arguments=True)
+    assert caught.value.diagnostics[0].op == "func.func"

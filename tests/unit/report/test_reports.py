@@ -1,4 +1,4 @@
-"""Reports for people and for programs."""
+"""Reports for people and for programs, those of reshards among them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import pytest
 from shardy_py.api.coverage import survey_rules
 from shardy_py.api.main_function import find_main
 from shardy_py.api.result import Result
+from shardy_py.explain.explain_reshard import CommunicationLine, ReshardExplanation
+from shardy_py.explain.reports import explanation_data, format_reshard, print_reshard
+from shardy_py.explain.reshard_proposals import Trial
 from shardy_py.jax.report.running import print_run
 from shardy_py.jax.run_report import ResultLine, RunReport
 from shardy_py.plugins import Registry
 from shardy_py.report.data import report_data, report_json
 from shardy_py.report.summary import print_report
-from shardy_py.support.amounts import format_bytes
+from shardy_py.support.texts import format_bytes
 from tests.unit.api.programs import program, registry
 
 
@@ -82,3 +85,39 @@ def test_a_run_that_could_not_be_compared_says_why(notes: tuple[str, ...], said:
     print_run(RunReport(2, "cpu", (ResultLine("y", "f32[8]", "", 1.0, 0),), 0.5, notes=notes), file=file)
     assert file.getvalue().splitlines(keepends=True)[-1] == said
     assert ("--compare" in file.getvalue()) == (not notes)
+
+
+def explanation(kind: str, before: str, after: str, *trials: Trial) -> ReshardExplanation:
+    """Return the explanation of something that moves no dimension."""
+    return ReshardExplanation(
+        CommunicationLine(3, kind, "%1", before, after, "operand 0 of toy.add %2"), (), (), trials
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "expected"),
+    [
+        ("sdy.reshard", "<@mesh, [{}]>", "<@mesh, [{}]>", "nothing has to be sent"),
+        ("sdy.reshard", '<@mesh, [{}], unreduced={"a"}>', "<@mesh, [{}]>", "unreduced axes"),
+        ("sdy.all_reduce", "<@mesh, [{}]>", "<@mesh, [{}]>", "unreduced axes"),
+    ],
+)
+def test_what_moves_no_dimension_says_so(kind: str, before: str, after: str, expected: str) -> None:
+    """A constraint that is met already sends nothing."""
+    assert expected in format_reshard(explanation(kind, before, after))
+
+
+def test_the_table_counts_by_kind_and_shows_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    """Kinds that did not change are left out; a proposal that cannot be solved says why."""
+    counts = {"sdy.all_reduce": 1, "sdy.reshard": 2}
+    trials = (
+        Trial("open", "open it", True, counts, {"sdy.all_reduce": 1}, 4),
+        Trial("constrain", "constrain it", False, counts, {}, 0, "error: no"),
+    )
+    one = explanation("sdy.reshard", "a", "b", *trials)
+    print_reshard(one)
+    text = capsys.readouterr().out
+    assert "3 -> 1 (reshard 2 -> 0)" in text
+    assert "fails" in text
+    assert "error: no" in text
+    assert explanation_data(one)["trials"][0]["values_changed"] == 4

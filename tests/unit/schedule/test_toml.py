@@ -6,10 +6,9 @@ import pytest
 
 from shardy_py.errors import OptionError
 from shardy_py.ir.interfaces.ops import Elementwise, Trait
-from shardy_py.schedule.builtin import NAMED, builtin_schedule
-from shardy_py.schedule.default import DEFAULT, FLAT
+from shardy_py.schedule.builtin import DEFAULT, FLAT, NAMED, builtin_schedule
+from shardy_py.schedule.from_options import order_ops
 from shardy_py.schedule.model import Direction, Entry, Level, Schedule, Selector
-from shardy_py.schedule.op_priorities import order_ops
 from shardy_py.schedule.toml import format_schedule, parse_schedule, read_schedule
 from shardy_py.sharding.rule import FactorKind
 

@@ -247,13 +247,13 @@ def test_compounds_and_ellipses_have_to_fit(
     ("marks", "message"),
     [
         ({"reduction": None}, "reduction is None, not names of factors"),
-        ({"reduction": [None]}, "reduction names None, which is no factor"),
-        ({"reduction": {1: "max"}}, "reduction names 1, which is no factor"),
+        ({"reduction": [None]}, "reduction names None, which is not a factor"),
+        ({"reduction": {1: "max"}}, "reduction names 1, which is not a factor"),
         ({"need_replication": 5}, "need_replication is 5, not names of factors"),
         ({"permutation": b"k"}, "permutation is b'k', not names of factors"),
-        ({"pass_through": [["k"]]}, r"pass_through names \['k'\], which is no factor"),
-        ({"initial": None}, "initial: None is no number of an operand"),
-        ({"initial": [0, 1.5]}, r"initial: \[0, 1.5\] is no number of an operand"),
+        ({"pass_through": [["k"]]}, r"pass_through names \['k'\], which is not a factor"),
+        ({"initial": None}, "initial: None is not the number of an operand"),
+        ({"initial": [0, 1.5]}, r"initial: \[0, 1.5\] is not the number of an operand"),
         ({"reduction": {"k": np.array([0, 1])}}, "a reduction cannot combine by"),
     ],
 )
@@ -268,3 +268,23 @@ def test_shapes_of_wrong_types_are_errors(shapes):
     """What is no tuple of sizes per tensor is an error of the rule, and not of Python."""
     with pytest.raises(RuleError, match="not one tuple of sizes per operand"):
         rule("i k -> i", reduction="k").bind(shapes, [(8,)])
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("", "<([i, j, k], [k, l])->([i, j, l]) {i=2, j=3, k=4, l=5} reduction={k}>"),
+        ("... n", "<([i, j, l], [l, k])->([i, j, k]) {i=2, j=3, k=5, l=4} reduction={l}>"),
+        ("k", "<([j, k, i], [i, l])->([j, k, l]) {i=4, j=2, k=3, l=5} reduction={i}>"),
+    ],
+)
+def test_the_order_of_factors_may_be_said(order: str, expected: str) -> None:
+    """Named factors come first, all dimensions of an ellipsis together; the others follow as the text has them."""
+    spec = rule("... k, k n -> ... n", reduction="k", order=order)
+    assert str(spec.bind([(2, 3, 4), (4, 5)], [(2, 3, 5)])) == expected
+
+
+def test_an_order_of_unknown_factors_is_refused() -> None:
+    """The error names the factor."""
+    with pytest.raises(RuleError, match="order: the rule has no factor 'm'"):
+        rule("i -> i", order="m")

@@ -25,6 +25,36 @@ def test_a_dimension_without_a_factor_gets_one_of_size_one_operands_first():
     assert str(builder.build()) == "<([i, j], [k])->([i, l]) {i=4, j=1, k=1, l=1}>"
 
 
+def test_dimensions_may_be_given_by_the_numbers_of_their_tensors():
+    """A mapping says which tensors have a factor; it is the list with None for all others."""
+    shapes = [(4, 3), (3, 5), (7,)], [(4, 5)]
+    named = OpShardingRuleBuilder(*shapes).add_factor({0: 0}, {0: 0}, 4).add_factor({0: 1, 1: 0}, {}, 3)
+    listed = OpShardingRuleBuilder(*shapes).add_factor([0, None, None], [0], 4).add_factor([1, 0, None], [None], 3)
+    assert named.build() == listed.build()
+    assert str(named.build()) == "<([i, j], [j, k], [l])->([i, m]) {i=4, j=3, k=1, l=1, m=1}>"
+
+
+@pytest.mark.parametrize("numbers", [{3: 0}, {-1: 0}, {"0": 0}])
+def test_a_factor_is_refused_a_tensor_that_is_not_there(numbers):
+    """The error names the tensor and says how many there are."""
+    with pytest.raises(RuleError, match=r"there is no operand .* the op has 1"):
+        OpShardingRuleBuilder([(4,)], [(4,)]).add_factor(numbers, {0: 0}, 4)
+
+
+def test_a_tie_of_a_dimension_of_size_one_and_a_larger_one_is_none():
+    """A padding of 1 to 5 elements ties nothing: the larger dimension is replicated by itself."""
+    builder = OpShardingRuleBuilder([(1, 6)], [(5, 6)])
+    builder.tie({0: 0}, {0: 0}, 1, kind=FactorKind.PERMUTATION).tie({0: 1}, {0: 1}, 6)
+    assert str(builder.build()) == "<([i, k])->([j, k]) {i=1, j=5, k=6} need_replication={i, j}>"
+
+
+def test_a_tie_of_size_one_leaves_dimensions_that_have_a_factor():
+    """Of two ties of size 1 along one dimension the first one counts."""
+    builder = OpShardingRuleBuilder([(1,), (1,)], [(1,)])
+    builder.tie({0: 0}, {0: 0}, 1).tie({1: 0}, {0: 0}, 1)
+    assert str(builder.build()) == "<([i], [j])->([i]) {i=1, j=1}>"
+
+
 def test_building_does_not_change_the_builder():
     """A builder may be asked for its rule, extended, and asked again."""
     builder = OpShardingRuleBuilder([(4, 3)], [(4, 3)])

@@ -13,10 +13,9 @@ import shardy_py as sdy
 from shardy_py import layout
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.session import Session
-from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.comparison import compare_schedules
 from shardy_py.errors import OptionError, ShardyError
-from shardy_py.support.arguments import checked, shown
-from shardy_py.support.integers import as_integer, parse_integer
+from shardy_py.support.arguments import as_integer, checked, parse_integer, shown
 
 MODULE = """sdy.mesh @mesh = <["x"=2]>
 func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x8xf32> {

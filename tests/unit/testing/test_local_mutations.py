@@ -13,7 +13,7 @@ pytest.importorskip("jaxlib", reason="programs are MLIR text")
 from attrs import evolve  # noqa: E402
 
 import shardy_py as sdy  # noqa: E402
-from shardy_py.api.local_options import LocalOptions  # noqa: E402
+from shardy_py.api.options import LocalOptions  # noqa: E402
 from shardy_py.ir.graph.program import Op, Program  # noqa: E402
 from shardy_py.ir.graph.program_copy import copy_program  # noqa: E402
 from shardy_py.ir.interfaces.passes import PassContext  # noqa: E402
@@ -53,7 +53,7 @@ def make_local(text: str, combiner: sdy.Combiner) -> tuple[Program, Any]:
     result = sdy.propagate(text, plugins=[plugin(combiner=combiner)], explicit_collectives=True)
     program = copy_program(result.program)
     context = PassContext(evolve(result.registry, local_ops={SPACE: VirtualOps()}))
-    run(program, local_passes(LocalOptions()), context)
+    run(program, local_passes(LocalOptions(optimize=False)), context)
     return program, result.registry
 
 

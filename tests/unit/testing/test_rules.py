@@ -8,7 +8,7 @@ import shardy_py as sdy
 from shardy_py.plugins import RuleOptions
 from shardy_py.sharding.parse import parse_op_sharding_rule
 from shardy_py.testing import assert_rule, make_op
-from shardy_py.testing.rule_differences import canonical, first_difference
+from shardy_py.testing.rules import canonical, first_difference
 
 MATMUL = "<([i, k], [k, j])->([i, j]) {i=8, j=2, k=4} reduction={k}>"
 SHAPES = ([(8, 4), (4, 2)], [(8, 2)])

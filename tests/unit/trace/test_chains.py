@@ -1,4 +1,4 @@
-"""Chains of moves."""
+"""Chains of moves, and the annotations that they begin at."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
+
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.trace.chains import find_chains
 from shardy_py.trace.slot_moves import GROUP
-from tests.unit.explain.programs import group, priorities, product
+from tests.unit.explain.explained import sharded
+from tests.unit.explain.programs import group, priorities, product, trace_of
 
 
 def test_a_chain_ends_at_the_annotation() -> None:
@@ -45,3 +47,24 @@ def test_a_sharding_group_is_a_move_between_its_members() -> None:
     first = chain.moves[0]
     assert (first.direction, first.factor, first.source) == (GROUP, -1, trace.labels.slots["%0"])
     assert first in list(trace.moves())
+
+
+def test_each_kind_of_annotation_says_what_it_is_on() -> None:
+    """Arguments, results and constraints; a constraint belongs to its operand, too, with itself as owner."""
+    trace = trace_of(
+        f"""func.func @main(%arg0: tensor<8xf32> {sharded('[{"a"}]')} loc("x"))
+            -> (tensor<8xf32> {sharded('[{"b"}]')}) {{
+          %0 = stablehlo.negate %arg0 : tensor<8xf32>
+          %1 = sdy.sharding_constraint %0 <@mesh, [{{"b"}}]> : tensor<8xf32>
+          return %1 : tensor<8xf32>
+        }}"""
+    )
+    found = {trace.labels.value(slot): one for slot, one in trace.annotations.items()}
+    assert {name: (one.kind, str(one)) for name, one in found.items()} == {
+        "x": ("argument", "function argument x"),
+        "%0": ("constraint", "sharding constraint %1 of %0"),
+        "%1": ("constraint", "sharding constraint %1"),
+        "result0": ("result", "function result 0"),
+    }
+    assert found["%0"].owner == trace.labels.slots["%1"]
+    assert found["x"].owner == -1

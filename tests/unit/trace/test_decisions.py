@@ -1,4 +1,4 @@
-"""Decisions of a factor propagation, as explanations record them."""
+"""Decisions of a factor propagation as explanations record them, and the reasons of refusals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shardy_py.propagation.step_outcomes import propagate_step
 from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.trace.decisions import Decisions
-from shardy_py.trace.reasons import Reason
+from shardy_py.trace.reasons import MEANINGS, Reason
 from tests.unit.propagation.projected import ADD, MATMUL, context_of, project_texts
 
 A, B, C = AxisRef("a"), AxisRef("b"), AxisRef("c")
@@ -68,3 +68,9 @@ def test_an_operand_of_an_elementwise_op_is_limited() -> None:
     decisions = decide(ADD, '{"a", ?}, {?}', "{?}, {?}", "{}, {?}", is_elementwise=True)
     assert [stop.obstacle.reason for stop in decisions.stops[1, 0]] == [Reason.SIDEWAYS]
     assert [stop.obstacle.reason for stop in decisions.stops[2, 0]] == [Reason.CLOSED]
+
+
+def test_every_reason_has_a_meaning() -> None:
+    """One line each, and no two alike."""
+    assert set(MEANINGS) == set(Reason)
+    assert len(set(MEANINGS.values())) == len(Reason)

@@ -1,4 +1,4 @@
-"""Names of values and ops."""
+"""Names of values and ops, as they were given and of ops without a rule."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
-from tests.unit.explain.explained import sharded
+
+from shardy_py.cost.session import Session
+from tests.unit.explain.explained import MESH, sharded
 from tests.unit.explain.programs import trace_of
 
 BODY = f"""func.func @main(%arg0: tensor<8xf32> {sharded('[{"a"}]')} loc("w['up']"), %arg1: tensor<8xf32> loc("same"),
@@ -59,3 +61,36 @@ def test_renamed_labels_mark_what_has_no_new_name() -> None:
     assert renamed.value(slot) == "%7"
     assert renamed.value(labels.slots["%1"]) == "(%1)"
     assert renamed.value(labels.slots["%arg0"]) == "w['up']"
+
+
+def test_names_stay_while_passes_move_values() -> None:
+    """A call becomes a computation, its callee goes; the labels have the names that were there before."""
+    session = Session.open(
+        f"""{MESH}func.func @main(%arg0: tensor<8xf32> {sharded('[{"a"}]')}) -> tensor<8xf32> {{
+          %0 = func.call @f(%arg0) : (tensor<8xf32>) -> tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }}
+        func.func private @f(%arg0: tensor<8xf32>) -> tensor<8xf32> {{
+          %0 = stablehlo.negate %arg0 : tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }}""",
+        keep_names=True,
+    )
+    assert session.names is not None
+    labels = session.names.labels(session.program, session.problem, session.copies)
+    assert {"%arg0", "%0", "result0", "@f:%arg0", "@f:%0"} <= set(labels.slots)
+
+
+def test_an_op_without_a_rule_is_known_at_each_of_its_tensors() -> None:
+    """Ops with a rule, returns and data flow are not among them."""
+    trace = trace_of(
+        f"""func.func @main(%arg0: tensor<8xf32> {sharded('[{"a"}]')}) -> tensor<8xf32> {{
+          %0 = "toy.mystery"(%arg0) : (tensor<8xf32>) -> tensor<8xf32>
+          %1 = stablehlo.optimization_barrier %0 : tensor<8xf32>
+          %2 = stablehlo.negate %1 : tensor<8xf32>
+          return %2 : tensor<8xf32>
+        }}"""
+    )
+    slots = trace.labels.slots
+    found = {name: [str(op) for op, _ in trace.ops_without_rule.get(slots[name], ())] for name in ("%arg0", "%0", "%2")}
+    assert found == {"%arg0": ["toy.mystery %0"], "%0": ["toy.mystery %0"], "%2": []}

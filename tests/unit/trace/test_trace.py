@@ -1,4 +1,4 @@
-"""Moves and refusals of a run."""
+"""Moves and refusals of a run, shardings over time, and the data that a run records."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
+
 from shardy_py import Result
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.trace.history import Cause
 from shardy_py.trace.reasons import Reason
-from tests.unit.explain.explained import NAMED, traced
-from tests.unit.explain.programs import product
+from tests.unit.explain.explained import NAMED, sharded, traced
+from tests.unit.explain.programs import priorities, product, trace_of
 
 
 def test_a_refusal_names_candidate_and_obstacle_by_slots() -> None:
@@ -74,3 +77,53 @@ def test_the_trace_lists_every_axis_that_moved(result: Result) -> None:
             before = sum(len(dim.axes) for dim in change.old.dim_shardings) if change.old else 0
             gained += sum(len(dim.axes) for dim in change.new.dim_shardings) - before
     assert len(moves) == gained > 0
+
+
+def test_a_tensor_has_the_sharding_of_its_last_moment_before_a_time() -> None:
+    """The result has no sharding at the start, and that of the end after the visit that brought it."""
+    history, slots = product().history, product().labels.slots
+    slot = slots["%0"]
+    first, *later = history.moments[slot]
+    assert (first.time, first.cause, history.sharding(first)) == (-1, Cause.START, None)
+    assert [moment.cause for moment in later] == [Cause.VISIT]
+    assert history.before(slot, later[0].time) == first
+    assert history.before(slot, later[0].time + 1) == later[0]
+    assert history.last(slot) == history.sharding(later[0])
+    assert [(moment, before) for moment, before in history.backwards(slot, 10**6)] == [
+        (later[0], None),
+        (first, None),
+    ]
+
+
+def test_an_axis_of_a_later_priority_arrives_between_visits() -> None:
+    """At an even time, with its own cause."""
+    history, slots = priorities().history, priorities().labels.slots
+    (moment,) = [one for one in history.moments[slots["%arg1"]] if one.cause is Cause.PRIORITY]
+    assert moment.time % 2 == 0
+    before, after = history.sharding(history.before(slots["%arg1"], moment.time)), history.sharding(moment)
+    assert before is not None
+    assert after is not None
+    assert (before.of_dimension(1).axes, after.of_dimension(1).axes) == ((), (AxisRef("b"),))
+
+
+REDUCE = f"""func.func @main(%arg0: tensor<8x4xf32> {sharded('[{"a"}, {?}]')}) -> tensor<4xf32> {{
+  %cst = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.maximum across dimensions = [0]
+      : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = stablehlo.negate %0 : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}"""
+
+
+def test_the_combiners_of_reductions_are_recorded() -> None:
+    """By step and factor; only for steps that reduce."""
+    trace = trace_of(REDUCE)
+    step = trace.labels.maker(trace.labels.slots["%0"])
+    assert {one: set(words.values()) for one, words in trace.reductions.items()} == {step: {"max"}}
+
+
+def test_the_ops_that_nobody_uses_are_known_to_be_gone() -> None:
+    """Their steps are erased."""
+    trace = trace_of(REDUCE)
+    names = {trace.labels.of_step[step].name for step in trace.erased}
+    assert names == {"stablehlo.negate"}

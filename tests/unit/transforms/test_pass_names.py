@@ -16,7 +16,7 @@ from shardy_py.errors import OptionError
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartitionerReshardsPass
 from shardy_py.transforms.pass_names import bundled_passes, get_pass, parse_pipeline
 from shardy_py.transforms.propagate import PropagatePass
-from shardy_py.transforms.stages import PassPipeline
+from shardy_py.transforms.run import PassPipeline
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from shardy_py.ir import Builder, tensor
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.transforms.pipelines import ImportPipeline
-from shardy_py.transforms.run import run
+from shardy_py.transforms.run import Stage, passes_of, run
 from shardy_py.transforms.snapshots import SaveModulePass
-from shardy_py.transforms.stages import Stage, passes_of
 
 
 @frozen

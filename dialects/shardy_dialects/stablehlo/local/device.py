@@ -9,14 +9,19 @@ from math import prod
 
 from attrs import field
 
-from shardy_dialects.stablehlo.local.texts import array
+from shardy_dialects.stablehlo.elementwise.ops import COMPARE, ON_INTEGERS, SELECT
+from shardy_dialects.stablehlo.local.literals import array
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape
 from shardy_py.values import define
 
 _DEVICE = "stablehlo.partition_id"
+
+
 _DIRECTION = r"\b(EQ|NE|LT|LE|GT|GE)\b"
+
+
 _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "EQ": operator.eq,
     "NE": operator.ne,
@@ -25,16 +30,11 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "GT": operator.gt,
     "GE": operator.ge,
 }
-_BINARY: Mapping[str, Callable[[int, int], int]] = {
-    "stablehlo.add": operator.add,
-    "stablehlo.and": operator.and_,
-    "stablehlo.maximum": max,
-    "stablehlo.minimum": min,
-    "stablehlo.multiply": operator.mul,
-    "stablehlo.or": operator.or_,
-    "stablehlo.subtract": operator.sub,
-}
+
+
 _SAME = frozenset(("stablehlo.convert", "stablehlo.reshape"))
+
+
 _INTEGER = re.compile(r"u?i\d+")
 
 
@@ -64,8 +64,8 @@ class DeviceFolding:
                     self._own[op.result.id] = op
             elif op.name == "stablehlo.dynamic_slice":
                 self._slice(op)
-        made = [self._replaced(op) for op in self._own.values()]
-        for op in (*reversed(candidates), *made):
+        constants = [self._replaced(op) for op in self._own.values()]
+        for op in (*reversed(candidates), *constants):
             if not op.result.uses:
                 op.erase()
 
@@ -78,9 +78,9 @@ class DeviceFolding:
         if op.name == "stablehlo.constant":
             value = op.attributes.get("value")
             return _elements(value) if isinstance(value, DenseElements) else None
-        given = [self._known.get(value.id) for value in op.operands]
-        known = [item for item in given if item is not None]
-        if not given or len(known) < len(given):
+        operand_values = [self._known.get(value.id) for value in op.operands]
+        known = [item for item in operand_values if item is not None]
+        if not operand_values or len(known) < len(operand_values):
             return None
         if op.name in _SAME:
             return known[0]
@@ -88,8 +88,8 @@ class DeviceFolding:
             return _sliced(op, known[0], known[1:])
         if any(len(item) != 1 for item in known):
             return None
-        found = _scalar(op, [item[0] for item in known])
-        return None if found is None or not _fits(found, op.result.type) else (found,)
+        folded = _scalar(op, [item[0] for item in known])
+        return None if folded is None or not _fits(folded, op.result.type) else (folded,)
 
     def _slice(self, op: Op) -> None:
         """Make a slice of a dynamic slice whose starts are known."""
@@ -98,22 +98,22 @@ class DeviceFolding:
         if shape is None or None in starts or not any(value.id in self._own for value in op.operands[1:]):
             return
         pairs = zip((start[0] for start in starts if start is not None), sizes, shape, strict=True)
-        begins = [max(0, min(start, whole - size)) for start, size, whole in pairs]
+        begins = [max(0, min(start, full_size - size)) for start, size, full_size in pairs]
         limits = [begin + size for begin, size in zip(begins, sizes, strict=True)]
         attributes = {
             "start_indices": array(begins),
             "limit_indices": array(limits),
             "strides": array([1] * len(begins)),
         }
-        made = Op(self.program, "stablehlo.slice", [op.operands[0]], [op.result.type], attributes)
-        _put_in_place(op, made)
+        static_slice = Op(self.program, "stablehlo.slice", [op.operands[0]], [op.result.type], attributes)
+        _put_in_place(op, static_slice)
         op.erase()
 
     def _replaced(self, op: Op) -> Op:
         """Return the constant that now stands in the place of an op."""
-        made = Op(self.program, "stablehlo.constant", (), [op.result.type], {"value": self._constant(op.result)})
-        _put_in_place(op, made)
-        return made
+        constant = Op(self.program, "stablehlo.constant", (), [op.result.type], {"value": self._constant(op.result)})
+        _put_in_place(op, constant)
+        return constant
 
     def _constant(self, value: Value) -> RawAttribute:
         is_flag = isinstance(value.type, TensorType) and value.type.element_type == "i1"
@@ -122,24 +122,24 @@ class DeviceFolding:
         return RawAttribute(f"dense<{text}> : {value.type}")
 
 
-def _put_in_place(op: Op, made: Op) -> None:
+def _put_in_place(op: Op, replacement: Op) -> None:
     if op.parent is not None:
-        op.parent.insert_before(op, made)
-    op.result.replace_all_uses_with(made.result)
+        op.parent.insert_before(op, replacement)
+    op.result.replace_all_uses_with(replacement.result)
     sharding = op.program.shardings.get(op.result.id)
     if sharding is not None:
-        op.program.shardings[made.result.id] = sharding
+        op.program.shardings[replacement.result.id] = sharding
 
 
-def _scalar(op: Op, given: Sequence[int]) -> int | None:
-    """Return what an op of StableHLO gives for integers, None for others."""
-    if op.name in _BINARY:
-        return _BINARY[op.name](*given)
-    if op.name == "stablehlo.select":
-        return given[1] if given[0] else given[2]
-    if op.name == "stablehlo.compare":
-        found = re.search(_DIRECTION, str(op.attributes.get("comparison_direction")))
-        return None if found is None else int(_COMPARISONS[found[0]](*given))
+def _scalar(op: Op, numbers: Sequence[int]) -> int | None:
+    """Return the value of an op for integers; None for ops that are not folded."""
+    if op.name in ON_INTEGERS:
+        return ON_INTEGERS[op.name](*numbers)
+    if op.name == SELECT:
+        return numbers[1] if numbers[0] else numbers[2]
+    if op.name == COMPARE:
+        direction = re.search(_DIRECTION, str(op.attributes.get("comparison_direction")))
+        return None if direction is None else int(_COMPARISONS[direction[0]](*numbers))
     return None
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from shardy_dialects.stablehlo.local.literals import constant_literal, literal
-from shardy_dialects.stablehlo.local.mesh_groups import mesh_groups, read_mesh_groups
-from shardy_dialects.stablehlo.local.padded import PADDED
-from shardy_dialects.stablehlo.local.slices_of_slices import clamped_slice
-from shardy_dialects.stablehlo.local.texts import array, dense, read_dense
-from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute
+from shardy_dialects.stablehlo.collectives.mesh_axes import mesh_groups, read_mesh_groups
+from shardy_dialects.stablehlo.elementwise.ops import COMBINING
+from shardy_dialects.stablehlo.local.literals import array, constant_literal, dense, literal, read_dense
+from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
+from shardy_dialects.stablehlo.slicing import SLICE, pad_slice
+from shardy_py.ir.graph.attributes import UNIT, Attribute, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape, tensor
 from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
@@ -22,18 +21,9 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.local_collective import LocalCollective
+    from shardy_py.ir.interfaces.local_ops import LocalCollective
     from shardy_py.sharding.shard_moves import Windows
 
-COMBINING = {
-    Combiner.ADD: "stablehlo.add",
-    Combiner.MUL: "stablehlo.multiply",
-    Combiner.MIN: "stablehlo.minimum",
-    Combiner.MAX: "stablehlo.maximum",
-    Combiner.AND: "stablehlo.and",
-    Combiner.OR: "stablehlo.or",
-}
-"""The op of each combiner."""
 
 _GROUPS = {
     **dict.fromkeys(("all_gather", "all_reduce", "all_to_all", "reduce_scatter"), "replica_groups"),
@@ -146,6 +136,10 @@ class StablehloLocalOps(LocalOps):
         filled = _spread(emit, fill, value.type)
         return emit.op("stablehlo.select", [is_real, value, filled], [value.type]).result
 
+    def update_slice(self, emit: LocalEmitter, value: Value, update: Value, starts: Sequence[Value]) -> Value | None:
+        """Return a tensor with another one in the place that begins at a start."""
+        return emit.op("stablehlo.dynamic_update_slice", [value, update, *starts], [value.type]).result
+
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number."""
         text = constant_literal(number, element_type)
@@ -155,7 +149,7 @@ class StablehloLocalOps(LocalOps):
         return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
 
     def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
-        """Return what each device needs of a dimension, sent by permutes."""
+        """Return the elements of a dimension that each device needs, sent by permutes."""
         from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 
         fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size)
@@ -163,10 +157,9 @@ class StablehloLocalOps(LocalOps):
 
     def padded_attributes(
         self, op: Op, operands: Sequence[Sequence[int]], results: Sequence[Type]
-    ) -> Mapping[str, Any] | None:
+    ) -> Mapping[str, Attribute] | None:
         """Return the attributes of an op that hold sizes, changed for padded tensors; None where there are none."""
-        change = PADDED.get(op.name)
-        return None if change is None else change(op, operands, static_shape(results[0]) or ())
+        return pad_slice(op, operands, static_shape(results[0]) or ()) if op.name == SLICE else None
 
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return the constant of an op with all elements equal in another type; None where they differ."""
@@ -187,7 +180,7 @@ class StablehloLocalOps(LocalOps):
     def on_device(
         self, emit: LocalEmitter, device: int, types: Sequence[Type], run: Callable[[LocalEmitter], Sequence[Value]]
     ) -> Sequence[Value]:
-        """Return what ops give that run on one device only; the others have zeros, and tokens of their own."""
+        """Return the results of ops that run on one device only; other devices get zeros, and new tokens."""
         scalar = tensor(dtype="i64")
         number = self._number(emit)
         index = emit.op("stablehlo.convert", [number], [scalar]).result
@@ -218,12 +211,12 @@ class StablehloLocalOps(LocalOps):
         """Return the ops whose groups are axes of a mesh of the program, where they are some."""
         return evolve(self, by_axes=True)
 
-    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Any]:
+    def _groups(self, emit: LocalEmitter, groups: Groups) -> dict[str, Attribute]:
         return {"replica_groups": self._group_attribute(emit, groups), "use_global_device_ids": UNIT}
 
-    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> Any:
-        found = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
-        return dense(groups) if found is None else found
+    def _group_attribute(self, emit: LocalEmitter, groups: Groups) -> RawAttribute:
+        mesh_axes = mesh_groups(groups, emit.program.meshes) if self.by_axes else None
+        return dense(groups) if mesh_axes is None else mesh_axes
 
     def _number(self, emit: LocalEmitter) -> Value:
         """Return the number of the device."""
@@ -236,18 +229,20 @@ class StablehloLocalOps(LocalOps):
         kind: str,
         value: Value,
         shape: Sequence[int],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, Attribute],
         regions: Sequence[Region] = (),
     ) -> Value:
         type_ = _like(value, shape)
         if 0 in type_.shape:
             return self._nothing(emit, type_)
-        own = dict(attributes)
+        collective_attributes = dict(attributes)
         if self.are_replicas:
-            own.pop("use_global_device_ids", None)
+            collective_attributes.pop("use_global_device_ids", None)
         else:
-            own["channel_handle"] = RawAttribute(f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>")
-        return emit.op(f"stablehlo.{kind}", [value], [type_], own, regions).result
+            collective_attributes["channel_handle"] = RawAttribute(
+                f"#stablehlo.channel_handle<handle = {emit.next_channel()}, type = 1>"
+            )
+        return emit.op(f"stablehlo.{kind}", [value], [type_], collective_attributes, regions).result
 
     def read_collective(self, op: Op) -> LocalCollective | None:
         """Return the collective that an op is, or None."""
@@ -255,9 +250,37 @@ class StablehloLocalOps(LocalOps):
         if kind not in _GROUPS:
             return None
         groups = read_mesh_groups(op) or read_dense(str(op.attributes[_GROUPS[kind]]))
-        from shardy_py.ir.interfaces.local_collective import LocalCollective
+        from shardy_py.ir.interfaces.local_ops import LocalCollective
 
         return LocalCollective(kind, op.results[0].type, groups, op.location)
+
+    def exchanged(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return the elements along a dimension that the local form of an op sends where it is sharded."""
+        from shardy_dialects.stablehlo.local.exchanges import exchanged
+
+        return exchanged(op, dim, parts)
+
+    def collected(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return how often the local form of an op sends the elements of whole results."""
+        from shardy_dialects.stablehlo.local.exchanges import collected
+
+        return collected(op, dim, parts)
+
+    def composed(self, op: Op, producer: Op) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the op that makes of the operands of a producer what an op makes of its result."""
+        from shardy_dialects.stablehlo.local.composition import composed
+
+        return composed(op, producer)
+
+    def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
+        """Return the groups of operands in which an op may take partial results; its result is partial then, too."""
+        from shardy_dialects.stablehlo.local.linearity import partial_operands
+
+        return partial_operands(op, combiner)
+
+    def is_device_number(self, op: Op) -> bool:
+        """Return whether an op gives the number of the device."""
+        return op.name in ("stablehlo.partition_id", "stablehlo.replica_id")
 
     def list_groups(self, op: Op) -> None:
         """Write the groups of an op as lists of devices, where it is a collective that has them as axes of a mesh."""
@@ -270,6 +293,12 @@ class StablehloLocalOps(LocalOps):
         from shardy_dialects.stablehlo.local.device import fold_device
 
         fold_device(program, device)
+
+    def renumber_devices(self, program: Program, copies: Sequence[Sequence[int]]) -> None:
+        """Write a local program for other device numbers."""
+        from shardy_dialects.stablehlo.local.renumbering import renumber_devices
+
+        renumber_devices(program, copies)
 
 
 def _returning(emit: LocalEmitter, run: Callable[[LocalEmitter], Sequence[Value]]) -> Region:
@@ -312,5 +341,5 @@ def _spread(emit: LocalEmitter, scalar: Value, type_: Type) -> Value:
 def _like(value: Value, shape: Sequence[int]) -> TensorType:
     """Return a type with the element type of a value."""
     if not isinstance(value.type, TensorType):
-        raise TypeError(f"{value.type} is no tensor")
+        raise TypeError(f"{value.type} is not a tensor")
     return TensorType(tuple(shape), value.type.element_type)

@@ -50,7 +50,7 @@ class Cut:
         return sorted((group[move.source], group[move.target]) for group in self.groups for move in moves)
 
     def runs(self, number: int, dim: int | None = None, shift: int = 0) -> list[list[Run]]:
-        """Return what the parts have of an operand that is sharded as this dimension, or whole.
+        """Return the elements that each part has of an operand that is sharded as this dimension, or not at all.
 
         Args:
             number: The number of the operand.
@@ -107,10 +107,14 @@ class WindowFetcher:
         return Writer(self.cut.shard.emit, self.cut.shard.ops)
 
     def _gathered(self, value: Value, held: Sequence[Sequence[Run]], length: int) -> tuple[Value, list[list[Run]]]:
-        """Return what all parts have, and where the elements lie in it."""
-        whole = self.cut.shard.ops.all_gather(self.cut.shard.emit, value, self.dim, self.cut.groups)
-        runs = [Run(run.start, run.size, part * length + run.place) for part, own in enumerate(held) for run in own]
-        return whole, [runs] * self.cut.parts
+        """Return the gathered elements of all parts, and the offsets of the runs in them."""
+        gathered = self.cut.shard.ops.all_gather(self.cut.shard.emit, value, self.dim, self.cut.groups)
+        runs = [
+            Run(run.start, run.size, part * length + run.place)
+            for part, runs_of_part in enumerate(held)
+            for run in runs_of_part
+        ]
+        return gathered, [runs] * self.cut.parts
 
     def _joined(self, value: Value, rounds: Sequence[Round]) -> Value:
         """Return a window with the pieces of all rounds; what no piece fills is any value."""
@@ -175,16 +179,62 @@ def _static_layout(rounds: Sequence[Round], size: int) -> list[tuple[int, int]] 
         rounds: The rounds.
         size: The size of the windows.
     """
-    found = []
+    layout = []
     for number, item in enumerate(rounds):
         places = {(move.start, move.place) for move in item.moves}
         if len(places) != 1:
             return None
-        found.append((next(iter(places))[1], number))
-    found.sort()
+        layout.append((next(iter(places))[1], number))
+    layout.sort()
     ends = [0]
-    for place, number in found:
+    for place, number in layout:
         if place < ends[-1]:
             return None
         ends.append(place + rounds[number].size)
-    return found if ends[-1] <= size else None
+    return layout if ends[-1] <= size else None
+
+
+def cut_dims(shard: Shard) -> list[int]:
+    """Return the dimensions that are sharded in an operand or in a result."""
+    shardings = (*shard.operand_shardings, *shard.result_shardings)
+    return sorted({dim for sharding in shardings for dim in shard.sharded_dims(sharding)})
+
+
+def cut_of(shard: Shard, dim: int) -> Cut:
+    """Return a sharded dimension along which operands of the rank of the result are sharded as it is, or whole.
+
+    Raises:
+        CannotLocalize: an operand is sharded along other axes.
+    """
+    result = shard.result_shardings[0]
+    operands = [
+        sharding
+        for value, sharding in zip(shard.op.operands, shard.operand_shardings, strict=True)
+        if len(value.shape) == len(shard.op.results[0].shape)
+    ]
+    return common_cut(shard, [(sharding, dim) for sharding in operands], (result, dim))
+
+
+def common_cut(
+    shard: Shard,
+    operands: list[tuple[TensorSharding | None, int]],
+    result: tuple[TensorSharding | None, int],
+) -> Cut:
+    """Return a sharded dimension of a result, along which operands are sharded as the result is, or whole.
+
+    Args:
+        shard: The op on one device.
+        operands: The shardings of operands, each with the number of the dimension.
+        result: The sharding of the result, with the number of the dimension.
+
+    Raises:
+        CannotLocalize: an operand is sharded along other axes, or the result is not sharded.
+    """
+    sharding, dim = result
+    if sharding is None or shard.parts(sharding, dim) == 1:
+        raise no_local_form(f"dimension {dim} of the result is whole, and that of an operand is sharded")
+    wanted = shard.positions(sharding, dim)
+    for other, number in operands:
+        if other is not None and shard.parts(other, number) > 1 and shard.positions(other, number) != wanted:
+            raise no_local_form(f"dimension {dim} of an operand and of the result are sharded along different axes")
+    return Cut(shard, sharding, dim)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.stablehlo.local.literals import literal
-from shardy_dialects.stablehlo.local.texts import array
+from shardy_dialects.stablehlo.local.literals import array, literal
+from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.program import Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, tensor
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps
 from shardy_py.values import frozen
@@ -98,8 +98,8 @@ class Writer:
             parts.append(self.filled(pieces[0][1], dim, size - end, None))
         if len(parts) == 1:
             return parts[0]
-        made = resized(parts[0], {dim: size})
-        return self.emit.op("stablehlo.concatenate", parts, [made], {"dimension": dim}).result
+        joined_type = resized(parts[0], {dim: size})
+        return self.emit.op("stablehlo.concatenate", parts, [joined_type], {"dimension": dim}).result
 
     def filled(self, like: Value, dim: int, size: int, fill: Value | None) -> Value:
         """Return a tensor with a scalar everywhere, zero by default, shaped as another one up to a dimension."""
@@ -146,8 +146,12 @@ class Writer:
 
     def convert(self, value: Value, element_type: str) -> Value:
         """Return a tensor with another element type."""
-        made = tensor(*value.shape, dtype=element_type)
-        return value if value.type == made else self.emit.op("stablehlo.convert", [value], [made]).result
+        converted_type = tensor(*value.shape, dtype=element_type)
+        return (
+            value
+            if value.type == converted_type
+            else self.emit.op("stablehlo.convert", [value], [converted_type]).result
+        )
 
     def integer(self, number: int, like: Value) -> Value:
         """Return a scalar with the element type of another value."""
@@ -168,7 +172,7 @@ class Writer:
 def element_type_of(value: Value) -> str:
     """Return the element type of a tensor."""
     if not isinstance(value.type, TensorType):
-        raise TypeError(f"{value.type} is no tensor")
+        raise TypeError(f"{value.type} is not a tensor")
     return value.type.element_type
 
 
@@ -176,3 +180,37 @@ def resized(value: Value, sizes: dict[int, int]) -> TensorType:
     """Return the type of a tensor with other sizes of some dimensions."""
     shape = [sizes.get(dim, size) for dim, size in enumerate(value.shape)]
     return TensorType(tuple(shape), element_type_of(value))
+
+
+_DYNAMIC_SLICE = "stablehlo.dynamic_slice"
+
+
+_OFFSET = "i64"
+
+
+def clamped_slice(writer: Writer, value: Value) -> Value:
+    """Return a value of which a part is taken; of a dynamic slice one that starts inside of its operand."""
+    producer = value.defining_op
+    if producer is None or producer.name != _DYNAMIC_SLICE or _is_inside(producer):
+        return value
+    operand, *starts = producer.operands
+    clamped = []
+    for dim, start in enumerate(starts):
+        low, high = (writer.scalar(str(number), _OFFSET) for number in (0, operand.shape[dim] - value.shape[dim]))
+        index = writer.convert(start, _OFFSET)
+        clamped.append(writer.emit.op("stablehlo.clamp", [low, index, high], [index.type]).result)
+    return writer.emit.op(_DYNAMIC_SLICE, [operand, *clamped], [value.type], {"slice_sizes": value.shape}).result
+
+
+def _is_inside(slice_op: Op) -> bool:
+    """Return whether it is known that a slice needs no clamping."""
+    operand, *starts = slice_op.operands
+    sizes = zip(operand.shape, slice_op.results[0].shape, starts, strict=True)
+    return all(_is_known(start, full_size - size) for full_size, size, start in sizes)
+
+
+def _is_known(start: Value, largest: int) -> bool:
+    number, producer = splat_of(start), start.defining_op
+    if number is None:
+        return producer is not None and producer.name == "stablehlo.clamp"
+    return 0 <= number <= largest

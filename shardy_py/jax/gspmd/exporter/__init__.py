@@ -15,8 +15,8 @@ from shardy_py.jax.gspmd.exporter.contexts import settle_contexts
 from shardy_py.jax.gspmd.exporter.losses import find_losses
 from shardy_py.jax.gspmd.exporter.lower import lower_shardy_ops
 from shardy_py.jax.gspmd.exporter.texts import Texts
-from shardy_py.transforms.finish.inline_meshes import inline_mesh_references
-from shardy_py.transforms.sort_dimensions import count_from_the_front
+from shardy_py.transforms.exported_ops import count_from_the_front
+from shardy_py.transforms.finish.drop_meshes import inline_mesh_references
 
 __all__ = ["for_gspmd"]
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION, NAMED_COMPUTATION
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, entry_arguments
 from shardy_py.ir.interfaces.ops import OpOperand, OpSemantics
 from shardy_py.jax.gspmd.exporter.texts import Texts
+from shardy_py.sharding.axes import SdyAttribute
 from shardy_py.sharding.hlo import HloSharding
 
 SHARDING = "mhlo.sharding"
@@ -90,9 +90,15 @@ def sharding_call(target: str, sharding: HloSharding) -> dict[str, Any]:
 
 
 def drop_shardy_attributes(op: Op) -> None:
-    """Remove the attributes of Shardy from an op."""
-    for name in [name for name in op.attributes if name.startswith("sdy.")]:
+    """Remove the attributes of Shardy from an op: by name, and those of other dialects that hold shardings."""
+    for name in [name for name, item in op.attributes.items() if name.startswith("sdy.") or _is_of_shardy(item)]:
         del op.attributes[name]
+
+
+def _is_of_shardy(attribute: Any) -> bool:
+    """Return whether an attribute is Shardy's, such as the shardings of the arguments of a loop of ``scf``."""
+    is_raw = isinstance(attribute, RawAttribute) and attribute.text.startswith("#sdy.")
+    return is_raw or isinstance(attribute, SdyAttribute)
 
 
 def _annotate_interface(function: Op, name: str, values: Sequence[Value], texts: Texts) -> None:

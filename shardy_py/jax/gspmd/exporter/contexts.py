@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import all_in_region
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.symbols import SymbolTable, functions_callees_first, set_callee
+from shardy_py.ir.graph.walk import all_in_region
 from shardy_py.jax.gspmd.exporter.texts import Context, Texts
 
 

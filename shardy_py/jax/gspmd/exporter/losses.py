@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.op_index import ops_named
 from shardy_py.ir.graph.op_names import PROPAGATION_BARRIER, SHARDING_GROUP
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.sharding.tensor import TensorSharding
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.attributes import SymbolRef
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import (
     CALL,
     CONSTANT,
@@ -22,6 +21,7 @@ from shardy_py.ir.graph.op_names import (
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.symbols import SymbolTable
 from shardy_py.ir.graph.types import Type, function_type
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.jax.gspmd.exporter.annotate import (
     CUSTOM_CALL,
     SHARDING,
@@ -31,7 +31,7 @@ from shardy_py.jax.gspmd.exporter.annotate import (
 )
 from shardy_py.jax.gspmd.exporter.texts import Texts
 from shardy_py.sharding.hlo import HloSharding
-from shardy_py.transforms.reshard_ops import RESHARDS
+from shardy_py.transforms.exported_ops import RESHARDS
 
 _STABLEHLO_CONSTANT = "stablehlo.constant"
 FULL_TO_SHARD = "SPMDFullToShardShape"

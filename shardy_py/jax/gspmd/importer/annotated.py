@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from shardy_py.ir.graph.attributes import shared_key
-from shardy_py.ir.graph.op_index import all_ops, ops_named
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_ops, ops_named
 
 SHARDING = "mhlo.sharding"
 """The attribute of an op, an argument or a result of a function."""

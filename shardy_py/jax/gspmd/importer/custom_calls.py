@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import CONSTRAINT, SHARDING_GROUP
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.jax.gspmd.importer.annotated import SHARDING
 from shardy_py.jax.gspmd.importer.annotations import SHARDING_CALL, Annotations, target_of, unspecified_dims
 from shardy_py.jax.gspmd.importer.meshes import Meshes

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_clones import Mapping, clone_op
-from shardy_py.ir.graph.op_index import ops_named
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL
-from shardy_py.ir.graph.op_values import entry_arguments
 from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.rewriting import ValueMapping, clone_op
 from shardy_py.ir.graph.symbols import has_body
+from shardy_py.ir.graph.walk import entry_arguments, ops_named
 from shardy_py.jax.gspmd.importer.custom_calls import replace_in_order
 
 
@@ -21,7 +20,7 @@ def inline_call(call: Op) -> None:
     callee = program.functions.get(callee_of(call) or "")
     if block is None or callee is None or not has_body(callee) or len(callee.regions[0].blocks) > 1:
         return
-    mapping: Mapping = {
+    mapping: ValueMapping = {
         argument.id: value for argument, value in zip(entry_arguments(callee), call.operands, strict=True)
     }
     *ops, terminator = callee.regions[0].block.ops

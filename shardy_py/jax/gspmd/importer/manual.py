@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.op_clones import clone_op
-from shardy_py.ir.graph.op_index import all_ops, outermost
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.symbols import functions_callees_first
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.walk import all_ops, outermost
 from shardy_py.jax.gspmd.importer.annotations import (
     FULL_TO_SHARD,
     SHARD_TO_FULL,

@@ -12,11 +12,11 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, ParseError, ShardyError
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.op_index import all_ops
 from shardy_py.ir.graph.op_names import CONSTRAINT, FUNCTION, MESH, PROPAGATION_BARRIER, RETURN
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import SHARDING as SHARDY_SHARDING
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, SymbolTable
+from shardy_py.ir.graph.walk import all_ops
 from shardy_py.jax.gspmd.importer.annotated import FRONTEND, MESHES, PREFIX, SHARDING, dictionaries, frontend_attributes
 from shardy_py.jax.gspmd.importer.annotations import TARGET
 from shardy_py.jax.gspmd.importer.custom_calls import add_group_member, replace_in_order

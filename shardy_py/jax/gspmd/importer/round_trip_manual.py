@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.graph.callgraph import callee_of
-from shardy_py.ir.graph.op_index import ops_named, outermost
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.symbols import functions_callees_first
 from shardy_py.ir.graph.types import OpaqueType
+from shardy_py.ir.graph.walk import ops_named, outermost
 from shardy_py.jax.gspmd.importer.annotated import frontend_attributes
 from shardy_py.jax.gspmd.importer.annotations import TARGET
 from shardy_py.jax.gspmd.importer.custom_calls import replace_in_order

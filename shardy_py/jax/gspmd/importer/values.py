@@ -7,10 +7,10 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.op_values import entry_arguments, entry_block
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import SHARDING as SHARDY_SHARDING
 from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.graph.walk import entry_arguments, entry_block
 from shardy_py.jax.gspmd.importer.annotated import SHARDING, annotated_ops, dictionaries
 from shardy_py.jax.gspmd.importer.annotations import Annotations
 from shardy_py.jax.gspmd.importer.custom_calls import add_group_member

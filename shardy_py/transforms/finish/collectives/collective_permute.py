@@ -6,7 +6,7 @@ Mirrors reshard_to_collectives.cc::tryCollectivePermute.
 from __future__ import annotations
 
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.transforms.finish.collectives.state import ReshardState, are_divisible
+from shardy_py.transforms.finish.collectives.search_state import ReshardState, are_divisible
 
 
 def find_permutation(state: ReshardState) -> bool:
@@ -98,9 +98,9 @@ def _put_in_place(state: ReshardState, dim: int) -> list[AxisRef]:
             break
         out_axes[:1] = [] if remainder is None else [remainder]
         state.add_current(dim, within)
-    kept = [axis for axis in in_axes if axis not in state.out_positions]
+    remaining = [axis for axis in in_axes if axis not in state.out_positions]
     in_axes.clear()
-    return _move_replaced_to_back(state, kept, total // state.capacities[dim])
+    return _move_replaced_to_back(state, remaining, total // state.capacities[dim])
 
 
 def _move_replaced_to_back(state: ReshardState, axes: list[AxisRef], replaced_size: int) -> list[AxisRef]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shardy_py.ir.graph.attributes import Attribute
-from shardy_py.ir.graph.op_index import ops_among
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -36,7 +36,7 @@ class Rewriter:
         self._stack: dict[Op, None] = {}
 
     def run(self) -> bool:
-        """Rewrite until no pattern applies to what is left to look at, and return whether anything changed."""
+        """Rewrite until no pattern applies to an op of the worklist, and return whether anything changed."""
         self._stack = dict.fromkeys(ops_among(self.program, self._patterns))
         changed = False
         while self._stack:
@@ -62,7 +62,7 @@ class Rewriter:
         self.erase(op)
 
     def erase(self, op: Op) -> None:
-        """Erase an op whose results nobody uses."""
+        """Erase an op whose results are unused."""
         for value in op.results:
             self.program.shardings.pop(value.id, None)
         for value in op.operands:

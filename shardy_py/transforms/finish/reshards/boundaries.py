@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, OpOperand, ShardableDataFlowOpInterface
 from shardy_py.sharding.mesh import Mesh
@@ -73,12 +73,12 @@ def _argument_shardings(resharder: Resharder, call: Op) -> Sequence[TensorShardi
     function = resharder.functions.get(callee_of(call) or "")
     blocks = function.regions[0].blocks if function and function.regions else []
     arguments = blocks[0].arguments if blocks else []
-    found = [resharder.program.shardings.get(argument.id) for argument in arguments]
-    mesh = _first_mesh(resharder, found)
+    shardings = [resharder.program.shardings.get(argument.id) for argument in arguments]
+    mesh = _first_mesh(resharder, shardings)
     if mesh is not None:
         return [
             TensorSharding.fully_open(mesh, rank_of(value)) if sharding is None else sharding
-            for value, sharding in zip(arguments, found, strict=True)
+            for value, sharding in zip(arguments, shardings, strict=True)
         ]
     mesh = _first_mesh(resharder, map(resharder.sharding, call.operands))
     return [] if mesh is None else [TensorSharding.fully_closed(mesh, rank_of(value)) for value in call.operands]

@@ -13,9 +13,9 @@ from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.sharding.combiner import reduction_op_text
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.projection import Axes
-from shardy_py.sharding.reduction_ops import reduction_op_text
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.transforms.finish.reshards.sharding_carriers import CarrierSurvey
 from shardy_py.values import define
@@ -122,7 +122,7 @@ class Resharder:
         self, value: Value, axes: Axes, sharding: TensorSharding, reduction: ReductionOp, place: InsertionPoint
     ) -> Value:
         """Insert an all-reduce of a value along some axes and return its result."""
-        from shardy_py.sharding.collectives import AxisRefList
+        from shardy_py.sharding.op_attributes import AxisRefList
 
         attributes: dict[str, Any] = {"reduction_axes": AxisRefList(tuple(axes))}
         if reduction != "sum":

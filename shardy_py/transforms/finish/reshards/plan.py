@@ -133,14 +133,14 @@ def _full_plan(plan_key: PlanKey, projection: OpProjection, name: str | Mesh, me
     numbers = range(len(shardings))
     overflowing = [projection.has_overflow_axes(number) for number in numbers]
     if plan_key.mode is Mode.RESHAPE and any(overflowing):
-        from shardy_py.transforms.finish.reshards.reshape import fit_overflow_axes
+        from shardy_py.transforms.finish.reshards.contractions_and_reshapes import fit_overflow_axes
 
         axes = fit_overflow_axes(projection, name)
-        own = plan_key.own_operands + plan_key.results
-        moved = [not are_equivalent(own[number], projection.sharding(number, name)) for number in numbers]
+        present = plan_key.own_operands + plan_key.results
+        moved = [not are_equivalent(present[number], projection.sharding(number, name)) for number in numbers]
     else:
         if plan_key.mode in (Mode.PARTITIONER, Mode.JOINED):
-            from shardy_py.transforms.finish.reshards.partitioner.result_axes import find_result_axes
+            from shardy_py.transforms.finish.reshards.partitioner_axes import find_result_axes
 
             axes = find_result_axes(
                 projection,
@@ -170,14 +170,14 @@ def _has_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Mapp
     """Return whether a sharded tensor has its devices in another order than the mesh of the op."""
     if sharding is None or sharding.is_fully_replicated:
         return False
-    own = resolve_mesh(sharding.mesh, meshes)
-    return own is not None and own.device_ids != mesh.device_ids
+    sharding_mesh = resolve_mesh(sharding.mesh, meshes)
+    return sharding_mesh is not None and sharding_mesh.device_ids != mesh.device_ids
 
 
 def _minimal_plan(plan_key: PlanKey, projection: OpProjection, name: str | Mesh) -> Plan:
     results: list[TensorSharding | None] = [None] * len(plan_key.results)
     if plan_key.mode is Mode.CONTRACTION:
-        from shardy_py.transforms.finish.reshards.contraction import shard_result_like_operand
+        from shardy_py.transforms.finish.reshards.contractions_and_reshapes import shard_result_like_operand
 
         if shard_result_like_operand(projection, plan_key.operand_sizes + plan_key.result_sizes):
             results[0] = projection.sharding(len(plan_key.operands), name)
@@ -218,11 +218,11 @@ def _unreduced_axes(plan_key: PlanKey) -> Axes:
     return first.unreduced_axes if first is not None else ()
 
 
-def are_equivalent(given: TensorSharding | None, wanted: TensorSharding | None) -> bool:
+def are_equivalent(present: TensorSharding | None, wanted: TensorSharding | None) -> bool:
     """Return whether no reshard is needed from one sharding to another; a missing one counts as replicated.
 
     Where none is given, unreduced axes that are wanted do not count: there is nothing to tell how to make them from.
     """
-    if given is None:
+    if present is None:
         return wanted is None or wanted.is_fully_replicated
-    return given.is_equivalent(wanted)
+    return present.is_equivalent(wanted)

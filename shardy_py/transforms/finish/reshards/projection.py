@@ -42,7 +42,7 @@ class OpProjection:
         """Return the projection of shardings, operands first; a missing one counts as closed."""
         sizes = rule.factor_sizes
         pairs = zip(shardings, rule.mappings, strict=True)
-        tensors = [project(one, mapping, sizes, mesh, closed_if_missing=True) for one, mapping in pairs]
+        tensors = [project(sharding, mapping, sizes, mesh, closed_if_missing=True) for sharding, mapping in pairs]
         return cls(rule, mesh, tensors)
 
     def axes(self, tensor: int, factor: int) -> Axes | None:
@@ -52,15 +52,15 @@ class OpProjection:
 
     def common_axes(self, factor: int) -> Axes | None:
         """Return the axes of a factor if all tensors that have it agree on them, else None."""
-        found: Axes | None = None
+        common: Axes | None = None
         for tensor in self.tensors:
             entry = tensor.factors.get(factor)
             if entry is None:
                 continue
-            if found is not None and found != entry.axes:
+            if common is not None and common != entry.axes:
                 return None
-            found = entry.axes
-        return found or ()
+            common = entry.axes
+        return common or ()
 
     def has_overflow_axes(self, tensor: int) -> bool:
         """Return whether some axes of a tensor do not fit its factors."""

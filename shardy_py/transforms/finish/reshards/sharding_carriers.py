@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from attrs import field
 
 from shardy_py.ir.graph.data_flow import target_carrier
-from shardy_py.ir.graph.op_index import all_ops, inner_first, names_with_trait, ops_among, outermost
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import complete
+from shardy_py.ir.graph.walk import all_ops, inner_first, names_with_trait, ops_among, outermost
 from shardy_py.ir.interfaces.ops import OpSemantics, PropagationBarrier, ShardableDataFlowOpInterface, Trait
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
@@ -102,7 +102,7 @@ def visits_of(function: Op, semantics: OpSemantics) -> list[Visit]:
 
 
 def _ask(op: Op, semantics: OpSemantics, known: dict[str, OpInfo]) -> OpInfo:
-    """Return what the dialect says about an op, and enter it where that holds for all ops of the name."""
+    """Return the traits and the data flow of an op, cached where they hold for all ops of the name."""
     info = OpInfo(semantics.get_traits(op), semantics.get_data_flow(op))
     if semantics.traits_of_name(op.name) is not None:
         known[op.name] = info

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.op_index import place_of
 from shardy_py.ir.graph.op_names import REPLICATED_TO_UNREDUCED, RESHARD, SHARDED_TO_UNREDUCED
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.walk import nearest_location
 from shardy_py.ir.interfaces.ops import OpOperand
 from shardy_py.sharding.axis_lists import PrefixStatus, axis_set_difference, prefix_status, sort_and_merge
 from shardy_py.sharding.mesh import Mesh
@@ -164,7 +164,7 @@ class _Steps:
 
 
 def _rest(axes: Axes, prefix: Axes, mesh: Mesh) -> Axes:
-    """Return what follows a strict prefix of a list of axes."""
+    """Return the axes after a strict prefix of a list of axes."""
     count = len(prefix)
     if not prefix or prefix[-1] == axes[count - 1]:
         return axes[count:]
@@ -185,13 +185,13 @@ def _insert_steps(
         last = evolve(source, dim_shardings=steps.dims)
         value = resharder.reshard(value, last, place)
     if steps.new_replicated:
-        from shardy_py.sharding.collectives import AxisRefList
+        from shardy_py.sharding.op_attributes import AxisRefList
 
         last = TensorSharding(source.mesh, steps.dims, target.replicated_axes, steps.replicated, target.reduction_op)
         replicated = AxisRefList(tuple(steps.new_replicated))
         value = resharder.collective(REPLICATED_TO_UNREDUCED, value, {"axes": replicated}, last, place)
     if any(steps.sharded):
-        from shardy_py.sharding.collectives import ListOfAxisRefLists
+        from shardy_py.sharding.op_attributes import ListOfAxisRefLists
 
         last = target
         sharded = ListOfAxisRefLists(tuple(tuple(axes) for axes in steps.sharded))
@@ -250,4 +250,4 @@ def reduce_results(
 
 
 def _error(code: str, message: str, op: Op, hint: str) -> VerificationError:
-    return VerificationError(Diagnostic(code, message, place_of(op), op.name, hint))
+    return VerificationError(Diagnostic(code, message, nearest_location(op), op.name, hint))

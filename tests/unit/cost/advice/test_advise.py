@@ -10,10 +10,10 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
 import shardy_py as sdy
 from shardy_py.api.options import ProgramInput
-from shardy_py.cost.advice.advise import advise, advise_session
+from shardy_py.cost.advice.advise import advise, advise_session, write_advised
 from shardy_py.cost.advice.arguments import AdviceOptions
-from shardy_py.cost.advice.written import write_advised
 from shardy_py.cost.session import Session
+from shardy_py.frontends.op_graphs import ProgramFrontend
 from tests.unit.cost.programs import LAYER, MLP
 
 EMBEDDING = """\
@@ -111,6 +111,8 @@ def test_what_does_not_fit_becomes_smaller_first():
     tight = advise(EMBEDDING, machine="cpu-8", budget_memory=1.0)
     smallest = advise(EMBEDDING, machine="cpu-8", minimise="memory")
     assert tight.after.peak_bytes <= smallest.after.peak_bytes < smallest.before.peak_bytes
+    assert tight.problem is not None
+    assert "no set of constraints meets the memory budget of 1 B" in str(tight)
 
 
 def test_trials_bound_the_search():
@@ -155,3 +157,24 @@ def test_advice_has_a_short_text() -> None:
     assert " of time" not in str(found)
     assert " of time, " in str(advise(EMBEDDING, machine="h100-8").before)
     assert str(advise(AGREEING)).splitlines()[-1].startswith("no constraint saves enough; ")
+
+
+class _Toy(ProgramFrontend):
+    """A frontend of another IR, with a line of its own for constraints."""
+
+    def constraint_code(self, sharding, mesh):
+        return f"toy.shard x {sharding.dim_shardings[0]}"
+
+
+@pytest.mark.parametrize(
+    ("frontend", "line"),
+    [(_Toy(), 'toy.shard x {"data"}'), (ProgramFrontend(), "sdy.sharding_constraint %0")],
+    ids=["with a line", "without"],
+)
+def test_a_constraint_is_written_in_the_words_of_the_frontend(frontend, line):
+    """A frontend without a line of its own gets the op of Shardy, never code of JAX."""
+    session = Session.open(EMBEDDING, keep_names=True)
+    session.program.frontend = frontend
+    text = str(advise_session(session, AdviceOptions(machine="cpu-8")))
+    assert line in text
+    assert "jax" not in text

@@ -8,6 +8,7 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
 import shardy_py as sdy
 from shardy_py.cost.advice.advise_inputs import advise_inputs
+from shardy_py.cost.advice.layouts import closed_sharding, name_layout
 from shardy_py.cost.session import Session
 
 NETWORK = """\
@@ -77,3 +78,42 @@ def test_a_program_without_a_mesh_is_refused():
     """There is nothing to shard over."""
     with pytest.raises(sdy.OptionError, match="no mesh"):
         advise_inputs(NETWORK)
+
+
+def _stack(kinds) -> str:
+    arguments = ", ".join(
+        f"%a{index}: {kind} loc(\"w[{index // 2}]['w{index % 2 + 1}']\")" for index, kind in enumerate(kinds)
+    )
+    results, types = ", ".join(f"%a{index}" for index in range(len(kinds))), ", ".join(kinds)
+    return f"func.func @main({arguments}) -> ({types}) {{\n  return {results} : {types}\n}}\n"
+
+
+@pytest.mark.parametrize("types", [("8x16", "16x8"), ("8x8", "8x8")], ids=["of other types", "of one type"])
+def test_the_parameters_of_a_layer_are_groups_of_their_own(types):
+    """The number in ``w1`` is a part of the name; the index of the layer is not."""
+    kinds = [f"tensor<{size}xf32>" for size in (*types, *types)]
+    found = advise_inputs(_stack(kinds), MESH, trials=3)
+    assert list(found.best.shardings) == ["w[*]['w1']", "w[*]['w2']"]
+
+
+def test_a_budget_out_of_reach_is_told(advice):
+    """The advice says by how much the best layout exceeds the memory; one that fits has nothing to say."""
+    tight = advise_inputs(NETWORK, MESH, machine="cpu-8", budget_memory=1000.0, trials=5)
+    assert tight.problem is not None
+    assert "memory budget of 1000 B" in tight.problem.message
+    assert tight.problem.message in str(tight)
+    assert advice.problem is None
+
+
+@pytest.mark.parametrize(
+    ("data", "parameter", "name"),
+    [
+        ((("x",), ()), ((), ()), "data parallel over x, replicated over y"),
+        ((("x",), ()), (("x",), ("y",)), "fully sharded over x, tensor parallel over y"),
+        (((), ()), ((), ()), "replicated over x and y"),
+    ],
+)
+def test_a_layout_is_called_by_what_each_axis_splits(data, parameter, name):
+    """An axis along which no parameter is split is never called tensor parallel."""
+    shardings = [closed_sharding(spec, "mesh") for spec in (data, parameter)]
+    assert name_layout(shardings[:1], shardings[1:], ("x", "y")) == name

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from shardy_py.cost.estimates.window_exchange import Reach
+from shardy_py.cost.estimates.halos import Reach
 from shardy_py.ir.interfaces.costs import Window
 
 

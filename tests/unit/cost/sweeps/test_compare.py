@@ -15,8 +15,7 @@ import shardy_py as sdy
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import PluginFile, ProgramSource, SessionOptions
 from shardy_py.cost.session import Session
-from shardy_py.cost.sweeps.compare import compare_schedules
-from shardy_py.cost.sweeps.comparison import make_comparison
+from shardy_py.cost.sweeps.comparison import compare_schedules, make_comparison
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, without_entries
 from shardy_py.cost.sweeps.outcomes import Outcome, RefusedSchedule
 from shardy_py.errors import OptionError, ShardyError

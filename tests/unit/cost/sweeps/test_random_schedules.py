@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule, named_schedules
-from shardy_py.cost.sweeps.op_kinds import SweepOpKind, op_kinds
-from shardy_py.cost.sweeps.random_schedules import random_schedules
+from shardy_py.cost.sweeps.random_schedules import SweepOpKind, op_kinds, random_schedules
 from shardy_py.errors import OptionError
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.types import tensor
@@ -18,8 +17,8 @@ from shardy_py.ir.interfaces.ops import Broadcast, Contraction, Elementwise
 from shardy_py.plugins import PluginInfo, Registry
 from shardy_py.propagation import DEFAULT, compile_program
 from shardy_py.schedule.builtin import BUILTIN, EVERYTHING
+from shardy_py.schedule.from_options import order_ops
 from shardy_py.schedule.model import Direction, Entry, Level, OpPriority, Schedule, Selector
-from shardy_py.schedule.op_priorities import order_ops
 from shardy_py.schedule.toml import parse_schedule
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind

@@ -17,10 +17,10 @@ pytest.importorskip("optuna")
 import shardy_py as sdy
 from shardy_py.cost.report.plots import draw_comparison
 from shardy_py.cost.session import Session
-from shardy_py.cost.sweeps.compare import compare_schedules
+from shardy_py.cost.sweeps.comparison import compare_schedules
 from shardy_py.cost.sweeps.named_schedules import named_schedules
-from shardy_py.cost.sweeps.op_kinds import SweepOpKind
 from shardy_py.cost.sweeps.outcomes import Outcome
+from shardy_py.cost.sweeps.random_schedules import SweepOpKind
 from shardy_py.cost.sweeps.search import SearchSpace, search_schedule
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.ir.interfaces.ops import Contraction

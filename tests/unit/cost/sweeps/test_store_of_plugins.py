@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from shardy_py.api.program_source import SessionOptions
-from shardy_py.cost.sweeps.compare import compare_schedules
-from shardy_py.cost.sweeps.comparison import Comparison
+from shardy_py.cost.sweeps.comparison import Comparison, compare_schedules
 from shardy_py.plugins.plugin_files import PluginFile
 
 PROGRAM = """

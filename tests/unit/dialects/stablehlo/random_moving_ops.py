@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardy_dialects.stablehlo.custom_calls import POINTWISE_TARGETS
+from shardy_dialects.stablehlo.custom_call import POINTWISE_TARGETS
 from tests.unit.dialects.stablehlo.random_ops import SIZES, array, function_of, shape, tensor
 
 WIDTHS = {"i8": 8, "f16": 16, "i32": 32, "f32": 32, "f64": 64, "i4": 4, "f8E5M2": 8}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shardy_dialects.stablehlo.explicit_batching import ExplicitGatherScatterBatchingPass
-from shardy_dialects.stablehlo.mesh_references import ReplicaGroupMesh
+from shardy_dialects.stablehlo.collectives.mesh_axes import ReplicaGroupMesh
+from shardy_dialects.stablehlo.gather_scatter.explicit_batching import ExplicitGatherScatterBatchingPass
 from shardy_py.ir import Builder, tensor, verify
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.plugins import PassContext

@@ -37,8 +37,8 @@ ACROSS_DEVICES = (
     "stablehlo.reduce_scatter",
 )
 """What these compute is no function of what one device has."""
-OTHERS = ("chlo._asin_acos_kernel",)
-"""What these compute is defined by how others use them."""
+OTHERS = ("chlo._asin_acos_kernel", "mhlo.scan")
+"""What these compute is defined by how others use them, or by their region."""
 
 
 def check(case: Case) -> RuleReport:

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
 import shardy_py as sdy
-from shardy_py.explain.report.explain import explanation_json
+from shardy_py.explain.reports import explanation_json
 
 TEXT = """sdy.mesh @mesh = <["x"=2]>
 func.func @main(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {

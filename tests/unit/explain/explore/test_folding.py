@@ -1,6 +1,20 @@
-"""Folding of the ops of a block."""
+"""Folding of the ops of a block by repetitions and by name stacks of JAX."""
 
-from shardy_py.explain.explore.folding import MOST_CHILDREN, Fold, Leaf, fold, visit, with_neighbours
+import random
+
+import pytest
+
+from shardy_py.explain.explore.folding import (
+    MOST_CHILDREN,
+    Fold,
+    Leaf,
+    Repeat,
+    find_repeats,
+    fold,
+    visit,
+    with_neighbours,
+)
+from shardy_py.explain.explore.scopes import parse_scope
 
 
 def _shape(items):
@@ -69,3 +83,57 @@ def test_visits_go_from_groups_to_what_is_in_them():
     visit(tree, enter, lambda leaf, parent: leaves.append((leaf.row, parent)), parent=0)
     assert entered == [("0", 0), ("1", 0)]
     assert leaves == [(0, 1), (1, 1), (2, 2), (3, 2)]
+
+
+def test_the_layers_of_a_sequence_are_found():
+    """Equal pieces behind each other are one repetition, whatever stands before and behind."""
+    layer = [f"op {number}" for number in range(30)]
+    found = find_repeats(["a", "b", *layer * 5, "c"])
+    assert found == (Repeat(2, 30, 5),)
+
+
+def test_two_parts_of_a_program_are_found_both():
+    """A forward and a backward pass repeat each for themselves, in order."""
+    forward = [f"f{number}" for number in range(12)]
+    backward = [f"b{number}" for number in range(20)]
+    found = find_repeats([*forward * 4, "loss", *backward * 4])
+    assert [(one.period, one.count) for one in found] == [(12, 4), (20, 4)]
+
+
+def test_what_does_not_repeat_is_left_alone():
+    """Distinct items have no repetition."""
+    assert find_repeats(range(200)) == ()
+
+
+def test_repetitions_are_what_they_say():
+    """Each repetition found consists of equal pieces, and no two overlap."""
+    chance = random.Random(0)
+    for _ in range(20):
+        keys = [chance.choice("abc") for _ in range(200)]
+        position = 0
+        for one in find_repeats(keys):
+            assert one.start >= position
+            assert one.count >= 2
+            pieces = {tuple(keys[start : start + one.period]) for start in range(one.start, one.stop, one.period)}
+            assert len(pieces) == 1
+            position = one.stop
+
+
+@pytest.mark.parametrize(
+    ("text", "phase", "layers", "primitive"),
+    [
+        ("", "", (), ""),
+        ("jit(step)", "", (), ""),
+        ("jit(step)/mul", "", (), "mul"),
+        ("jit(step)/jvp(layer_3)/mlp/dot_general", "forward", ("layer_3", "mlp"), "dot_general"),
+        ("jit(step)/transpose(jvp(layer_3))/mul", "backward", ("layer_3",), "mul"),
+        ("jit(step)/jvp()/add", "forward", (), "add"),
+        ("jit(step)/jit(_where)/select_n", "", ("_where",), "select_n"),
+        ("jit(f)/jvp(bij,bjk->bik)/dot_general", "forward", ("bij,bjk->bik",), "dot_general"),
+        ("jit(f)/vmap(while(a/b))/body/add", "", ("a/b", "body"), "add"),
+    ],
+)
+def test_scopes_have_a_phase_layers_and_a_primitive(text, phase, layers, primitive):
+    """Transformations are peeled off; slashes inside of brackets separate nothing."""
+    scope = parse_scope(text)
+    assert (scope.phase, scope.layers, scope.primitive) == (phase, layers, primitive)

@@ -4,8 +4,8 @@ import pytest
 
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef
-from shardy_py.ir.graph.op_values import own_values
 from shardy_py.ir.graph.types import OpaqueType, TensorType, tensor
+from shardy_py.ir.graph.walk import own_values
 from shardy_py.sharding.parse import parse_attribute, parse_mesh, parse_tensor_sharding
 
 

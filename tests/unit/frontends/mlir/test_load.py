@@ -7,7 +7,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, verify_module
-from shardy_py.frontends.mlir.native_errors import location_text, scope_text
+from shardy_py.frontends.mlir.context import location_text, scope_text
 
 TEXT = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
 
@@ -102,7 +102,7 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path):
 
 def test_an_object_without_a_module_is_an_error():
     """The message says what kinds of input there are."""
-    with pytest.raises(UnsupportedError, match="a int is no module"):
+    with pytest.raises(UnsupportedError, match="an object of type int is not a module"):
         to_module(3)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.errors import ParseError
-from shardy_py.frontends.mlir.unicode import has_bad_strings, refuse_bad_names
+from shardy_py.frontends.mlir.load import has_bad_strings, refuse_bad_names
 
 pytest.importorskip("jaxlib")
 
@@ -36,14 +36,14 @@ NEGATE = "stablehlo.negate %a : tensor<8xf32>"
 )
 def test_a_name_that_is_no_unicode_is_refused(old: str, new: str) -> None:
     """Each kind of name is an error with its place; jaxlib ends the process on some of them."""
-    with pytest.raises(ParseError, match="no valid UTF-8") as error:
+    with pytest.raises(ParseError, match="not valid UTF-8") as error:
         sdy.propagate(MODULE.replace(old, new))
     assert error.value.diagnostics[0].location.startswith("-:")
 
 
 def test_a_name_of_bytes_is_refused() -> None:
     """The bytes themselves count as their escapes do."""
-    with pytest.raises(ParseError, match="no valid UTF-8"):
+    with pytest.raises(ParseError, match="not valid UTF-8"):
         sdy.propagate(MODULE.replace("@main", '@"\xff"').encode("latin-1"))
 
 

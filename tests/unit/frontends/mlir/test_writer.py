@@ -12,8 +12,8 @@ from shardy_py.frontends.mlir import (
     write_back,
 )
 from shardy_py.ir.graph.attributes import UNIT, RawAttribute, SymbolRef
-from shardy_py.ir.graph.op_clones import clone_op
 from shardy_py.ir.graph.program import Block, Op, Region
+from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.types import tensor
 from shardy_py.sharding.parse import parse_tensor_sharding
 

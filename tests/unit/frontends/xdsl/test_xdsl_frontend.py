@@ -1,18 +1,8 @@
-"""xDSL modules to op graphs and back."""
+"""xDSL modules to op graphs and back, with the attributes that other frontends read."""
 
 from __future__ import annotations
 
 import pytest
-
-import shardy_py as sdy
-from shardy_dialects.func import func
-from shardy_dialects.sdy import sdy as sdy_dialect
-from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
-from shardy_py.ir.graph.attributes import SymbolRef
-from shardy_py.ir.graph.program import Op
-from shardy_py.ir.graph.types import tensor
-from shardy_py.plugins import OpOperand, Registry
-from shardy_py.sharding.tensor import TensorSharding
 
 pytest.importorskip("xdsl")
 
@@ -24,8 +14,18 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, region_def, traits_def,
 from xdsl.parser import Parser
 from xdsl.traits import ConstantLike, Pure
 
+import shardy_py as sdy
+from shardy_dialects.func import func
+from shardy_dialects.sdy import sdy as sdy_dialect
+from shardy_py.api.source import read_program
+from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.xdsl import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.frontends.xdsl.semantics import extend
+from shardy_py.ir.graph.attributes import SymbolRef
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import tensor
+from shardy_py.plugins import OpOperand, Registry
+from shardy_py.sharding.tensor import TensorSharding
 
 TEXT = """builtin.module {
   func.func @main(%a: tensor<8x4xf32>, %w: tensor<4x16xf32>) -> tensor<8x16xf32> {
@@ -302,5 +302,36 @@ def test_files_and_errors(tmp_path) -> None:
         sdy.propagate(path, registry=Registry())
     with pytest.raises(ParseError, match="cannot read"):
         parse_module(tmp_path / "missing.xdsl")
-    with pytest.raises(UnsupportedError, match="no module"):
+    with pytest.raises(UnsupportedError, match="not a module"):
         to_module(3)
+
+
+ATTRIBUTES = {
+    "flag": ("true", True),
+    "number": ("3 : i32", 3),
+    "factor": ("1.5 : f32", 1.5),
+    "word": ('"SAME"', "SAME"),
+    "dims": ("array<i64: 1, 2>", (1, 2)),
+    "flags": ("array<i1: true, false>", (True, False)),
+    "sizes": ("array<f32: 1.0, 2.0>", (1.0, 2.0)),
+    "mixed": ('[1 : i64, "a"]', (1, "a")),
+    "named": ("{a = 1 : i64}", {"a": 1}),
+}
+BODY = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
+  %0 = "toy.f"(%x) {{{attributes}}} : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}}""".format(attributes=", ".join(f"{name} = {text}" for name, (text, _) in ATTRIBUTES.items()))
+
+
+def test_both_frontends_decode_alike():
+    """Each kind of attribute has one form in Python, with the same types of its parts."""
+    from shardy_py.frontends.xdsl import parse_module
+
+    for source in (BODY, parse_module(f"builtin.module {{ {BODY} }}")):
+        op = next(op for op in read_program(source).walk() if op.name == "toy.f")
+        found = {name: op.attributes[name] for name in ATTRIBUTES}
+        assert found == {name: value for name, (_, value) in ATTRIBUTES.items()}
+        assert [type(item) for item in found["flags"]] == [bool, bool]
+        assert {name: type(value) for name, value in found.items()} == {
+            name: type(value) for name, (_, value) in ATTRIBUTES.items()
+        }

@@ -153,7 +153,7 @@ def test_operands_are_values_that_the_op_can_see(open_function):
 def test_types_and_attributes_are_checked(open_function):
     """A type that is none, a type in the place of a list, and attributes of foreign classes are named."""
     b, x = open_function
-    with pytest.raises(VerificationError, match="type 0 is 'f32', which is no type"):
+    with pytest.raises(VerificationError, match="type 0 is 'f32', which is not a type"):
         b.op("toy.neg", [x], ["f32"])
     with pytest.raises(VerificationError, match="not a list of types"):
         b.op("toy.neg", [x], T)
@@ -163,7 +163,7 @@ def test_types_and_attributes_are_checked(open_function):
         b.op("toy.neg", [x], [T], axis=(1, 2j))
     with pytest.raises(VerificationError, match="the attribute 'axis' holds a NoneType"):
         b.op("toy.neg", [x], [T], axis=None)
-    with pytest.raises(VerificationError, match="the attribute 'axis' holds a int: 1"):
+    with pytest.raises(VerificationError, match="the attribute 'axis' holds an int: 1"):
         b.op("toy.neg", [x], [T], axis={1: 2})
     given = {"a": True, "b": 1, "c": 0.5, "d": "x", "e": (1, 2), "f": {"g": RawAttribute("#toy.x")}, "h": T}
     assert b.emit("toy.neg", [x], [T], given).attributes == given
@@ -283,7 +283,7 @@ def test_regions_below_too_many_others() -> None:
 )
 def test_element_types_of_arrays(given: Any, hint: str) -> None:
     """The name of a dtype is no element type; the error says how MLIR writes it."""
-    with pytest.raises(VerificationError, match="is no element type") as caught:
+    with pytest.raises(VerificationError, match="is not an element type") as caught:
         tensor(8, dtype=given)
     assert f'dtype="{hint}"' in caught.value.diagnostics[0].hint
 

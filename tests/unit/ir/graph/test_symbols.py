@@ -4,7 +4,7 @@ import pytest
 
 from shardy_py.errors import VerificationError
 from shardy_py.ir import Builder, tensor
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.symbols import (
     ORIGINAL_FUNCTION_NAME,

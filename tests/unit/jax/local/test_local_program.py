@@ -27,6 +27,19 @@ func.func @main(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
 """
 
 
+SUMMED = """
+sdy.mesh @mesh = <["x"=2, "y"=2]>
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+    %b: tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> tensor<8x4xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8x6xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  %1 = sdy.reshard %0 <@mesh, [{"y"}, {}]> : tensor<8x4xf32>
+  %2 = stablehlo.sine %1 : tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}
+"""
+
+
 def port(sharding: str, *shape: int) -> Port:
     """Return a port over two by two devices in another order."""
     mesh = Mesh.of(x=2, y=2)
@@ -55,10 +68,12 @@ def test_the_result_stays_as_it_is() -> None:
     assert "tensor<2x3xf32>" not in str(result.module)
 
 
-def test_communication_must_be_explicit() -> None:
-    """Without explicit collectives partial results would stay partial, so that there is no local program."""
-    with pytest.raises(OptionError, match="local=True"):
-        sdy.propagate(TEXT).local()
+@pytest.mark.parametrize("text", [TEXT, SUMMED])
+def test_a_local_program_needs_no_promise(text: str) -> None:
+    """Collectives that the propagated module leaves to a partitioner are made, the same as with ``local=True``."""
+    result = sdy.propagate(text)
+    assert not result.has_explicit_collectives
+    assert result.local().text == sdy.propagate(text, local=True).local().text
 
 
 def test_strict_programs_gather_nothing() -> None:
@@ -108,22 +123,27 @@ def test_arguments_are_checked() -> None:
         local.run()
 
 
-def test_side_effects_are_refused() -> None:
-    """What acts outside of the program would do so once per device."""
+def test_side_effects_happen_once() -> None:
+    """A call with a side effect runs on the first device, on the whole operand; the others get its results."""
     call = "stablehlo.custom_call @print(%a) {has_side_effect = true} : (tensor<4x6xf32>) -> tensor<4x6xf32>"
-    result = sdy.propagate(TEXT.replace("  %0 =", f"  %1 = {call}\n  %0 ="), explicit_collectives=True)
+    text = TEXT.replace("  %0 = stablehlo.transpose %a", f"  %1 = {call}\n  %0 = stablehlo.transpose %1")
+    for options in ({}, {"explicit_collectives": True}):
+        local = sdy.propagate(text, **options).local()
+        assert "@print(" in local.text.partition('"stablehlo.if"')[2].partition("}, {")[0]
+        assert [item.kind for item in local.collectives][-1] == "all_reduce"
+    with_token = TEXT.replace("%a: tensor<4x6xf32>", "%t: !stablehlo.token, %a: tensor<4x6xf32>")
+    with pytest.raises(UnsupportedError, match="takes or gives a token"):
+        sdy.propagate(with_token).local().run(np.zeros((4, 6), np.float32))
+
+
+def test_queues_of_data_are_refused() -> None:
+    """What waits for data from outside would do so on each device."""
+    infeed = """%t = stablehlo.create_token : !stablehlo.token
+  %1:2 = "stablehlo.infeed"(%t) {infeed_config = ""} : (!stablehlo.token) -> (tensor<4x6xf32>, !stablehlo.token)
+  %0 ="""
+    result = sdy.propagate(TEXT.replace("%0 =", infeed, 1))
     with pytest.raises(UnsupportedError, match="side-effects"):
         result.local()
-
-
-@pytest.mark.parametrize(("target", "has_hint"), [("print", True), ("xla_ffi_python_cpu_callback", False)])
-def test_only_what_runs_through_xla_is_sent_there(target: str, has_hint: bool) -> None:
-    """The hint names `to_jax` for a call that it may run, not for one that it refuses, too."""
-    call = f"stablehlo.custom_call @{target}(%a) {{has_side_effect = true}} : (tensor<4x6xf32>) -> tensor<4x6xf32>"
-    result = sdy.propagate(TEXT.replace("  %0 =", f"  %1 = {call}\n  %0 ="), explicit_collectives=True)
-    with pytest.raises(UnsupportedError, match="side-effects") as caught:
-        result.local()
-    assert ("to_jax" in caught.value.diagnostics[0].hint) == has_hint
 
 
 def test_calls_into_python_are_refused_before_a_run(tmp_path) -> None:
@@ -388,7 +408,7 @@ func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}
 
 @pytest.mark.parametrize(
     ("type_", "hint"),
-    [("index", "tensor of i64"), ("tensor<8xi7>", "i32 or f32"), ("!stablehlo.token", "static shapes")],
+    [("index", "tensor of i64"), ("tensor<8xi7>", "i32 or f32")],
 )
 def test_an_argument_that_no_array_is_has_a_place(type_: str, hint: str) -> None:
     """The error names the function, its line and the fix."""

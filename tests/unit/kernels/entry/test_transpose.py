@@ -12,7 +12,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 import numpy as np
 
 from shardy_py.kernels import Kernel, emit
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, TRANSPOSE, fusion_of
 
 # Stages after which loops, places and steps are others; the last one at which modules have tensors.

@@ -14,7 +14,7 @@ from shardy_py.kernels.dialect.gpu import ThreadIdOp
 from shardy_py.kernels.lower.host_loops import LANE, STRIP, may_wrap, strip_width, write_in_strip
 from shardy_py.kernels.lower.literals import HOST
 from shardy_py.kernels.lower.writer import FunctionWriter, ModuleWriter
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.testing import make_op
 from tests.unit.kernels.fusions import fusion_of
 

@@ -8,7 +8,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.errors import PluginError, ShardyError
 from shardy_py.kernels import Fusion, emit
-from shardy_py.layout.dtypes import numpy_dtype
+from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.plugins.bodies.combining import neutral
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.testing import make_op
@@ -26,7 +26,7 @@ def kernel_of(emission, *, operands=((8,),), results=((8,),), attributes=None, *
     ("text", "message", "column", "hint"),
     [
         ("x * 2", "has no '->'", 5, "name the operands first"),
-        ("x -> x +* 2", "is no expression", 8, "emission="),
+        ("x -> x +* 2", "is not an expression", 8, "emission="),
         ("x -> tahn(x)", "there is no function 'tahn'", 5, "tanh"),
         ("x, x -> x", "'x' stands twice", 3, ""),
         ("sum -> 1", "'sum' is a function", 0, "another name"),
@@ -34,7 +34,7 @@ def kernel_of(emission, *, operands=((8,),), results=((8,),), attributes=None, *
         ("x -> [x]", "no List inside", 5, ""),
         ("x -> x[0]", "no Subscript inside", 5, ""),
         ("x -> 0 < x < 2", "two sides", 5, "a < b and b < c"),
-        ("x -> 'a'", "'a' is no number", 5, ""),
+        ("x -> 'a'", "'a' is not a number", 5, ""),
         ("x -> max(x, key=x)", "takes no names of arguments", 5, ""),
     ],
 )
@@ -55,15 +55,15 @@ def test_wrong_texts_are_shown(text, message, column, hint):
     [
         ("x -> x, x", "has 2 results, the op 1", "an expression for each"),
         ("x, y -> x + y", "has 2 operands, the op 1", "*star"),
-        ("x -> alpha * x", "alpha is no operand and no attribute", "did you mean alhpa?"),
+        ("x -> alpha * x", "alpha is neither an operand nor an attribute", "did you mean alhpa?"),
         ("x -> i32(x)", "elements of f32, its expression is of i32", "f32(...)"),
         ("x -> x + d0", "f32 and index stand side by side", "f32(...)"),
         ("x -> x & 1", "f32 has no operator &", ""),
-        ("x -> 1 if x else 0", "f32 is no condition", "x != 0"),
+        ("x -> 1 if x else 0", "f32 is not a condition", "x != 0"),
         ("x -> sum(x)", "no operand in it has a map with symbols", "(i)[k] -> (i, k)"),
         ("x -> x + d1", "the result has no dimension d1", "1 dimensions"),
         ("x -> i32(x) / 2", "i32 has no operator /", "//"),
-        ("x -> f32(i32(x) + 0.5)", "0.5 is no i32", "f32(...)"),
+        ("x -> f32(i32(x) + 0.5)", "0.5 is not i32", "f32(...)"),
         ("x -> f32(atan2(x))", "atan2 takes 2 arguments, not 1", ""),
     ],
 )
@@ -81,7 +81,7 @@ def test_bodies_that_do_not_fit_are_refused(text, message, hint):
 @pytest.mark.parametrize(
     ("maps", "message"),
     [
-        (["(i) -> (q)"], "'q' is no variable"),
+        (["(i) -> (q)"], "'q' is not a variable"),
         (["(i)[k] -> (i + k)"], "nothing tells over what the symbol 0"),
         (["(i, j) -> (i)"], "has 2 dimensions, the result of the op 1"),
         (["(i) -> (i)"] * 2, "2 indexing maps are given for 1 operands"),
@@ -299,8 +299,8 @@ def test_floats_of_one_byte(dtype) -> None:
     ("text", "message"),
     [
         ("x -> x * 9**9**9", "is a number of more than 4096 bits"),
-        ("x -> x * 0**-1", "0 ** -1 is no number"),
-        ("x -> x * 2.0**5000", "is no number: OverflowError"),
+        ("x -> x * 0**-1", "0 ** -1 is not a number"),
+        ("x -> x * 2.0**5000", "is not a number: OverflowError"),
         ("x -> x + " + "+".join("x" * 3000), "nested too deeply"),
         ("x -> x + " + "+".join("x" * 300), "nested too deeply"),
         ("x -> " + "-" * 600 + "x", "nested too deeply"),

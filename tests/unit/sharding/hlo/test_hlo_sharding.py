@@ -99,7 +99,7 @@ def test_tuples() -> None:
         ("{devices=[4]<=[4]T(0)}", "found 'T'"),
         ("{devices=[2,3]<=[8]}", "are 6, the devices .* are 8"),
         ("{devices=[2,2]0,1,2,2}", "not 0 to 3, each once"),
-        ("{devices=[2,2]<=[2,2]T(0,0)}", "no permutation"),
+        ("{devices=[2,2]<=[2,2]T(0,0)}", "not a permutation"),
         ("{devices=[0]<=[0]}", "not all positive"),
         ("{devices=[2,2]<=[4] last_tile_dims={maximal}}", "expected manual, unreduced or replicated"),
         ("{devices=[2]<=[2] last_tile_dims={manual, replicated}}", "at most 1 subgroups"),

@@ -102,6 +102,35 @@ def test_contraction_of_any_dimensions():
     assert_rule_holds(tropical, lambda x, y: (x[:, :, None] + y[:, None]).max(-1), sides)
 
 
+@pytest.mark.parametrize(
+    ("equation", "operands", "result", "expected"),
+    [
+        (
+            "bij,bjk->bik",
+            [(2, 8, 4), (2, 4, 6)],
+            (2, 8, 6),
+            "<([i, j, k], [i, k, l])->([i, j, l]) {i=2, j=8, k=4",
+        ),
+        ("...i,i", [(3, 2, 8), (8,)], (3, 2), "<([i, j, k], [k])->([i, j]) {i=3, j=2, k=8}"),
+        ("ij,jk->ik", [(8, 1), (4, 6)], (8, 6), "<([i, l], [j, k])->([i, k]) {i=8, j=4, k=6, l=1}"),
+    ],
+)
+def test_an_equation_gives_a_factor_for_each_letter(equation, operands, result, expected):
+    """What the result lacks is summed over; an operand of size 1 along a letter is repeated."""
+    found = text_of(rules.einsum, operands, [result], equation)
+    assert found.startswith(expected)
+    assert found.count("reduction={") == 1
+
+
+def test_a_diagonal_has_no_rule_and_other_ranks_are_refused():
+    """A letter twice in one tensor says what no rule can; terms must have the ranks of the tensors."""
+    assert rules.einsum(make_op("toy.f", [(4, 4)], [(4,)]), "ii->i") is None
+    with pytest.raises(RuleError, match="'ij' has rank 3"):
+        text_of(rules.einsum, [(4, 4, 4)], [(4,)], "ij->i")
+    with pytest.raises(RuleError, match="one term for each operand"):
+        text_of(rules.einsum, [(4,)], [(4,)], "i,i->i")
+
+
 def test_a_contraction_that_does_not_fit_is_refused():
     """Sizes that do not meet, and another result than the dimensions make, are errors."""
     with pytest.raises(RuleError, match="equal sizes"):

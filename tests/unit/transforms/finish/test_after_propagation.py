@@ -1,20 +1,24 @@
-"""What happens to shardings, rules and meshes once propagation is over."""
+"""Shardings, rules, meshes and constraints once propagation is over."""
 
 import pytest
 
 from shardy_py.errors import UnsupportedError
-from shardy_py.ir import Builder, RawAttribute, tensor, verify
+from shardy_py.ir import Builder, OpaqueType, RawAttribute, tensor, verify
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding import ManualAxes, Mesh, TensorShardingPerValue, parse_op_sharding_rule, parse_tensor_sharding
 from shardy_py.transforms.finish.close_shardings import CloseShardingsPass
-from shardy_py.transforms.finish.drop_sharding_and_mesh import DropShardingAndMeshPass
-from shardy_py.transforms.finish.drop_sharding_rules import DropShardingRulesPass
-from shardy_py.transforms.finish.remove_propagation_debug_info import RemovePropagationDebugInfoPass
-from shardy_py.transforms.finish.remove_sharding_groups import RemoveShardingGroupsPass
-from shardy_py.transforms.finish.remove_sub_axes_in_input_output_shardings import (
+from shardy_py.transforms.finish.drop_meshes import DropShardingAndMeshPass
+from shardy_py.transforms.finish.drop_propagation_data import (
+    DropShardingRulesPass,
+    RemovePropagationDebugInfoPass,
+    RemoveShardingGroupsPass,
+)
+from shardy_py.transforms.finish.input_output_shardings import (
     RemoveSubAxesInInputOutputShardingsPass,
 )
+from shardy_py.transforms.finish.sharding_constraint_to_reshard import ShardingConstraintToReshardPass
+from tests.unit.transforms.finish.reshards.reshard_toy import run
 
 T = tensor(8, 8)
 MESH = Mesh.of(a=2, b=4)
@@ -165,3 +169,28 @@ def test_a_program_without_functions_has_nothing_to_cut(context):
     b = Builder(mesh=MESH)
     RemoveSubAxesInInputOutputShardingsPass().run(b.program, context)
     assert [op.name for op in b.program.walk()] == ["sdy.mesh"]
+
+
+def test_a_constraint_becomes_a_reshard_with_its_attributes_and_users():
+    """The reshard stands where the constraint stood and has its sharding, other attributes and users."""
+    b = Builder(mesh=Mesh.of(x=2))
+    with b.function("main", [tensor(8)]) as (x,):
+        y = b.constrain(x, '[{"x"}]')
+        y.owner.attributes["toy.note"] = "kept"
+        b.return_(b.op("toy.neg", [y], [tensor(8)]), y)
+    assert run(ShardingConstraintToReshardPass(), b) == [
+        '%0 = reshard %arg0 [{"x"}]',
+        "%1 = neg %0",
+        "func.return %1, %0",
+    ]
+    (op,) = [op for op in b.program.walk() if op.name == "sdy.reshard"]
+    assert op.attributes["toy.note"] == "kept"
+    assert str(op.attributes["sharding"]) == '<@mesh, [{"x"}]>'
+
+
+def test_a_constraint_on_a_token_becomes_a_reshard():
+    """Tokens are constrained to replication over a mesh; that is kept."""
+    b = Builder(mesh=Mesh.of(x=2))
+    with b.function("main", [OpaqueType("!toy.token")]) as (token,):
+        b.return_(b.constrain(token, "[]"))
+    assert run(ShardingConstraintToReshardPass(), b) == ["%0 = reshard %arg0 []", "func.return %0"]

@@ -1,12 +1,17 @@
-"""Collectives that undo each other go, those that go together are fused."""
+"""Collectives that undo each other go, those that go together are fused, dots lose those of a collective matmul."""
 
 import pytest
 
 from shardy_py.ir import Builder, tensor, verify
+from shardy_py.ir.interfaces.ops import Contraction
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.plugins import Registry
+from shardy_py.plugins import Dialect, Registry
 from shardy_py.sharding import Mesh, parse_attribute
-from shardy_py.transforms.finish.canonicalize_collectives import COLLECTIVES, CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.canonicalize_collectives import (
+    COLLECTIVES,
+    CanonicalizeCollectivesPass,
+    RemoveAllGatherReduceScatterForCMV1Pass,
+)
 from shardy_py.transforms.finish.collectives.patterns import PATTERNS
 
 T = tensor(16, 16, 16, 16)
@@ -185,3 +190,59 @@ def test_unused_all_to_alls_are_erased(context):
 def test_the_patterns_are_those_of_the_collectives() -> None:
     """The pass looks for the ops that have patterns."""
     assert PATTERNS.keys() == COLLECTIVES
+
+
+MATRIX = tensor(8, 8)
+
+
+@pytest.fixture(scope="module")
+def dot_context():
+    """Return a context with a dot."""
+    toy = Dialect("toy")
+    toy.op("toy.dot", traits=[Contraction])
+    return PassContext(Registry.of([toy]))
+
+
+def run(dot_context, *, gather, uses=1, dot_sharding="[{}, {}]", scatter=True):
+    """Run the pass over a dot, and return the names of the ops and the sharding of the dot."""
+    b = Builder(mesh=Mesh.of(x=2, y=2))
+    with b.function("main", [MATRIX, MATRIX]) as (x, y):
+        lhs = b.op("sdy.all_gather", [x], [MATRIX]) if gather else x
+        dot = b.op("toy.dot", [lhs, y], [MATRIX])
+        if dot_sharding:
+            b.shard(dot, dot_sharding)
+        result = b.op("sdy.reduce_scatter", [dot], [MATRIX]) if scatter else dot
+        if scatter:
+            b.shard(result, '[{"x"}, {}]')
+        b.return_(result, *[lhs] * (uses - 1))
+    RemoveAllGatherReduceScatterForCMV1Pass().run(b.program, dot_context)
+    verify(b.program)
+    names = [op.name.partition(".")[2] for op in b.program.functions["main"].regions[0].block.ops]
+    return names[:-1], str(b.program.sharding(dot))
+
+
+def test_a_gather_before_a_dot_is_removed(dot_context):
+    """Then the reduce-scatter after it stays."""
+    assert run(dot_context, gather=True) == (["dot", "reduce_scatter"], "<@mesh, [{}, {}]>")
+
+
+def test_a_gather_with_another_use_stays(dot_context):
+    """Then the reduce-scatter after the dot is removed."""
+    assert run(dot_context, gather=True, uses=2) == (["all_gather", "dot"], '<@mesh, [{"x"}, {}]>')
+
+
+@pytest.mark.parametrize("sharding", ["[{}, {}]", None])
+def test_a_dot_takes_over_the_sharding_of_its_reduce_scatter(dot_context, sharding):
+    """The reduce-scatter is gone; a dot without sharding is a replicated one."""
+    assert run(dot_context, gather=False, dot_sharding=sharding) == (["dot"], '<@mesh, [{"x"}, {}]>')
+
+
+def test_a_dot_with_unreduced_axes_keeps_its_reduce_scatter(dot_context):
+    """Its sharding says that the reduction is still to come."""
+    found, _ = run(dot_context, gather=False, dot_sharding='<@mesh, [{}, {}], unreduced={"x"}>')
+    assert found == ["dot", "reduce_scatter"]
+
+
+def test_a_dot_alone_is_left_alone(dot_context):
+    """There is nothing to remove."""
+    assert run(dot_context, gather=False, scatter=False) == (["dot"], "<@mesh, [{}, {}]>")

@@ -6,9 +6,7 @@ from math import prod
 import pytest
 
 from shardy_py.sharding import AxisRef, DimensionSharding, Mesh, SubAxis, TensorSharding, parse_tensor_sharding
-from shardy_py.transforms.finish.collectives.collective import Collective
-from shardy_py.transforms.finish.collectives.plan import plan_collectives
-from shardy_py.transforms.finish.collectives.plan_check import is_valid
+from shardy_py.transforms.finish.collectives.plan import Collective, is_valid, plan_collectives
 
 MESH = Mesh.of(x=2, y=2, z=4, w=2)
 

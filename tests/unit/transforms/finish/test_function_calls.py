@@ -3,14 +3,13 @@
 import pytest
 
 from shardy_py.ir import Builder, tensor, verify
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.finish.export_named_computations import ExportNamedComputationsPass
-from shardy_py.transforms.finish.insert_func_call_reshards import InsertFuncCallReshardsPass
-from shardy_py.transforms.finish.propagate_to_func_results import PropagateToFuncResultsPass
-from shardy_py.transforms.finish.sink_func_data_flow_edges import SinkFuncDataFlowEdgesPass
+from shardy_py.transforms.finish.insert_func_call_reshards import InsertFuncCallReshardsPass, PropagateToFuncResultsPass
+from shardy_py.transforms.finish.sink_data_flow_edges import SinkFuncDataFlowEdgesPass
 from shardy_py.transforms.finish.unflatten_call_graph import UnflattenCallGraphPass
 from shardy_py.transforms.prepare.import_func_calls import ImportFuncCallsPass
 

@@ -9,7 +9,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.cli import opt
 from shardy_py.errors import UnsupportedError
-from shardy_py.transforms.prepare.call_copy_limit import most_copies
+from shardy_py.transforms.prepare.flatten_call_graph import most_copies
 
 pytest.importorskip("jaxlib")
 

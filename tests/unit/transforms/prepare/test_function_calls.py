@@ -4,11 +4,11 @@ import pytest
 
 from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.ir import Builder, OpaqueType, tensor, verify
-from shardy_py.ir.graph.callgraph import callee_of
+from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.transforms.prepare.add_func_data_flow_edges import AddFuncDataFlowEdgesPass
+from shardy_py.transforms.prepare.add_data_flow_edges import AddFuncDataFlowEdgesPass
 from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass
 from shardy_py.transforms.prepare.import_func_calls import ImportFuncCallsPass
 

@@ -10,11 +10,11 @@ from shardy_py.plugins import Dialect, MeshReferenceOpInterface, Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_mesh
 from shardy_py.sharding.tensor import ManualAxes, TensorShardingPerValue
-from shardy_py.transforms.finish.inline_meshes import InlineMeshesPass
+from shardy_py.transforms.finish.drop_meshes import InlineMeshesPass
+from shardy_py.transforms.prepare.flatten_call_graph import PreOrderFuncsPass
+from shardy_py.transforms.prepare.import_func_calls import PropagateShardingFromFuncToCallPass
 from shardy_py.transforms.prepare.lift_inlined_meshes import LiftInlinedMeshesPass
 from shardy_py.transforms.prepare.manual_axes_cleanup import ManualAxesCleanupPass
-from shardy_py.transforms.prepare.pre_order_funcs import PreOrderFuncsPass
-from shardy_py.transforms.prepare.propagate_sharding_from_func_to_call import PropagateShardingFromFuncToCallPass
 from shardy_py.transforms.prepare.remove_size_one_axes import RemoveSizeOneAxesPass
 from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
 from tests.unit.outline import sharding_of

@@ -59,10 +59,12 @@ def run_cases(
     """
     text, arrays = program_of(cases, shape, sharding, others=others, prelude=prelude, mesh=mesh)
     result = sdy.propagate(text, explicit_collectives=True)
-    local = result.local()
+    # Each op where propagation left it, so that its local form is seen at work.
+    local = result.local(optimize=False)
     wanted = compile_unsharded(text, semantics=result.registry)(*arrays)
-    for found, whole in zip(local.run(*arrays), wanted, strict=True):
-        np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
+    for program in (local, result.local()):
+        for found, whole in zip(program.run(*arrays), wanted, strict=True):
+            np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
     return local.text, [warning.op for warning in local.warnings]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="programs are MLIR text")
 
-from shardy_dialects.stablehlo.local.mesh_groups import group_axes, mesh_groups, read_mesh_groups
+from shardy_dialects.stablehlo.collectives.mesh_axes import group_axes, mesh_groups, read_mesh_groups
 from shardy_dialects.stablehlo.local.ops import StablehloLocalOps
 from shardy_py.frontends.mlir import import_module, parse_module, write_back
 from shardy_py.ir import Builder, tensor

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="programs are MLIR text")
 
 import shardy_py as sdy
-from shardy_dialects.stablehlo.chlo import BINARY, UNARY
+from shardy_dialects.stablehlo.elementwise.ops import CLIENT_OPS, CLIENT_OPS_OF_TWO
 from shardy_py.frontends.mlir import import_module, parse_module, verify_module, write_back
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
@@ -15,6 +15,7 @@ from shardy_py.plugins import Registry
 from shardy_py.transforms.run import run_on_attributes
 from tests.unit.dialects.stablehlo.local.on_devices import MESH
 
+UNARY, BINARY = ([entry.name.removeprefix("chlo.") for entry in ops] for ops in (CLIENT_OPS, CLIENT_OPS_OF_TWO))
 FLAGS = ("is_inf", "is_neg_inf", "is_pos_inf")
 OTHER_ELEMENTS = ("_asin_acos_kernel", "conj", "mulhi")
 """Ops on complex numbers or integers."""

@@ -9,7 +9,7 @@ pytest.importorskip("jax", reason="programs run through XLA")
 import numpy as np
 
 import shardy_py as sdy
-from shardy_py.api.local_options import LocalOptions
+from shardy_py.api.options import LocalOptions
 from shardy_py.frontends.mlir import verify_module
 from shardy_py.jax.local import make_local_program
 from shardy_py.plugins import Registry
@@ -51,8 +51,8 @@ def test_only_results_of_shards_are_gathered() -> None:
         PROGRAM.replace('"y"=3', '"y"=2').replace("[3, 1, 0, 2, 5, 4]", "[3, 1, 0, 2]"), local=True
     ).local()
     kinds = [(item.kind, str(item.type)) for item in local.collectives]
-    assert ("all_gather", "tensor<2x2xf32>") in kinds
-    assert ("all_gather", "tensor<2x2xi32>") in kinds
+    assert ("all_gather", "tensor<2x2x1xf32>") in kinds
+    assert ("all_gather", "tensor<2x2x1xi32>") in kinds
     assert all("x4x" not in type_ for _, type_ in kinds)
     assert not local.warnings
 

@@ -84,6 +84,12 @@ CASES = [
         attributes={"ragged_dot_dimension_numbers": RAGGED},
     ),
     Case(
+        "mhlo.ragged_dot",
+        [(8, 4), (2, 4, 6), np.array([3, 5])],
+        ragged_dot,
+        attributes={"ragged_dot_dimension_numbers": RAGGED.replace("chlo", "mhlo")},
+    ),
+    Case(
         "convolution",
         [(2, 8, 4), (1, 4, 6)],
         convolve,

@@ -180,3 +180,15 @@ def test_a_mesh_that_does_not_fit_is_refused() -> None:
     text = 'func.func @main(%a: tensor<8xf32> {mhlo.sharding = "{devices=[4]<=[4]}"}) { return }'
     with pytest.raises(OptionError, match=r"\{devices=\[4\]<=\[4\]\} .* cannot be said"):
         propagate(text, Mesh.of(x=8))
+
+
+def test_attributes_of_any_name_that_hold_shardings_go() -> None:
+    """A compiler that does not know Shardy cannot parse them, whichever dialect they belong to."""
+    text, _ = written("""
+    func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = stablehlo.add %a, %a {my.argument_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>,
+        my.rule = #sdy.op_sharding_rule<([i], [i])->([i]) {i=8}>, my.kept = 3 : i64} : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }""")
+    assert "sdy" not in text
+    assert "my.kept = 3" in text

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import shardy_py as sdy
-from shardy_py.ir.interfaces.collective_combiner import combiner_of_collective
+from shardy_py.ir.graph.enum_attributes import combiner_of_collective
 
 MESH = {"a": 2, "b": 2}
 
@@ -162,7 +162,7 @@ def test_rules_in_a_module_say_how_they_combine():
     assert 'shardy_py.reductions = {j = "mul"}' in kept
     with pytest.raises(sdy.RuleError, match="'maximal'"):
         sdy.propagate(module.replace('"max"', '"maximal"'), registry=registry)
-    with pytest.raises(sdy.RuleError, match="i, which is no reduction factor"):
+    with pytest.raises(sdy.RuleError, match="i, which is not a reduction factor"):
         sdy.propagate(module.replace('{j = "max"}', '{i = "max"}'), registry=registry)
 
 

@@ -1,0 +1,119 @@
+"""Elements that local forms of StableHLO's ops send themselves, counted before these are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from shardy_dialects.stablehlo.attributes import dimension_numbers_of, integer_of
+from shardy_dialects.stablehlo.local.candidates import sent_candidates
+from shardy_py.ir.graph.program import Op
+from shardy_py.sharding.shard_moves import Round, Run, own_runs, plan_rounds, sent_elements
+
+Count = Callable[[Op, int, int], float | None]
+
+
+def exchanged(op: Op, dim: int, parts: int) -> float | None:
+    """Return the elements along a dimension that a device sends where it is sharded in the operand and the results."""
+    count = _EXCHANGED.get(op.name)
+    return None if count is None else count(op, dim, parts)
+
+
+def collected(op: Op, dim: int, parts: int) -> float | None:
+    """Return how often a device sends the elements of whole results that are made of parts of the first operand."""
+    count = _COLLECTED.get(op.name)
+    return None if count is None else count(op, dim, parts)
+
+
+def owner_of_slice(op: Op, dim: int, parts: int) -> int | None:
+    """Return the part of a dimension that has all elements of a slice; None where there are several."""
+    part = -(-op.operands[0].shape[dim] // parts)
+    start, stride = op.attributes["start_indices"][dim], op.attributes["strides"][dim]
+    last = start + (op.results[0].shape[dim] - 1) * stride
+    return start // part if op.results[0].shape[dim] and start // part == last // part else None
+
+
+def _slice(op: Op, dim: int, parts: int) -> float | None:
+    """Count the elements of a slice that move to the parts to which they belong."""
+    size, count = op.operands[0].shape[dim], op.results[0].shape[dim]
+    start, stride = op.attributes["start_indices"][dim], op.attributes["strides"][dim]
+    if size == count:
+        return 0.0
+    part, new = -(-size // parts), -(-count // parts)
+    held = []
+    for runs in own_runs(size, parts, part):
+        run = runs[0] if runs else Run(size, 0)
+        first = max(0, -(-(run.start - start) // stride))
+        place = start + first * stride - run.start
+        taken = min(count - first, -(-(run.size - place) // stride))
+        held.append([Run(first, taken, place // stride)] if taken > 0 else [])
+    return _sent(plan_rounds(held, [position * new for position in range(parts)], new), parts, part)
+
+
+def _concatenate(op: Op, dim: int, parts: int) -> float | None:
+    """Count the elements that move to the parts to which they belong where tensors are joined."""
+    if dim != integer_of(op, "dimension"):
+        return None
+    held: list[list[Run]] = [[] for _ in range(parts)]
+    shift = place = 0
+    for operand in op.operands:
+        size = operand.shape[dim]
+        part = -(-size // parts)
+        for runs, own in zip(held, own_runs(size, parts, part, shift), strict=True):
+            runs.extend(Run(run.start, run.size, run.place + place) for run in own)
+        shift, place = shift + size, place + part
+    new = -(-shift // parts)
+    return _sent(plan_rounds(held, [position * new for position in range(parts)], new), parts, place)
+
+
+def _scatter(op: Op, dim: int, parts: int) -> float | None:
+    """Return 0 where each device can write what falls into its part: windows along the dimension are indexed."""
+    numbers = dimension_numbers_of(op, "scatter_dimension_numbers")
+    return 0.0 if dim in numbers.dims("scatter_dims_to_operand_dims") else None
+
+
+def _sent(rounds: list[Round], parts: int, held: int) -> float:
+    """Return the elements that a device sends on average; where all would move they are gathered instead."""
+    if sent_elements(rounds) > (parts - 1) * held:
+        return float((parts - 1) * held)
+    return sum(item.size * sum(move.source != move.target for move in item.moves) for item in rounds) / parts
+
+
+def _broadcast(op: Op, dim: int, parts: int) -> float | None:
+    """Return what it takes to send a slice of one part to all."""
+    is_whole = op.operands[0].shape[dim] == op.results[0].shape[dim]
+    return None if is_whole or owner_of_slice(op, dim, parts) is None else (parts - 1) / parts
+
+
+def _summed(op: Op, dim: int, parts: int) -> float | None:
+    """Return what it takes to add up what the devices have of a dynamic slice."""
+    is_whole = op.operands[0].shape[dim] == op.results[0].shape[dim]
+    return None if is_whole else 2 * (parts - 1) / parts
+
+
+def _looked_up(op: Op, dim: int, parts: int) -> float | None:
+    """Return what it takes to add up what the devices have of the elements that a gather takes."""
+    numbers = dimension_numbers_of(op, "dimension_numbers")
+    return 2 * (parts - 1) / parts if dim in numbers.dims("start_index_map") else None
+
+
+def _chosen(op: Op, dim: int, parts: int) -> float | None:
+    """Return what it takes to choose among the largest elements of all parts."""
+    *rows, size = op.operands[0].shape
+    count = op.results[0].shape[-1]
+    if dim != len(rows) or 2 * count > -(-size // parts) or op.attributes.get("largest", True) is False:
+        return None
+    return sent_candidates(prod(rows), parts)
+
+
+_EXCHANGED: Mapping[str, Count] = {
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.scatter": _scatter,
+    "stablehlo.slice": _slice,
+}
+_COLLECTED: Mapping[str, Count] = {
+    **dict.fromkeys(("chlo.top_k", "mhlo.topk"), _chosen),
+    "stablehlo.dynamic_slice": _summed,
+    "stablehlo.gather": _looked_up,
+    "stablehlo.slice": _broadcast,
+}

@@ -1,0 +1,69 @@
+"""Local forms of broadcasts, reshapes and reversals, and of ops on the size of a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from shardy_dialects.stablehlo.local.literals import array
+from shardy_dialects.stablehlo.local.windows import WindowFetcher, cut_dims, cut_of
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import Shard, no_local_form
+
+
+def localize_reshape(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the shard in its new shape: the elements of a shard stay together."""
+    shard.check_kinds()
+    before, after = shard.operands[0].shape, shard.result_shape()
+    if prod(before) != prod(after):
+        raise no_local_form("the operand and the result are cut into different numbers of elements")
+    return shard.copy()
+
+
+def localize_get_dimension_size(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the size of a dimension of the whole tensor."""
+    dim, type_ = int(op.attributes["dimension"]), op.results[0].type
+    if dim not in shard.sharded_dims(shard.operand_shardings[0]):
+        return shard.copy()
+    size = shard.ops.scalar(shard.emit, "i32", op.operands[0].shape[dim])
+    if size is None or size.type != type_:
+        raise no_local_form(f"the size of a dimension is {type_}")
+    return [size]
+
+
+def localize_dynamic_broadcast(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return a broadcast to the shape that the result has on the device."""
+    return _made_static(op, shard, "stablehlo.broadcast_in_dim", op.attributes["broadcast_dimensions"])
+
+
+def localize_dynamic_reshape(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return a reshape to the shape that the result has on the device."""
+    if prod(shard.operands[0].shape) != prod(shard.result_shape()):
+        raise no_local_form("the operand and the result are cut into different numbers of elements")
+    return _made_static(op, shard, "stablehlo.reshape", None)
+
+
+def localize_broadcast(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return a broadcast to the shape that the result has on the device; its attribute holds the whole sizes."""
+    rank, result_rank = len(op.operands[0].shape), len(op.results[0].shape)
+    return _made_static(op, shard, "stablehlo.broadcast_in_dim", tuple(range(result_rank - rank, result_rank)))
+
+
+def _made_static(op: Op, shard: Shard, name: str, dims: Sequence[int] | None) -> Sequence[Value]:
+    shard.check_kinds()
+    if static_shape(op.results[0].type) is None:
+        raise no_local_form("the sizes of its result are not known")
+    attributes = {} if dims is None else {"broadcast_dimensions": array(tuple(dims))}
+    return [shard.emit.op(name, [shard.operands[0]], [shard.result_type()], attributes).result]
+
+
+def localize_reverse(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the mirrored part of another device, in reversed order."""
+    (value,) = shard.operands
+    for dim in sorted(set(op.attributes["dimensions"]).intersection(cut_dims(shard))):
+        cut = cut_of(shard, dim)
+        size, part = op.operands[0].shape[dim], shard.result_shape()[dim]
+        starts = [size - (position + 1) * part for position in range(cut.parts)]
+        value = WindowFetcher(cut, dim, part).fetch(value, cut.runs(0), starts)
+    return [shard.emit.op_like(op, [value], [shard.result_type()]).result]

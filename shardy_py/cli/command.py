@@ -1,0 +1,135 @@
+"""Commands of click: errors of the package as messages with exit code 2, help in which no word is broken."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shardy_py.cli.files import echo_diagnostic
+from shardy_py.cli.main import report_interrupt
+from shardy_py.cli.needs import check_needs
+from shardy_py.errors import ShardyError
+from shardy_py.support.texts import as_error
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+class NamedInput(click.Command):
+    """A command whose FILE is named in errors of memory, recursion and overflow."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (MemoryError, RecursionError, OverflowError) as error:
+            file = ctx.params.get("file")
+            # Without the frames of the error, which hold what uses up the memory.
+            problem = as_error(error, file if isinstance(file, str) else "")
+        raise problem
+
+
+class ErrorsAsMessages(click.Group):
+    """A group of commands whose errors end the run with a message."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the options before a command; ``--help`` and ``--version`` write already."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except OSError as error:
+            _report_file(error)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            sys.exit(report_interrupt())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except ShardyError as error:
+            for diagnostic in error.diagnostics:
+                _report(str(diagnostic))
+        except OSError as error:
+            _report_file(error)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            ctx.exit(report_interrupt())
+        except UnicodeEncodeError as error:
+            _report(f"error: the output holds a character that UTF-8 cannot write: {error} [not-unicode]")
+        except Exception as error:
+            # A defect of this program: the user gets one line that can be reported, not a traceback.
+            _report(f"error: internal error at {_place(error)}: {type(error).__name__}: {error} [internal]")
+        ctx.exit(2)
+
+
+def _report_file(error: OSError) -> None:
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output went away, for example `| head`; the interpreter must not flush into it again.
+        sys.stdout = None
+        return
+    place = f"{error.filename}: error:" if error.filename else "error: input or output:"
+    _report(f"{place} {error.strerror or error} [file]")
+
+
+def _report(message: str) -> None:
+    try:
+        echo_diagnostic(message)
+    except OSError:
+        # Nobody reads messages; the exit code has to do.
+        sys.stderr = None
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of this package that an error passed through."""
+    place = "?"
+    trace = error.__traceback__
+    while trace is not None:
+        path = Path(trace.tb_frame.f_code.co_filename)
+        if path.is_relative_to(_PACKAGE):
+            place = f"{path.relative_to(_PACKAGE.parent)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+_HYPHEN = "\ue000"
+"""A character for private use that stands for a hyphen while lines are broken, which happens behind hyphens, too."""
+
+
+class WholeWords(click.HelpFormatter):
+    """A formatter that breaks lines at spaces only."""
+
+    def write(self, string: str) -> None:
+        """Write text with its hyphens."""
+        super().write(string.replace(_HYPHEN, "-"))
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph."""
+        super().write_text(text.replace("-", _HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write names with their meanings."""
+        shown = [(name, text.replace("-", _HYPHEN)) for name, text in rows]
+        super().write_dl(shown, col_max=col_max, col_spacing=col_spacing)
+
+
+class WholeWordsContext(click.Context):
+    """A context whose help has whole words."""
+
+    formatter_class = WholeWords
+
+
+class Command(NamedInput):
+    """A command whose help has whole words, and that refuses options without an effect."""
+
+    context_class = WholeWordsContext
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, if every option that was given has an effect."""
+        check_needs(self, ctx)
+        return super().invoke(ctx)

@@ -1,0 +1,129 @@
+"""Places of a program where a user can constrain tensors: a line of the source, with all tensors that it makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from shardy_py.cost.session import Session
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import Broadcast, ConstantLike
+from shardy_py.propagation.problem import Problem
+from shardy_py.trace.labels import Labels, short_place
+from shardy_py.values import frozen
+
+_NUMBER = re.compile(r"\d+")
+_TRANSPOSED = "transpose("
+
+
+@frozen
+class SourceLineTensors:
+    """Tensors that one line of the source makes: those of all layers, if the line is that of a layer.
+
+    Args:
+        slots: Their slots.
+        values: The ids of their values in the program as it was given.
+        names: Their names.
+        op: The name of the op that makes them.
+        type: Their type.
+        location: The place in the source, or "".
+    """
+
+    slots: tuple[int, ...]
+    values: tuple[int, ...]
+    names: tuple[str, ...]
+    op: str
+    type: TensorType
+    location: str = ""
+
+    def __str__(self) -> str:
+        more = f" and {len(self.names) - 1} more" if len(self.names) > 1 else ""
+        at = f" at {short_place(self.location)}" if self.location else ""
+        return f"{self.op} {self.names[0]}{more} ({self.type}){at}"
+
+
+def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors]:
+    """Return the place of every slot that a user can constrain.
+
+    Constants, and tensors with an annotation, are left out. So are tensors that JAX makes by transposing others, those
+    that functions of a library make, and operands that are broadcast within an op: no line of the user's stands for
+    them alone.
+
+    Args:
+        session: The session; it must keep the names of the program that was given.
+        labels: The names of values and ops.
+    """
+    groups: dict[object, list[tuple[int, Value]]] = {}
+    for slot, value in _tensors(session):
+        groups.setdefault(_key(value), []).append((slot, value))
+    given = _given_values(session)
+    places: dict[int, SourceLineTensors] = {}
+    for members in groups.values():
+        ids = [given.get(slot) for slot, _ in members]
+        known = tuple(dict.fromkeys(number for number in ids if number is not None))
+        slots = tuple(slot for slot, _ in members)
+        # A tensor that is not in the program as it was given cannot be constrained there.
+        if len(known) == 0 or None in ids:
+            continue
+        first = members[0][1]
+        names = tuple(dict.fromkeys(labels.printed(slot) for slot in slots))
+        assert isinstance(first.type, TensorType)
+        place = SourceLineTensors(slots, known, names, first.owning_op.name, first.type, first.owning_op.location)
+        places.update(dict.fromkeys(slots, place))
+    return places
+
+
+def _tensors(session: Session) -> Iterator[tuple[int, Value]]:
+    problem, registry = session.problem, session.registry
+    has_locations = any(op.location for op in problem.step_ops)
+    for slot, value in enumerate(problem.slot_values):
+        op = value.defining_op
+        if op is None or problem.initial[slot] or op.name.startswith(("sdy.", "func.")):
+            continue
+        if not isinstance(value.type, TensorType) or not value.type.rank or None in value.type.shape:
+            continue
+        if registry.has_trait(op, ConstantLike) or (has_locations and not op.location):
+            continue
+        if op.operands and _TRANSPOSED not in op.scope and not (registry.has_trait(op, Broadcast) and _is_implied(op)):
+            yield slot, value
+
+
+def _is_implied(op: Op) -> bool:
+    """Return whether an op is a part of another one of JAX, such as the broadcast of a number that is added."""
+    return bool(op.scope) and op.scope.rpartition("/")[2] != op.name.rpartition(".")[2]
+
+
+def _key(value: Value) -> object:
+    """Return what tensors of one line have in common; without a location each stands alone."""
+    op = value.owning_op
+    if not op.location:
+        return value.id
+    return op.location, op.name, str(value.type), value.index, _NUMBER.sub("", op.scope), _function(op)
+
+
+def _function(op: Op) -> str:
+    """Return the name of the function that an op was written in; copies of a function have numbers behind it."""
+    found: Op | None = op
+    while found is not None and not isinstance(found.attributes.get("sym_name"), str):
+        found = found.parent_op
+    return "" if found is None else _NUMBER.sub("", str(found.attributes["sym_name"]))
+
+
+def _given_values(session: Session) -> dict[int, int]:
+    """Return the slots of the values that the program had when it was given, each with the id of its first value."""
+    names = session.names.names if session.names is not None else {}
+    originals = session.program.originals
+    found: dict[int, int] = {}
+    for number, slot in _slots(session.problem):
+        given = number
+        while given not in names and given in originals:
+            given = originals[given]
+        if given in names:
+            found.setdefault(slot, given)
+    return found
+
+
+def _slots(problem: Problem) -> Iterator[tuple[int, int]]:
+    for slot, value in enumerate(problem.slot_values):
+        yield value.id, slot

@@ -1,1 +1,0 @@
-"""Explanations and differences as text."""

@@ -1,1 +1,0 @@
-"""Reasons of reshards, and the annotations that would remove them."""

@@ -1,0 +1,1 @@
+"""Local programs as functions of JAX: sharded arrays in and out, also under ``jit`` and in loops."""

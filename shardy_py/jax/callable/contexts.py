@@ -1,0 +1,52 @@
+"""The context of JAX in which a function is lowered: of the mesh around the call, only what is free there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+
+@contextmanager
+def in_context(mesh: Any, *, has_x64: bool) -> Iterator[None]:
+    """Enter the context in which a function is lowered.
+
+    Args:
+        mesh: The abstract mesh of the free axes; None leaves the mesh of the context.
+        has_x64: Whether JAX has 64-bit types.
+    """
+    import jax
+
+    with ExitStack() as stack:
+        stack.enter_context(jax.enable_x64(has_x64))
+        if mesh is not None:
+            # JAX changes the size of a mesh only by way of none.
+            stack.enter_context(jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())))
+            stack.enter_context(jax.sharding.use_abstract_mesh(mesh))
+        yield
+
+
+def free_mesh() -> Any:
+    """Return the axes of the mesh of the context that no ``shard_map`` around has, as an abstract mesh.
+
+    None where there is no ``shard_map`` around.
+    """
+    import jax
+
+    context = jax.sharding.get_abstract_mesh()
+    if context.empty or not context.manual_axes:
+        return None
+    axes = [
+        (name, size, type_)
+        for name, size, type_ in zip(context.axis_names, context.axis_sizes, context.axis_types, strict=True)
+        if name not in context.manual_axes
+    ]
+    names, sizes, types = zip(*axes, strict=True) if axes else ((), (), ())
+    return jax.sharding.AbstractMesh(sizes, names, axis_types=types)
+
+
+def has_x64() -> bool:
+    """Return whether JAX has 64-bit types."""
+    import jax
+
+    return bool(jax.config.jax_enable_x64)

@@ -1,0 +1,41 @@
+"""Axes of a ``shard_map`` along which values vary, which types of JAX say inside of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def result_type(shape: Sequence[int], dtype: Any, spec: Any, arguments: Sequence[Any]) -> Any:
+    """Return the type of a result that varies along the same axes as the arguments.
+
+    Args:
+        shape: Its shape.
+        dtype: Its dtype.
+        spec: Its ``PartitionSpec``, which counts where types say shardings.
+        arguments: The types of the arguments, which vary alike.
+    """
+    import jax
+
+    if not arguments or arguments[0].sharding.mesh.empty:
+        return jax.core.ShapedArray(tuple(shape), dtype)
+    entries = (*spec, *(None,) * (len(shape) - len(spec)))
+    sharding = jax.sharding.NamedSharding(arguments[0].sharding.mesh, jax.sharding.PartitionSpec(*entries))
+    return arguments[0].update(shape=tuple(shape), dtype=dtype, weak_type=False, sharding=sharding)
+
+
+def varying_alike(values: Sequence[Any]) -> list[Any]:
+    """Return values that vary along the same axes, those along which one of them does."""
+    import jax
+
+    axes = [_varying_axes(jax.typeof(value)) for value in values]
+    union: frozenset[Any] = frozenset().union(*axes)
+    return [
+        value if own == union else jax.lax.pcast(value, tuple(sorted(union - own)), to="varying")
+        for value, own in zip(values, axes, strict=True)
+    ]
+
+
+def _varying_axes(type_: Any) -> frozenset[Any]:
+    known = getattr(type_, "manual_axis_type", None)
+    return frozenset(getattr(type_, "vma", ()) if known is None else known.varying)

@@ -1,0 +1,115 @@
+"""Axes of a mesh that are taken together, and shardings without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from attrs import evolve, field
+
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.values import frozen
+
+
+class UnfitAxes(Exception):
+    """Some axes cannot be taken from a sharding."""
+
+
+@frozen
+class AxisGroup:
+    """Axes of a mesh that are taken together.
+
+    Args:
+        mesh_name: The name of the mesh.
+        mesh: The mesh.
+        axes: The axes.
+    """
+
+    mesh_name: str
+    mesh: Mesh
+    axes: tuple[AxisRef, ...]
+    _whole: dict[TensorSharding, TensorSharding | None] = field(factory=dict, init=False, eq=False, repr=False)
+    _shards: dict[TensorSharding, bool] = field(factory=dict, init=False, eq=False, repr=False)
+    _unfit: set[TensorSharding] = field(factory=set, init=False, eq=False, repr=False)
+
+    def shards(self, sharding: TensorSharding | None) -> bool:
+        """Return whether a sharding has one of the axes.
+
+        Raises:
+            UnfitAxes: an axis is cut in two.
+        """
+        if sharding is None:
+            return False
+        found = self._shards.get(sharding)
+        if found is None:
+            found = any(self._has(axis) for dim in sharding.dim_shardings for axis in dim.axes)
+            self._shards[sharding] = found
+        return found
+
+    def without(self, sharding: TensorSharding | None) -> TensorSharding | None:
+        """Return a sharding without the axes; None where nothing is sharded.
+
+        Raises:
+            UnfitAxes: an axis is cut in two, others are minor to it, or the sharding is partial or of another mesh.
+        """
+        if sharding is None:
+            return None
+        if sharding in self._whole:
+            return self._whole[sharding]
+        if sharding in self._unfit:
+            raise UnfitAxes
+        try:
+            found = self._without(sharding)
+        except UnfitAxes:
+            self._unfit.add(sharding)
+            raise
+        self._whole[sharding] = found
+        return found
+
+    def own_axes(self, axes: Iterable[AxisRef]) -> tuple[AxisRef, ...]:
+        """Return those of some axes that belong to the group.
+
+        Raises:
+            UnfitAxes: an axis is cut in two.
+        """
+        return tuple(axis for axis in axes if self._has(axis))
+
+    def closed(self, sharding: TensorSharding | None, rank: int) -> TensorSharding:
+        """Return the sharding of a tensor as far as it says where data is."""
+        return _closed(sharding, self.mesh_name, rank)
+
+    def _without(self, sharding: TensorSharding) -> TensorSharding | None:
+        if sharding.unreduced_axes:
+            raise UnfitAxes
+        if sharding.is_fully_replicated:
+            return None
+        if sharding.mesh != self.mesh_name:
+            raise UnfitAxes
+        found = TensorSharding(sharding.mesh, tuple(map(self._major, sharding.dim_shardings)))
+        return None if found.is_fully_replicated else found
+
+    def _major(self, dim: DimensionSharding) -> DimensionSharding:
+        has = [self._has(axis) for axis in dim.axes]
+        count = has.index(True) if True in has else len(has)
+        if not all(has[count:]):
+            raise UnfitAxes
+        return DimensionSharding(dim.axes[:count])
+
+    def _has(self, axis: AxisRef) -> bool:
+        for own in self.axes:
+            if own.contains(axis):
+                return True
+            if own.overlaps(axis):
+                raise UnfitAxes
+        return False
+
+
+@lru_cache(maxsize=65536)
+def _closed(sharding: TensorSharding | None, mesh_name: str, rank: int) -> TensorSharding:
+    if sharding is None or sharding.is_fully_replicated:
+        return TensorSharding.fully_closed(mesh_name, rank)
+    if sharding.replicated_axes:
+        sharding = evolve(sharding, replicated_axes=())
+    return sharding.closed_like()

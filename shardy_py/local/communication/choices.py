@@ -1,0 +1,339 @@
+"""Modes of the ops of a program: sharded along some axes, or whole along them on every device."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import prod
+
+from attrs import evolve, field
+
+from shardy_py.ir.graph.op_names import CONSTANT, FUNCTION, MANUAL_COMPUTATION
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.interfaces.ops import (
+    ConstantLike,
+    IsTerminator,
+    OpSemantics,
+    Pure,
+    RecursiveMemoryEffects,
+    ShardableDataFlowOpInterface,
+)
+from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
+from shardy_py.local.communication.balance import Balance
+from shardy_py.local.communication.moves import shard_bytes
+from shardy_py.local.communication.own_exchanges import OwnExchanges
+from shardy_py.local.communication.routes import STEPS, Routes, source_of
+from shardy_py.local.communication.run_counts import RunCounts
+from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.rule import OpShardingRule, with_collectives_only
+from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
+from shardy_py.values import define
+
+SHARDED, WHOLE = 0, 1
+Modes = tuple[TensorSharding | None, TensorSharding | None]
+"""The sharding of a tensor in each mode."""
+
+
+@define(eq=False)
+class ModeChoice:
+    """An op, or the edge of a data-flow op, with its modes.
+
+    Attributes:
+        number: Its position in the program.
+        wanted: The shardings of operands, by op and number.
+        given: The shardings of results, by value.
+        modes: The modes in which it can run.
+        current: The mode in which it runs.
+        work: What it costs more to run whole, in bytes that could be sent meanwhile.
+        partial: The axes along which its results are partial where it is sharded and now is whole.
+        reduction: How these combine.
+        sent: The bytes that its local form sends in each mode.
+        collected: The bytes that its local form sends for whole results, by the operand that may be sharded then.
+    """
+
+    number: int
+    wanted: dict[tuple[int, int], Modes] = field(factory=dict)
+    given: dict[int, Modes] = field(factory=dict)
+    modes: tuple[int, ...] = (WHOLE,)
+    current: int = WHOLE
+    work: float = 0.0
+    partial: tuple[AxisRef, ...] = ()
+    reduction: ReductionOp = "sum"
+    sent: list[float] = field(factory=lambda: [0.0, 0.0])
+    collected: dict[tuple[int, int], float] = field(factory=dict)
+
+    def pin(self) -> None:
+        """Leave it as it is."""
+        self.modes = (self.current,)
+
+
+@define(eq=False)
+class ModeChoices:
+    """The choices of a function.
+
+    Attributes:
+        program: The program.
+        semantics: What is known about ops.
+        group: The axes.
+        routes: The routes of values.
+        counts: How often blocks run.
+        exchanges: What local forms send.
+        machine: What else costs as much as a byte that is sent.
+        partial_values: The values that ops use as partial results, which stay as they are.
+    """
+
+    program: Program
+    semantics: OpSemantics
+    group: AxisGroup
+    routes: Routes
+    counts: RunCounts
+    exchanges: OwnExchanges
+    machine: Balance
+    partial_values: Collection[int] = ()
+    by_use: dict[tuple[int, int], ModeChoice] = field(factory=dict, init=False)
+    by_value: dict[int, ModeChoice] = field(factory=dict, init=False)
+    values: list[Value] = field(factory=list, init=False)
+    _count: int = field(default=0, init=False)
+
+    def add_function(self, function: Op) -> None:
+        """Add what is in a function; its arguments and results stay as they are."""
+        for region in function.regions:
+            for block in region.blocks:
+                self._add_values(block.arguments, self._new())
+                self._add_block(block, is_open=True)
+
+    def _add_block(self, block: Block, *, is_open: bool) -> None:
+        for op in block.ops:
+            if op.name in STEPS:
+                continue
+            flow = self.semantics.get_data_flow(op)
+            if is_open and flow is not None and op.regions and op.name not in (MANUAL_COMPUTATION, FUNCTION):
+                self._add_edges(op, flow)
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self._add_values(
+                            [item for item in inner.arguments if item.id not in self.by_value], self._new()
+                        )
+                        self._add_block(inner, is_open=True)
+                continue
+            self._add_op(op, is_open=is_open)
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._add_values(inner.arguments, self._new())
+                    self._add_block(inner, is_open=False)
+
+    def _new(self) -> ModeChoice:
+        self._count += 1
+        return ModeChoice(self._count)
+
+    def _add_values(self, values: Iterable[Value], choice: ModeChoice) -> None:
+        for value in values:
+            sharding = self.routes.sharding(value)
+            choice.given[value.id] = (sharding, sharding)
+            self.by_value[value.id] = choice
+            self.values.append(value)
+
+    def _add_uses(self, op: Op, numbers: Iterable[int], choice: ModeChoice) -> None:
+        for number in numbers:
+            sharding = self.routes.sharding(op.operands[number])
+            choice.wanted[op.id, number] = (sharding, sharding)
+            self.by_use[op.id, number] = choice
+
+    def _add_op(self, op: Op, *, is_open: bool) -> None:
+        if op.parent is not None and op is op.parent.last and not op.results:
+            # What a block hands on belongs to its edges, or stays as it is: each operand by itself.
+            for number in range(len(op.operands)):
+                if (op.id, number) not in self.by_use:
+                    self._add_uses(op, [number], self._new())
+            return
+        choice = self._new()
+        self._add_uses(op, range(len(op.operands)), choice)
+        self._add_values(op.results, choice)
+        if not is_open or not self._is_flexible(op):
+            return
+        try:
+            self._set_modes(op, choice)
+        except UnfitAxes:
+            self._add_uses(op, range(len(op.operands)), choice)
+            choice.given.update({value.id: (self.routes.sharding(value),) * 2 for value in op.results})
+            choice.modes, choice.current = (WHOLE,), WHOLE
+
+    def _is_flexible(self, op: Op) -> bool:
+        if op.name == CONSTANT or self.semantics.has_trait(op, ConstantLike):
+            return True
+        if self.semantics.has_trait(op, IsTerminator) or self.semantics.get_data_flow(op) is not None:
+            return False
+        has_no_effects = self.semantics.has_trait(op, Pure) or self.semantics.has_trait(op, RecursiveMemoryEffects)
+        return has_no_effects and self.semantics.get_sharding_rule(op) is not None
+
+    def _set_modes(self, op: Op, choice: ModeChoice) -> None:
+        """Give an op its modes.
+
+        Raises:
+            UnfitAxes: they cannot be told.
+        """
+        group = self.group
+        values = (*map(source_of, op.operands), *op.results)
+        if any(value.id in self.partial_values for value in values):
+            raise UnfitAxes
+        now = [choice.wanted[op.id, number][0] for number in range(len(op.operands))]
+        results = [choice.given[value.id][0] for value in op.results]
+        summed = [axis for value in op.results for route in self.routes.of(value) for axis in route.summed_axes]
+        partial = group.own_axes(summed)
+        for number, sharding in enumerate(now):
+            choice.wanted[op.id, number] = (sharding, group.without(sharding))
+        for value, sharding in zip(op.results, results, strict=True):
+            choice.given[value.id] = (sharding, group.without(sharding))
+        rule = self.semantics.get_sharding_rule(op)
+        if partial or any(map(group.shards, (*now, *results))):
+            choice.modes, choice.current = (SHARDED, WHOLE), SHARDED
+        elif rule is not None and self._shard_along_gathered(op, choice, rule):
+            choice.modes = (SHARDED, WHOLE)
+        if rule is not None and len(choice.modes) > 1 and op.operands:
+            choice.work = self._work(op, rule, choice)
+        if rule is not None and op.operands:
+            self._count_sent(op, rule, choice)
+
+    def _count_sent(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> None:
+        """Count what the local form of an op sends itself."""
+        runs = self.counts.of_block(op.parent)
+        for mode in choice.modes:
+            operands = [choice.wanted[op.id, number][mode] for number in range(len(op.operands))]
+            results = [choice.given[value.id][mode] for value in op.results]
+            choice.sent[mode] = runs * self.exchanges.sent(op, rule, operands, results)
+        source = source_of(op.operands[0])
+        if source.id not in self.by_value or any(choice.given[value.id][WHOLE] is not None for value in op.results):
+            return
+        sharding = self.by_value[source.id].given[source.id][SHARDED]
+        if sharding is not None and self.group.shards(sharding) and self.group.without(sharding) is None:
+            collected = self.exchanges.collected(op, sharding)
+            if collected is not None:
+                choice.collected[op.id, 0] = runs * collected
+                # It reads the part that the device has then, too.
+                choice.work = 0.0
+
+    def _shard_along_gathered(self, op: Op, choice: ModeChoice, rule: OpShardingRule) -> bool:
+        """Let a whole op run along the factor along which an operand was gathered; return whether it can."""
+        group = self.group
+        reductions = self.semantics.get_reductions(op)
+        types = [getattr(value.type, "element_type", "") for value in op.results]
+        rule, words = with_collectives_only(rule, reductions, types)
+        factor, axes = self._gathered_factor(op, rule)
+        if factor is None:
+            return False
+        is_reduced = factor in rule.reduction_factors
+        if not is_reduced and not all(any(factor in dim for dim in mapping) for mapping in rule.result_mappings):
+            return False
+        if not is_reduced and not rule.is_pass_through(factor) and not self._moves_by_itself(op, rule, factor):
+            return False
+        if is_reduced and (reductions.initial_operands or words.get(factor) is None):
+            return False
+        for number, mapping in enumerate(rule.operand_mappings):
+            whole = choice.wanted[op.id, number][WHOLE]
+            choice.wanted[op.id, number] = (self._with_axes(whole, mapping, factor, axes), whole)
+        for value, mapping in zip(op.results, rule.result_mappings, strict=True):
+            whole = choice.given[value.id][WHOLE]
+            choice.given[value.id] = (self._with_axes(whole, mapping, factor, axes), whole)
+        if is_reduced:
+            choice.partial, choice.reduction = axes, words[factor]
+        return group.mesh is not None
+
+    def _moves_by_itself(self, op: Op, rule: OpShardingRule, factor: int) -> bool:
+        """Return whether the local form of an op moves elements along a factor of the first operand."""
+        dims = [dim for dim, factors in enumerate(rule.operand_mappings[0]) if factor in factors]
+        whole = self.group
+        return any(self.exchanges.ops.exchanged(op, dim, axes_size(whole.axes, whole.mesh)) is not None for dim in dims)
+
+    def _gathered_factor(self, op: Op, rule: OpShardingRule) -> tuple[int | None, tuple[AxisRef, ...]]:
+        """Return the factor along which an operand is sharded before it is gathered, and the axes."""
+        for operand, mapping in zip(op.operands, rule.operand_mappings, strict=True):
+            source = source_of(operand)
+            choice = self.by_value.get(source.id)
+            sharding = None if choice is None else choice.given[source.id][SHARDED]
+            if sharding is None or not self.group.shards(sharding):
+                continue
+            for dim, factors in enumerate(mapping):
+                axes = self.group.own_axes(sharding.of_dimension(dim).axes)
+                if axes and len(factors) == 1 and rule.factor_sizes[factors[0]] > 1:
+                    return factors[0], axes
+        return None, ()
+
+    def _with_axes(
+        self, sharding: TensorSharding | None, mapping: Sequence[Sequence[int]], factor: int, axes: tuple[AxisRef, ...]
+    ) -> TensorSharding | None:
+        """Return a sharding with axes more along a factor.
+
+        Raises:
+            UnfitAxes: the factor is only a part of a dimension.
+        """
+        dims = [dim for dim, factors in enumerate(mapping) if factor in factors]
+        if not dims:
+            return sharding
+        if len(dims) > 1 or len(mapping[dims[0]]) > 1:
+            raise UnfitAxes
+        base = sharding or TensorSharding.fully_closed(self.group.mesh_name, len(mapping))
+        own = list(base.dim_shardings)
+        own[dims[0]] = DimensionSharding((*own[dims[0]].axes, *axes))
+        return evolve(base, dim_shardings=tuple(own))
+
+    def _work(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> float:
+        """Return what an op costs more where it is whole: its operations, and the bytes that it reads and writes."""
+        mesh, group = self.group.mesh, self.group
+        sharded: set[AxisRef] = set()
+        others: set[AxisRef] = set()
+        for first, second in (*choice.wanted.values(), *choice.given.values()):
+            for axes, sharding in ((sharded, first), (others, second)):
+                axes.update(axis for dim in (sharding.dim_shardings if sharding else ()) for axis in dim.axes)
+        count = axes_size(group.own_axes(sharded), mesh)
+        operations = prod(rule.factor_sizes) / max(1, axes_size(others, mesh))
+        touched = 0.0
+        for number, value in enumerate((*op.operands, *op.results)):
+            is_operand = number < len(op.operands)
+            modes = choice.wanted[op.id, number] if is_operand else choice.given[value.id]
+            sharded_bytes, whole_bytes = (shard_bytes(value.type, item, mesh) for item in modes)
+            touched += whole_bytes - sharded_bytes
+        own = self.machine.operations(operations * (1 - 1 / count)) + self.machine.touched(touched)
+        return own * self.counts.of_block(op.parent)
+
+    def _add_edges(self, op: Op, flow: ShardableDataFlowOpInterface) -> None:
+        """Add the edges of a loop or a branch, each a choice of its own."""
+        self._add_uses(op, range(len(op.operands)), self._new())
+        self._add_values(op.results, self._new())
+        for owner in (*flow.get_op_result_edge_owners(op), *flow.get_block_argument_edge_owners(op)):
+            choice = self._new()
+            sharding = self.routes.sharding(owner)
+            modes: Modes = (sharding, sharding)
+            try:
+                is_partial = owner.id in self.partial_values
+                if not is_partial and self.group.shards(sharding) and self._fits_in_loop(op, owner, sharding):
+                    modes = (sharding, self.group.without(sharding))
+                    choice.modes, choice.current = (SHARDED, WHOLE), SHARDED
+            except UnfitAxes:
+                pass
+            for source in flow.get_edge_sources(op, owner):
+                choice.wanted[source.op.id, source.number] = modes
+                self.by_use[source.op.id, source.number] = choice
+            for target in (owner, *flow.get_non_edge_owner_targets(op, owner)):
+                choice.given[target.id] = modes
+                if target.id not in self.by_value:
+                    self.values.append(target)
+                self.by_value[target.id] = choice
+
+    def _fits_in_loop(self, op: Op, owner: Value, sharding: TensorSharding | None) -> bool:
+        if not isinstance(owner.type, TensorType) or static_shape(owner.type) is None:
+            return False
+        whole = shard_bytes(owner.type, self.group.without(sharding), self.group.mesh)
+        return whole - shard_bytes(owner.type, sharding, self.group.mesh) <= self.machine.loop_memory
+
+
+def functions_with_bodies(program: Program) -> Iterator[Op]:
+    """Yield the functions that have a body."""
+    for function in program.functions.values():
+        if function.regions and function.regions[0].blocks:
+            yield function
+
+
+def meshes_by_name(program: Program) -> Mapping[str, Mesh]:
+    """Return the meshes of several devices, by name."""
+    return {name: mesh for name, mesh in program.meshes.items() if mesh.axes and not mesh.is_maximal}

@@ -1,0 +1,103 @@
+"""Slices of padded tensors taken from what was padded: these keep the boundaries of its shards.
+
+A padded tensor has other shards than its source, so that all its elements move, and move back when it is sliced.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.op_names import RESHARD
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_ops
+from shardy_py.ir.interfaces.local import LocalOps
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.rewriting import reshard
+from shardy_py.local.communication.routes import STEPS, Routes, source_of
+from shardy_py.local.local_ops import find_local_ops
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.values import NoFields
+
+
+class ComposeSlicesPass(NoFields):
+    """Replace an op on what another one makes by one op, where the dialect has such an op and tensors are sharded."""
+
+    name: ClassVar[str] = "compose-slices"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Compose ops in all functions."""
+        semantics = context.semantics
+        ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
+        composed = [op for op in all_ops(program) if op.name not in STEPS and _compose(op, ops, routes)]
+        if not composed:
+            return
+        _erase_unused(composed)
+        erase_dead_ops(program, semantics)
+        ReshardToCollectivesPass().run(program, context)
+        CanonicalizeCollectivesPass().run(program, context)
+
+
+def _compose(op: Op, ops: LocalOps, routes: Routes) -> bool:
+    """Put one op in the place of an op and its producer, for all users; return whether that was done."""
+    if len(op.operands) != 1 or len(op.results) != 1 or op.parent is None:
+        return False
+    producer = source_of(op.operands[0]).defining_op
+    if producer is None or producer.parent is not op.parent or not producer.operands:
+        return False
+    sharding = routes.sharding(producer.operands[0])
+    if sharding is None or sharding.is_fully_replicated or sharding.unreduced_axes:
+        return False
+    if _is_whole_along(op, sharding, routes):
+        return False
+    found = ops.composed(op, producer)
+    if found is None:
+        return False
+    name, attributes = found
+    made = Op(op.program, name, producer.operands, [op.results[0].type], dict(attributes))
+    op.parent.insert_before(op, made)
+    value = made.results[0]
+    op.program.shardings[value.id] = sharding
+    for route in routes.of(op.results[0]):
+        wanted = route.sharding or TensorSharding.fully_closed(sharding.mesh, sharding.rank)
+        arrived = value
+        if not wanted.is_equivalent(sharding) and route.user.parent is not None:
+            arrived = reshard(op.program, value, wanted, route.user.parent, route.user)
+        route.user.set_operand(route.number, arrived)
+    return True
+
+
+def _is_whole_along(op: Op, sharding: TensorSharding, routes: Routes) -> bool:
+    """Return whether a tensor is whole along all dimensions whose size an op changes, or whose elements it moves."""
+    meshes = op.program.meshes
+    mesh = meshes.get(str(sharding.mesh))
+    before, after = op.operands[0].shape, op.results[0].shape
+    if mesh is None or len(before) != len(after) or sharding.rank != len(after):
+        return True
+    cut = [dim for dim, item in enumerate(sharding.dim_shardings) if item.sharded_size(mesh) > 1]
+    return all(before[dim] == after[dim] for dim in cut)
+
+
+def _erase_unused(composed: list[Op]) -> None:
+    """Erase the collectives behind and before ops that were replaced, and these."""
+    for op in composed:
+        pending = [user for user, _ in op.results[0].uses]
+        while pending:
+            user = pending.pop()
+            if user.parent is None:
+                continue
+            users = [other for value in user.results for other, _ in value.uses]
+            if users:
+                pending += [user, *users]
+            elif user.name in STEPS or user.name == RESHARD:
+                user.erase()
+        value = op.operands[0]
+        if not op.results[0].uses:
+            op.erase()
+        step = value.defining_op
+        while step is not None and step.name in STEPS and not step.results[0].uses:
+            following = step.operands[0].defining_op
+            step.erase()
+            step = following

@@ -1,0 +1,291 @@
+"""Costs of bringing a value from the op that makes it to all its users, in each mode of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field
+
+from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
+from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice, ModeChoices
+from shardy_py.local.communication.moves import all_reduce_bytes, collective_bytes, reshard_bytes
+from shardy_py.local.communication.routes import Route
+from shardy_py.local.early_gathers import cheaper_producer
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.combiner import parse_reduction_op
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
+from shardy_py.transforms.finish.collectives.plan import plan_collectives
+from shardy_py.values import define, frozen
+
+if TYPE_CHECKING:
+    from shardy_py.local.communication.partial_choices import PartialChoices
+
+ModeOf = Callable[[ModeChoice], int]
+_IMPOSSIBLE = 1e30
+
+
+@frozen(eq=False)
+class Shipment:
+    """The way of a value to its users.
+
+    Args:
+        cost: The bytes that a device sends for one run of it.
+        source: The sharding that the value has.
+        summed: The axes along which partial results are combined first.
+        through: A sharding that it gets before all others; None where it is brought to each directly.
+        is_collected: Whether users whose local form sends what it needs take the value as it is.
+    """
+
+    cost: float
+    source: TensorSharding
+    summed: tuple[AxisRef, ...] = ()
+    through: TensorSharding | None = None
+    is_collected: bool = False
+
+
+@define(eq=False)
+class Delivery:
+    """A value with the op that makes it and its users.
+
+    Attributes:
+        value: The value.
+        producer: What makes it.
+        routes: Its ways to its users now.
+        users: The choices of these users, in the same order.
+        group: The axes.
+        block: The block in which collectives for it would stand.
+        runs: How often that runs.
+        sent: The bytes that are sent for it now.
+    """
+
+    value: Value
+    producer: ModeChoice
+    routes: Sequence[Route]
+    users: Sequence[ModeChoice]
+    group: AxisGroup
+    block: Block
+    runs: float
+    sent: float
+    _known: dict[tuple[object, ...], Shipment] = field(factory=dict, init=False)
+    _flexible: list[ModeChoice] | None = field(default=None, init=False)
+
+    @property
+    def flexible_users(self) -> list[ModeChoice]:
+        """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
+        if self._flexible is None:
+            self._flexible = self._find_flexible_users()
+        return self._flexible
+
+    def _find_flexible_users(self) -> list[ModeChoice]:
+        found: dict[int, ModeChoice] = {}
+        for route, user in zip(self.routes, self.users, strict=True):
+            first, second = user.wanted[route.user.id, route.number]
+            if user is not self.producer and len(user.modes) > 1 and self._closed(first) != self._closed(second):
+                found[user.number] = user
+        return list(found.values())
+
+    @property
+    def reduction(self) -> ReductionOp:
+        """The combination of partial results."""
+        for route in self.routes:
+            for step in route.steps:
+                if "reduction_op" in step.attributes:
+                    return parse_reduction_op(step.attributes["reduction_op"])
+        return self.producer.reduction
+
+    def targets(self, mode_of: ModeOf) -> dict[TensorSharding, list[Route]]:
+        """Return the routes by the sharding that their users get."""
+        shipment = self.shipment(mode_of)
+        found: dict[TensorSharding, list[Route]] = {}
+        for route, user in zip(self.routes, self.users, strict=True):
+            key = route.user.id, route.number
+            is_collected = shipment.is_collected and mode_of(user) == WHOLE and key in user.collected
+            wanted = shipment.source if is_collected else self._closed(user.wanted[key][mode_of(user)])
+            found.setdefault(wanted, []).append(route)
+        return found
+
+    def cost(self, mode_of: ModeOf) -> float:
+        """Return the bytes that a device sends for the value."""
+        return self.shipment(mode_of).cost * self.runs
+
+    def shipment(self, mode_of: ModeOf) -> Shipment:
+        """Return the cheapest way of the value to its users.
+
+        A user may take a sharded value though it gives whole results, and have its local form send what it needs.
+        """
+        mode = mode_of(self.producer)
+        source = self._closed(self.producer.given[self.value.id][mode])
+        targets: dict[TensorSharding, None] = {}
+        others: dict[TensorSharding, None] = {}
+        collected = 0.0
+        for route, user in zip(self.routes, self.users, strict=True):
+            key = route.user.id, route.number
+            wanted = self._closed(user.wanted[key][mode_of(user)])
+            targets[wanted] = None
+            may_be_collected = self.group.shards(source) and not self._summed(mode) and key in user.collected
+            if may_be_collected and mode_of(user) == WHOLE:
+                collected += user.collected[key] / self.runs
+                others[source] = None
+            else:
+                others[wanted] = None
+        known = (mode, tuple(targets), tuple(others), collected)
+        if known not in self._known:
+            direct = self._cheapest(source, self._summed(mode), tuple(targets))
+            if collected:
+                part = self._cheapest(source, self._summed(mode), tuple(others))
+                if part.cost + collected < direct.cost:
+                    direct = evolve(part, cost=part.cost + collected, is_collected=True)
+            self._known[known] = direct
+        return self._known[known]
+
+    def _cheapest(
+        self, source: TensorSharding, summed: tuple[AxisRef, ...], targets: Sequence[TensorSharding]
+    ) -> Shipment:
+        reduced = all_reduce_bytes(self.value.type, source, summed, self.group.mesh) if summed else 0.0
+        if len(targets) == 1 and summed and self._is_scattered(source, targets[0], summed):
+            return Shipment(reduced / 2, source, summed)
+        direct = Shipment(reduced + self._bytes(source, targets), source, summed)
+        through = self._closed(self.group.without(source))
+        if through == source or len(targets) < 2:
+            return direct
+        others = [item for item in targets if item != source]
+        indirect = reduced + self._bytes(source, [through]) + self._bytes(through, others)
+        return Shipment(indirect, source, summed, through) if indirect < direct.cost else direct
+
+    def _summed(self, mode: int) -> tuple[AxisRef, ...]:
+        """Return the axes along which the value is partial in a mode of its producer."""
+        now = self.routes[0].summed_axes
+        if mode == self.producer.current:
+            return now
+        if mode == SHARDED:
+            return (*now, *self.producer.partial)
+        own = self.group.own_axes(now)
+        return tuple(axis for axis in now if axis not in own)
+
+    def _is_scattered(self, source: TensorSharding, target: TensorSharding, summed: tuple[AxisRef, ...]) -> bool:
+        """Return whether an all-reduce with what follows it is one reduce-scatter."""
+        plan = plan_collectives(source, target, getattr(self.value.type, "shape", ()), self.group.mesh)
+        if plan is None or len(plan) != 1 or plan[0].name != ALL_SLICE:
+            return False
+        sliced = set(plan[0].value.axes())  # type: ignore[union-attr]
+        return sliced == set(summed)
+
+    def _bytes(self, source: TensorSharding, targets: Sequence[TensorSharding]) -> float:
+        total = 0.0
+        for target in targets:
+            sent = reshard_bytes(self.value.type, source, target, self.group.mesh)
+            total += _IMPOSSIBLE if sent is None else sent
+        return total
+
+    def _closed(self, sharding: TensorSharding | None) -> TensorSharding:
+        return self.group.closed(sharding, len(self.value.shape))
+
+
+def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
+    """Yield the deliveries of the values whose collectives can be made anew; what the others touch is pinned."""
+    for value in choices.values:
+        producer, routes = choices.by_value[value.id], choices.routes.of(value)
+        users = [choices.by_use.get((route.user.id, route.number)) for route in routes]
+        known = [user for user in users if user is not None]
+        if not routes or (not is_static(value) and not any(route.steps for route in routes)):
+            continue
+        if len(known) < len(users) or not can_be_made_anew(value, producer, routes, known, choices.group):
+            for choice in (producer, *known):
+                choice.pin()
+            continue
+        definition = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        assert definition is not None
+        block = choices.counts.placement(definition, [route.user for route in routes])
+        sent = sent_now(routes, choices)
+        yield Delivery(value, producer, routes, known, choices.group, block, choices.counts.of_block(block), sent)
+
+
+def can_be_made_anew(
+    value: Value, producer: ModeChoice, routes: Sequence[Route], users: Sequence[ModeChoice], group: AxisGroup
+) -> bool:
+    """Return whether the collectives of a value can be replaced by others along some axes.
+
+    Args:
+        value: The value.
+        producer: What makes it.
+        routes: Its ways to its users.
+        users: The choices of these users.
+        group: The axes.
+    """
+    if not is_static(value):
+        return False
+    first = routes[0]
+    if any(not _is_on(step, group) for route in routes for step in route.steps):
+        return False
+    if any(route.summed_axes != first.summed_axes or _reductions(route) != _reductions(first) for route in routes):
+        return False
+    shardings = [*producer.given[value.id]]
+    for route, user in zip(routes, users, strict=True):
+        shardings += user.wanted[route.user.id, route.number]
+    try:
+        for sharding in shardings:
+            group.without(sharding)
+        group.own_axes(first.summed_axes)
+    except UnfitAxes:
+        return False
+    return True
+
+
+def _early_share(step: Op, choices: ModeChoices | PartialChoices) -> float:
+    """Return the part of its bytes that a gather sends where its conversion gathers the operands of the producer."""
+    producer = cheaper_producer(step, choices.semantics) if step.name == ALL_GATHER else None
+    if producer is None:
+        return 1.0
+    sizes = [prod(static_shape(value.type) or ()) for value in producer.operands]
+    return sum(sizes) / max(1, prod(step.results[0].shape))
+
+
+def _is_on(step: Op, group: AxisGroup) -> bool:
+    """Return whether a collective is on the mesh of some axes."""
+    sharding = step.program.sharding(step.results[0])
+    return sharding is not None and sharding.mesh == group.mesh_name
+
+
+def is_static(value: Value) -> bool:
+    """Return whether a value is a tensor of known sizes."""
+    return isinstance(value.type, TensorType) and value.type.is_static
+
+
+def _reductions(route: Route) -> list[str]:
+    return [str(step.attributes.get("reduction_op", "")) for step in route.steps if step.name == ALL_REDUCE]
+
+
+def sent_now(routes: Sequence[Route], choices: ModeChoices | PartialChoices) -> float:
+    """Return the bytes that a device sends on some routes, whose collectives are counted once."""
+    group = choices.group if isinstance(choices, ModeChoices) else choices.kind.group
+    steps: dict[int, Op] = {step.id: step for route in routes for step in route.steps}
+    collected = 0.0
+    for route in routes:
+        # What is gathered for one such op only is not gathered: its local form sends what it needs.
+        choice, step = choices.by_use.get((route.user.id, route.number)), route.steps[-1] if route.steps else None
+        own = None if choice is None else choice.collected.get((route.user.id, route.number))
+        if own is not None and step is not None and step.name == ALL_GATHER and step.results[0].has_one_use:
+            steps.pop(step.id, None)
+            sent = collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
+            collected += min(own, sent * choices.counts.of_block(step.parent))
+    return collected + sum(
+        collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
+        * _early_share(step, choices)
+        * choices.counts.of_block(step.parent)
+        for step in steps.values()
+    )
+
+
+def modes_now(choice: ModeChoice) -> int:
+    """Return the mode in which a choice runs now."""
+    return choice.current
+
+
+def all_in(mode: int) -> ModeOf:
+    """Return what gives one mode for all choices that have it."""
+    return lambda choice: mode if mode in choice.modes else choice.current

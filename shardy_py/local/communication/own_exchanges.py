@@ -1,0 +1,122 @@
+"""Bytes that local forms send themselves: a slice its pieces, a look-up its rows, an unfit op all its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from attrs import field
+
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, LocalSemantics, Shard
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.local.agreement import disagreeing_factors, parts_by_form
+from shardy_py.local.communication.moves import shard_bytes
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
+
+_LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
+Shardings = Sequence[TensorSharding | None]
+
+
+@define(eq=False)
+class OwnExchanges:
+    """Counts the bytes that local forms send.
+
+    Attributes:
+        semantics: What is known about ops.
+        ops: The ops for communication.
+        mesh: The mesh.
+        meshes: All meshes by name.
+    """
+
+    semantics: OpSemantics
+    ops: LocalOps
+    mesh: Mesh
+    meshes: dict[str, Mesh]
+    _emit: LocalEmitter = field(default=cast(LocalEmitter, None), init=False)
+
+    def sent(self, op: Op, rule: OpShardingRule, operands: Shardings, results: Shardings) -> float:
+        """Return the bytes that a device sends in an op under some shardings.
+
+        Args:
+            op: The op.
+            rule: Its rule.
+            operands: The shardings of its operands.
+            results: The shardings of its results.
+        """
+        if not any(
+            self._is_special(mapping, sharding, rule)
+            for mapping, sharding in zip(rule.mappings, (*operands, *results), strict=True)
+        ):
+            return 0.0
+        has_form = isinstance(self.semantics, LocalSemantics) and self.semantics.get_local(op) is not None
+        shard = Shard(op, (), operands, results, self.meshes, self.semantics, self._emit, self.ops)
+        by_form = parts_by_form(shard, rule) if has_form else {}
+        if disagreeing_factors(shard, rule, has_form=has_form) - by_form.keys():
+            return self._gathered(op, operands)
+        return sum(self._exchanged(op, dim, parts, results) for dim, parts in self._moving_dims(rule, operands[:1]))
+
+    def collected(self, op: Op, sharding: TensorSharding) -> float | None:
+        """Return the bytes that a device sends to get whole results of the parts of the first operand.
+
+        Args:
+            op: The op.
+            sharding: The sharding of that operand.
+
+        Returns:
+            The bytes; None where the operand has to be whole.
+        """
+        dims = [(dim, item.sharded_size(self.mesh)) for dim, item in enumerate(sharding.dim_shardings)]
+        cut = [(dim, parts) for dim, parts in dims if parts > 1]
+        if len(cut) != 1 or not isinstance(self.semantics, LocalSemantics) or self.semantics.get_local(op) is None:
+            return None
+        factor = self.ops.collected(op, *cut[0])
+        return None if factor is None else factor * sum(shard_bytes(item.type, None, self.mesh) for item in op.results)
+
+    def _is_special(
+        self, mapping: Sequence[Sequence[int]], sharding: TensorSharding | None, rule: OpShardingRule
+    ) -> bool:
+        """Return whether a tensor is sharded along anything but a dimension that is handed on, or summed, as it is."""
+        if sharding is None or not mapping:
+            return False
+        for dim, factors in zip(sharding.dim_shardings, mapping, strict=True):
+            if not dim.axes or dim.sharded_size(self.mesh) == 1:
+                continue
+            if len(factors) != 1 or rule.factor_sizes[factors[0]] == 1 or rule.kind(factors[0]) not in _LOCAL:
+                return True
+        return False
+
+    def _moving_dims(self, rule: OpShardingRule, operands: Shardings) -> list[tuple[int, int]]:
+        """Return the sharded dimensions of the first operand along which elements move, with their parts."""
+        found = []
+        for mapping, sharding in zip(rule.operand_mappings, operands, strict=False):
+            for dim, factors in enumerate(mapping if sharding is not None else ()):
+                parts = 1 if sharding is None else sharding.of_dimension(dim).sharded_size(self.mesh)
+                if parts > 1 and any(rule.kind(factor) not in _LOCAL for factor in factors):
+                    found.append((dim, parts))
+        return found
+
+    def _exchanged(self, op: Op, dim: int, parts: int, results: Shardings) -> float:
+        elements = self.ops.exchanged(op, dim, parts)
+        shape = static_shape(op.results[0].type)
+        if not elements or shape is None or dim >= len(shape) or not shape[dim]:
+            return 0.0
+        size = -(-shape[dim] // parts)
+        shards = zip(op.results, results, strict=True)
+        return elements / size * sum(shard_bytes(value.type, sharding, self.mesh) for value, sharding in shards)
+
+    def _gathered(self, op: Op, operands: Shardings) -> float:
+        """Return the bytes that gathering all operands takes."""
+        total = 0.0
+        for value, sharding in zip(op.operands, operands, strict=True):
+            if sharding is not None:
+                part = shard_bytes(value.type, sharding, self.mesh)
+                count = 1
+                for dim in sharding.dim_shardings:
+                    count *= dim.sharded_size(self.mesh)
+                total += part * (count - 1)
+        return total

@@ -1,0 +1,173 @@
+"""Partial results combined as late as possible: once for a sum of several, and once after a loop that adds them up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar
+
+from attrs import evolve, field
+
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.enum_attributes import combiner_of_collective
+from shardy_py.ir.graph.op_names import ALL_REDUCE, REDUCE_SCATTER, REPLICATED_TO_UNREDUCED
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import ops_among
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
+from shardy_py.local.communication.axis_group import AxisGroup
+from shardy_py.local.communication.balance import Balance
+from shardy_py.local.communication.choices import functions_with_bodies, meshes_by_name
+from shardy_py.local.communication.moves import moved_axes
+from shardy_py.local.communication.partial_choices import PartialChoices, PartialSums
+from shardy_py.local.communication.partial_deliveries import PartialDelivery, partial_deliveries
+from shardy_py.local.communication.report import CommunicationChange, record_change
+from shardy_py.local.communication.rewriting import first_user, insert, reshard, set_shardings
+from shardy_py.local.communication.routes import Route, Routes
+from shardy_py.local.communication.run_counts import RunCounts
+from shardy_py.local.communication.solve import Improvement, improvements
+from shardy_py.local.local_ops import find_local_ops
+from shardy_py.sharding.combiner import Combiner, reduction_op_text
+from shardy_py.sharding.op_attributes import AxisRefList
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
+from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.values import frozen
+
+_WORDS: Mapping[Combiner | None, ReductionOp] = {Combiner.ADD: "sum", Combiner.MAX: "max", Combiner.MIN: "min"}
+
+
+@frozen
+class CombinePartialSumsLatePass:
+    """Let partial results flow through the ops that are linear in them, to where combining them sends least.
+
+    Sums are reordered: results change by what rounding makes of that.
+
+    Args:
+        machine: What else costs as much as a byte that is sent.
+    """
+
+    name: ClassVar[str] = "combine-partial-sums-late"
+
+    machine: Balance = field(default=Balance(), metadata=NO_TEXT)
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Move the collectives that combine partial results."""
+        for kind in _kinds(program, context.semantics):
+            self._improve(program, context, kind)
+
+    def _improve(self, program: Program, context: PassContext, kind: PartialSums) -> None:
+        # As in the conversion: how an op runs on shards follows from rules that the reference lacks, too.
+        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
+        ops = find_local_ops(program, semantics)
+
+        def distribution(op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
+            return ops.partial_operands(op, combiner)
+
+        routes, counts = Routes(program, semantics), RunCounts(semantics)
+        changed = False
+        for function in functions_with_bodies(program):
+            choices = PartialChoices(program, semantics, kind, routes, counts, distribution, self.machine)
+            if not choices.add_function(function):
+                continue
+            for item in improvements(list(partial_deliveries(choices))):
+                record_change(context, _describe(item))
+                _apply(program, item, context)
+                changed = True
+        if changed:
+            erase_dead_ops(program, semantics)
+            ReshardToCollectivesPass().run(program, context)
+            CanonicalizeCollectivesPass().run(program, context)
+            erase_dead_ops(program, semantics)
+
+
+def _kinds(program: Program, semantics: OpSemantics) -> list[PartialSums]:
+    """Return the kinds of partial results that collectives combine."""
+    meshes = meshes_by_name(program)
+    found: dict[tuple[object, ...], PartialSums] = {}
+    for op in ops_among(program, (ALL_REDUCE, REDUCE_SCATTER)):
+        sharding = program.sharding(op.results[0])
+        axes = moved_axes(op)
+        if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:
+            continue
+        reduction = _WORDS.get(combiner_of_collective(op, semantics))
+        if reduction is None:
+            continue
+        kind = PartialSums(AxisGroup(sharding.mesh, meshes[sharding.mesh], axes), reduction)
+        found.setdefault((sharding.mesh, frozenset(axes), reduction), kind)
+    return list(found.values())
+
+
+def _describe(item: Improvement) -> CommunicationChange:
+    names = [own.value.defining_op for own in item.deliveries if own.sent and own.value.defining_op is not None]
+    location = names[0].location if names else ""
+    what = f"partial results of {', '.join(dict.fromkeys(op.name for op in names[:3]))} are combined later"
+    return CommunicationChange(what, item.before, item.after, location)
+
+
+def _apply(program: Program, item: Improvement, context: PassContext) -> None:
+    changed = {choice.number: choice for own in item.deliveries for choice in (own.producer, *own.users)}
+    for choice in changed.values():
+        if item.mode_of(choice) != choice.current:
+            set_shardings(program, choice, item.mode_of(choice))
+            for own in item.deliveries:
+                if own.producer is choice and isinstance(own, PartialDelivery):
+                    context.partial_values[own.value.id] = _marked(own, own.source(item.mode_of))
+    for own in item.deliveries:
+        if not isinstance(own, PartialDelivery):
+            continue
+        concerned = any(item.mode_of(choice) != choice.current for choice in (own.producer, *own.users))
+        if concerned or own.cost(item.mode_of) < own.sent:
+            _deliver(program, own, item, context)
+
+
+def _deliver(program: Program, own: PartialDelivery, item: Improvement, context: PassContext) -> None:
+    mode_of = item.mode_of
+    source, is_partial = own.source(mode_of), own.is_partial(mode_of)
+    targets = own.targets(mode_of)
+    complete = [route for (_, wants_partial), routes in targets.items() if not wants_partial for route in routes]
+    value = own.value
+    if is_partial and complete:
+        value = _all_reduce(program, own, source, complete)
+    for (target, wants_partial), routes in targets.items():
+        arrived = own.value if wants_partial else value
+        block = own.placement(routes)
+        anchor = first_user(block, routes)
+        if target != source:
+            arrived = reshard(program, arrived, target, block, anchor)
+        if wants_partial and not is_partial:
+            arrived = _keep_on_first(program, arrived, own, target, routes)
+            context.partial_values[arrived.id] = _marked(own, target)
+        elif wants_partial:
+            context.partial_values[own.value.id] = _marked(own, source)
+        for route in routes:
+            route.user.set_operand(route.number, arrived)
+    depths = {step: depth for route in own.routes for depth, step in enumerate(route.steps)}
+    for step in sorted(depths, key=lambda step: -depths[step]):
+        if not step.results[0].uses:
+            step.erase()
+
+
+def _all_reduce(program: Program, own: PartialDelivery, source: TensorSharding, routes: Sequence[Route]) -> Value:
+    """Insert the collective that combines partial results for the users that want them complete."""
+    block = own.placement(routes)
+    attributes: dict[str, object] = {"reduction_axes": AxisRefList(own.group.axes), "out_sharding": source}
+    if own.choices.kind.reduction != "sum":
+        attributes["reduction_op"] = RawAttribute(reduction_op_text(own.choices.kind.reduction))
+    return insert(program, ALL_REDUCE, own.value, attributes, source, block, first_user(block, routes))
+
+
+def _keep_on_first(
+    program: Program, value: Value, own: PartialDelivery, sharding: TensorSharding, routes: Sequence[Route]
+) -> Value:
+    """Make partial results of a complete value: it is on one device, and neutral elements are on the others."""
+    target = _marked(own, sharding)
+    attributes = {"axes": AxisRefList(own.group.axes), "out_sharding": target}
+    block = own.placement(routes)
+    marked = evolve(target, unreduced_axes=())
+    return insert(program, REPLICATED_TO_UNREDUCED, value, attributes, marked, block, first_user(block, routes))
+
+
+def _marked(own: PartialDelivery, sharding: TensorSharding) -> TensorSharding:
+    """Return a sharding that says along which axes a value is partial."""
+    return evolve(sharding, unreduced_axes=own.group.axes, reduction_op=own.choices.kind.reduction)

@@ -1,0 +1,98 @@
+"""The plan of what is gathered, exchanged and reduced, made anew for the fewest bytes.
+
+Propagation decides where data is, one op after the other. This pass looks at all users of a value, and at all ops
+that depend on each other: each runs sharded along some axes, or whole on every device, so that what has to be sent in
+between is least. What is whole may be gathered before it is converted to a wider type, be made again from nothing, or
+be gathered once before a loop; what is sharded may be cut before it is gathered.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import evolve, field
+
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.walk import ops_among
+from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
+from shardy_py.local.communication.axis_group import AxisGroup
+from shardy_py.local.communication.balance import Balance
+from shardy_py.local.communication.choices import ModeChoices, functions_with_bodies, meshes_by_name
+from shardy_py.local.communication.deliveries import deliveries
+from shardy_py.local.communication.moves import moved_axes
+from shardy_py.local.communication.own_exchanges import OwnExchanges
+from shardy_py.local.communication.report import record_change
+from shardy_py.local.communication.rewriting import apply_improvement, describe
+from shardy_py.local.communication.routes import STEPS, Routes
+from shardy_py.local.communication.run_counts import RunCounts
+from shardy_py.local.communication.solve import improvements
+from shardy_py.local.local_ops import find_local_ops
+from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.values import frozen
+
+_ROUNDS = 2
+"""A change along some axes may make changes along others worthwhile."""
+
+
+@frozen
+class PlanCommunicationPass:
+    """Choose for each op whether it runs sharded or whole, so that the fewest bytes are sent.
+
+    Args:
+        machine: What else costs as much as a byte that is sent.
+    """
+
+    name: ClassVar[str] = "plan-communication"
+
+    machine: Balance = field(default=Balance(), metadata=NO_TEXT)
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Change the shardings of ops, and the collectives between them."""
+        for _ in range(_ROUNDS):
+            changes = [self._improve(program, context, group) for group in _axis_groups(program)]
+            if sum(changes) < 2:
+                # Nothing changed along other axes than the last ones that were looked at.
+                return
+
+    def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
+        """Improve what is sent along some axes, and return whether anything changed."""
+        # As in the conversion: how an op runs on shards follows from rules that the reference lacks, too.
+        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
+        routes, counts = Routes(program, semantics), RunCounts(semantics)
+        ops = find_local_ops(program, semantics)
+        exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
+        partial = context.partial_values.keys()
+        changed = False
+        for function in functions_with_bodies(program):
+            choices = ModeChoices(program, semantics, group, routes, counts, exchanges, self.machine, partial)
+            choices.add_function(function)
+            for item in improvements(list(deliveries(choices))):
+                record_change(context, describe(item))
+                apply_improvement(program, item)
+                changed = True
+        if changed:
+            erase_dead_ops(program, semantics)
+            ReshardToCollectivesPass().run(program, context)
+            CanonicalizeCollectivesPass().run(program, context)
+            erase_dead_ops(program, semantics)
+        return changed
+
+
+def _axis_groups(program: Program) -> list[AxisGroup]:
+    """Return the axes along which collectives run, those of most devices first; all axes come last, each by itself."""
+    meshes = meshes_by_name(program)
+    found: dict[tuple[str, frozenset[AxisRef]], AxisGroup] = {}
+    for op in ops_among(program, STEPS):
+        sharding = program.sharding(op.results[0])
+        axes = moved_axes(op)
+        if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:
+            continue
+        found.setdefault((sharding.mesh, frozenset(axes)), AxisGroup(sharding.mesh, meshes[sharding.mesh], axes))
+    for name in sorted({str(sharding.mesh) for sharding in program.shardings.values()} & meshes.keys()):
+        for axis in meshes[name].axes:
+            own = (AxisRef(axis.name),)
+            found.setdefault((name, frozenset(own)), AxisGroup(name, meshes[name], own))
+    return sorted(found.values(), key=lambda item: -axes_size(item.axes, item.mesh))

@@ -1,0 +1,98 @@
+"""The ways of values to their users, through the collectives of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import field
+
+from shardy_py.ir.graph.data_flow import shardable_value
+from shardy_py.ir.graph.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+    REDUCE_SCATTER,
+    RESHARD,
+)
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define, frozen
+
+SUMS = frozenset((ALL_REDUCE, REDUCE_SCATTER))
+"""The collectives that combine partial results."""
+STEPS = SUMS | {ALL_GATHER, ALL_SLICE, ALL_TO_ALL, COLLECTIVE_PERMUTE, RESHARD}
+"""The collectives, and reshards that are to become some."""
+
+
+@frozen(eq=False)
+class Route:
+    """The way of a value to one operand of an op that is not a collective.
+
+    Args:
+        user: The op.
+        number: The number of the operand.
+        sharding: The sharding that the operand has there; None where it is whole.
+        steps: The collectives on the way, in order.
+    """
+
+    user: Op
+    number: int
+    sharding: TensorSharding | None
+    steps: tuple[Op, ...]
+
+    @property
+    def summed_axes(self) -> tuple[AxisRef, ...]:
+        """The axes along which partial results are combined on the way."""
+        return tuple(axis for step in self.steps if step.name in SUMS for axis in _summed_axes(step))
+
+
+@define(eq=False)
+class Routes:
+    """The routes of all values of a program.
+
+    Attributes:
+        program: The program.
+        semantics: What is known about ops.
+    """
+
+    program: Program
+    semantics: OpSemantics
+    _known: dict[int, Sequence[Route]] = field(factory=dict, init=False)
+
+    def sharding(self, value: Value) -> TensorSharding | None:
+        """Return the sharding of a value, also of one on a data-flow edge that another value owns."""
+        carrier = shardable_value(value, self.semantics)
+        return self.program.sharding(value if carrier is None else carrier)
+
+    def of(self, value: Value) -> Sequence[Route]:
+        """Return the routes of a value that is not the result of a collective."""
+        if value.id not in self._known:
+            self._known[value.id] = tuple(self._from(value, ()))
+        return self._known[value.id]
+
+    def _from(self, value: Value, steps: tuple[Op, ...]) -> Iterator[Route]:
+        for user, number in value.uses:
+            if user.name in STEPS:
+                yield from self._from(user.results[0], (*steps, user))
+            else:
+                yield Route(user, number, self.sharding(value), steps)
+
+
+def source_of(value: Value) -> Value:
+    """Return the value from which collectives made another one."""
+    producer = value.defining_op
+    while producer is not None and producer.name in STEPS:
+        value = producer.operands[0]
+        producer = value.defining_op
+    return value
+
+
+def _summed_axes(step: Op) -> Iterator[AxisRef]:
+    if step.name == ALL_REDUCE:
+        yield from step.attributes["reduction_axes"].axes
+    else:
+        yield from step.attributes["reduce_scatter_axes"].axes()

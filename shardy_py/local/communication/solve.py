@@ -1,0 +1,222 @@
+"""The cheapest modes of the ops of a program, as minimum cuts of the parts that depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from attrs import field
+
+from shardy_py.ir.graph.program import Value
+from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice
+from shardy_py.local.communication.deliveries import ModeOf, all_in, modes_now
+from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
+from shardy_py.local.communication.routes import Route
+from shardy_py.values import define, frozen
+
+
+class Movement(Protocol):
+    """A value with the op that makes it and its users, whose collectives depend on the modes of these."""
+
+    @property
+    def value(self) -> Value:
+        """The value."""
+        ...
+
+    @property
+    def producer(self) -> ModeChoice:
+        """The op, or the edge, that makes it."""
+        ...
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        """Its ways to its users now."""
+        ...
+
+    @property
+    def users(self) -> Sequence[ModeChoice]:
+        """The choices of these users, in the same order."""
+        ...
+
+    @property
+    def sent(self) -> float:
+        """The bytes that are sent for it now."""
+        ...
+
+    @property
+    def flexible_users(self) -> list[ModeChoice]:
+        """The users that want the value otherwise in another mode, each once."""
+        ...
+
+    def cost(self, mode_of: ModeOf) -> float:
+        """Return the bytes that a device sends for the value."""
+        ...
+
+
+_LEAST_GAIN = 0.5
+"""The bytes that a change must save."""
+_MOST_DELIVERIES = 4000
+"""The size of a part beyond which its ops keep their modes."""
+
+
+@frozen(eq=False)
+class Improvement:
+    """Modes of some ops under which less is sent.
+
+    Args:
+        deliveries: The values that are brought to their users in another way.
+        modes: The new mode of each choice that changes.
+        before: The bytes that are sent now.
+        after: The bytes that are sent then.
+    """
+
+    deliveries: Sequence[Movement]
+    modes: dict[int, int]
+    before: float
+    after: float
+
+    def mode_of(self, choice: ModeChoice) -> int:
+        """Return the mode of a choice."""
+        return self.modes.get(choice.number, choice.current)
+
+
+def improvements(deliveries: Sequence[Movement]) -> list[Improvement]:
+    """Return how less could be sent, for each part of a program by itself.
+
+    Args:
+        deliveries: The values with their users.
+    """
+    found = []
+    for part in _parts(deliveries):
+        own = sum(choice.sent[choice.current] for choice in _flexible(part).values())
+        if not own and not any(item.sent for item in part):
+            continue
+        improvement = _improve(part)
+        if improvement is not None:
+            found.append(improvement)
+    return found
+
+
+def _improve(part: Sequence[Movement]) -> Improvement | None:
+    choices = _flexible(part)
+    modes = _cut(part, choices) if choices and len(part) <= _MOST_DELIVERIES else {}
+    modes = {number: mode for number, mode in modes.items() if mode != choices[number].current}
+    candidates = [modes, {}] if modes else [{}]
+    best: Improvement | None = None
+    for candidate in candidates:
+        before = sum(own.sent for own in part) + sum(choice.sent[choice.current] for choice in choices.values())
+        item = Improvement(part, candidate, before, 0.0)
+        after = sum(own.cost(item.mode_of) for own in part)
+        after += sum(choice.sent[item.mode_of(choice)] for choice in choices.values())
+        work = sum(choices[number].work * (1 if mode == WHOLE else -1) for number, mode in candidate.items())
+        if after < item.before - _LEAST_GAIN and after + work < item.before - _LEAST_GAIN:
+            total = after + work
+            if best is None or total < best.after + _work_of(best, choices):
+                best = Improvement(part, candidate, item.before, after)
+    return best
+
+
+def _work_of(item: Improvement, choices: dict[int, ModeChoice]) -> float:
+    return sum(choices[number].work * (1 if mode == WHOLE else -1) for number, mode in item.modes.items())
+
+
+def _flexible(part: Sequence[Movement]) -> dict[int, ModeChoice]:
+    """Return the choices with several modes, by number."""
+    found: dict[int, ModeChoice] = {}
+    for item in part:
+        for choice in (item.producer, *item.flexible_users):
+            if len(choice.modes) > 1:
+                found[choice.number] = choice
+    return found
+
+
+def _cut(part: Sequence[Movement], choices: dict[int, ModeChoice]) -> dict[int, int]:
+    """Return the mode of each choice in the cheapest cut; the side of the source is sharded, that of the sink whole."""
+    network = FlowNetwork()
+    nodes = {}
+    for number in sorted(choices):
+        sent = choices[number].sent
+        nodes[number] = network.add_node(at_source=sent[SHARDED], at_sink=sent[WHOLE] + choices[number].work)
+    for item in part:
+        _Costs(item).enter(network, nodes)
+    whole = network.sink_side()
+    return {number: WHOLE if node in whole else SHARDED for number, node in nodes.items()}
+
+
+@define(eq=False)
+class _Costs:
+    """The costs of a delivery in a network.
+
+    Attributes:
+        item: The delivery.
+    """
+
+    item: Movement
+    _users: list[ModeChoice] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._users = self.item.flexible_users
+
+    def enter(self, network: FlowNetwork, nodes: dict[int, int]) -> None:
+        """Add the costs: of a node for the producer, and one that is whole as soon as one of the users is."""
+        producer = nodes.get(self.item.producer.number)
+        if not self._users:
+            if producer is not None:
+                network.add_cost(producer, self._cost(SHARDED, SHARDED), self._cost(WHOLE, WHOLE))
+            return
+        users = network.add_node()
+        for user in self._users:
+            network.add_edge(users, nodes[user.number], self._collected(user))
+        if producer is None:
+            mode = self.item.producer.current
+            network.add_cost(users, self._cost(mode, SHARDED), self._cost(mode, WHOLE))
+            return
+        kept, gathered = self._cost(SHARDED, SHARDED), self._cost(SHARDED, WHOLE)
+        sliced, whole = self._cost(WHOLE, SHARDED), self._cost(WHOLE, WHOLE)
+        # Pieces can be cut from what is gathered, so that several reshards never cost more than it.
+        kept = min(kept, gathered + sliced - whole)
+        network.add_cost(producer, kept, sliced)
+        network.add_cost(users, 0.0, whole - sliced)
+        network.add_edge(producer, users, gathered + sliced - whole - kept)
+
+    def _collected(self, user: ModeChoice) -> float:
+        """Return what it costs that a user gives whole results, and takes the value sharded."""
+        own = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
+        known = [cost for cost in own if cost is not None]
+        return sum(known) if known else INFINITE
+
+    def _cost(self, producer: int, users: int) -> float:
+        flexible = {user.number for user in self._users}
+
+        def mode_of(choice: ModeChoice) -> int:
+            if choice is self.item.producer:
+                return producer if producer in choice.modes else choice.current
+            return all_in(users)(choice) if choice.number in flexible else modes_now(choice)
+
+        return self.item.cost(mode_of)
+
+
+def _parts(deliveries: Sequence[Movement]) -> list[list[Movement]]:
+    """Return the deliveries that share choices with several modes, in groups."""
+    parents: dict[int, int] = {}
+
+    def root(number: int) -> int:
+        while parents.setdefault(number, number) != number:
+            parents[number] = parents[parents[number]]
+            number = parents[number]
+        return number
+
+    keys: list[int | None] = []
+    for item in deliveries:
+        numbers = [choice.number for choice in (item.producer, *item.flexible_users) if len(choice.modes) > 1]
+        for number in numbers[1:]:
+            parents[root(numbers[0])] = root(number)
+        keys.append(numbers[0] if numbers else None)
+    groups: dict[int, list[Movement]] = {}
+    alone: list[list[Movement]] = []
+    for item, key in zip(deliveries, keys, strict=True):
+        if key is None:
+            alone.append([item])
+        else:
+            groups.setdefault(root(key), []).append(item)
+    return [*groups.values(), *alone]

@@ -1,0 +1,32 @@
+"""Shardings as users of JAX write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_py.sharding.tensor import TensorSharding
+
+
+def jax_constraint(sharding: TensorSharding) -> str:
+    """Return the call that constrains a tensor ``x`` in a program of JAX."""
+    return f"jax.lax.with_sharding_constraint(x, {partition_spec(sharding)})"
+
+
+def partition_spec(sharding: TensorSharding | None) -> str:
+    """Return a sharding as JAX writes it.
+
+    >>> from shardy_py.sharding.axes import AxisRef
+    >>> from shardy_py.sharding.tensor import DimensionSharding
+    >>> dims = (DimensionSharding((AxisRef("x"), AxisRef("y")), is_closed=True), DimensionSharding((), is_closed=True))
+    >>> partition_spec(TensorSharding("mesh", dims))
+    'P(("x", "y"), None)'
+    """
+    dims = () if sharding is None else sharding.dim_shardings
+    return f"P({', '.join(_entry([axis.name for axis in dim.axes]) for dim in dims)})"
+
+
+def _entry(names: Sequence[str]) -> str:
+    if not names:
+        return "None"
+    quoted = [repr(name).replace("'", '"') for name in names]
+    return quoted[0] if len(names) == 1 else f"({', '.join(quoted)})"
