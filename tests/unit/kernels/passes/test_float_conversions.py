@@ -57,8 +57,8 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
 
-EXPANDED_TEXT = """
-func.func @main(%x: tensor<4096xf32>, %o: tensor<4096xf32>) -> tensor<4096xf32> attributes {xla.entry} {
+EXPANDED_TEXT = """func.func @main(%x: tensor<4096xf32>, %o: tensor<4096xf32>) -> tensor<4096xf32>
+    attributes {xla.entry} {
   %t = gpu.thread_id x {xla.range = [0 : index, 1023 : index]}
   %b = gpu.block_id x {xla.range = [0 : index, 3 : index]}
   %i = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(t, b) -> (b * 1024 + t), "
