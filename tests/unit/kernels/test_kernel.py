@@ -1,4 +1,4 @@
-"""Kernels as values: what they know before they are lowered, their stages, and running them."""
+"""Kernels as values: their stages, reasons and runs, and those of bitcasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no kernel can have inside is refused, all of it at once, with place and fix."""
+"""What no kernel can have inside is refused, all of it at once; missing libraries are named."""
 
 from __future__ import annotations
 

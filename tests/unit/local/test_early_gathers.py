@@ -41,10 +41,8 @@ SINE = program(
 
 def collectives(text: str) -> list[str]:
     """Return the collectives of the local program of a module."""
-    return [
-        f"{item.kind} {item.type}"
-        for item in sdy.propagate(text, explicit_collectives=True).local(optimize=False).collectives
-    ]
+    local = sdy.propagate(text, explicit_collectives=True).local(optimize=False)
+    return [f"{item.kind} {item.type}" for item in local.collectives]
 
 
 def test_a_broadcast_is_gathered_before() -> None:

@@ -7,6 +7,7 @@ summed. Indices clamp against the whole dimension.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from shardy_dialects.stablehlo.attributes import (
     DimensionNumbers,
@@ -55,8 +56,28 @@ def localize_gather(op: Op, shard: Shard) -> Sequence[Value]:
     if windows:
         return _summed_windows(op, shard, numbers, [*looked_up, *windows], sizes)
     if not looked_up:
-        return shard.copy(slice_sizes=tuple(sizes))
+        return _gather_on_device(op, shard, numbers, sizes)
     return [_masked_gather(op, shard, numbers, looked_up, sizes)]
+
+
+def _gather_on_device(op: Op, shard: Shard, numbers: DimensionNumbers, sizes: Sequence[int]) -> Sequence[Value]:
+    """Return a gather from an operand whose indexed dimensions are whole.
+
+    XLA makes a slice of a gather with one index, adds its start to that of a slice before, and forgets that an index
+    outside of the operand is clamped. So an index that a device has alone is clamped here.
+    """
+    vector_dim = numbers.number("index_vector_dim")
+    indices = IndexVectors(shard.operands[1], vector_dim, numbers.dims("start_index_map"))
+    whole = IndexVectors(op.operands[1], vector_dim, indices.dims)
+    if prod(indices.shape) > 1 or prod(whole.shape) == 1:
+        return shard.copy(slice_sizes=tuple(sizes))
+    writer = Writer(shard.emit, shard.ops)
+    largest = [op.operands[0].shape[dim] - op.attributes["slice_sizes"][dim] for dim in indices.dims]
+    components = {
+        number: clamped(writer, indices.component(writer, number), size) for number, size in enumerate(largest)
+    }
+    operands = [shard.operands[0], indices.with_components(writer, components).value]
+    return shard.emit.op_like(op, operands, [shard.result_type()], {"slice_sizes": tuple(sizes)}).results
 
 
 def _is_whole(shard: Shard, numbers: DimensionNumbers, dim: int) -> bool:

@@ -1,4 +1,4 @@
-"""Pictures of what a warp reads and writes, from a run of its block."""
+"""Accesses of a warp and their pictures, from a run of its block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of the concatenate emitter."""
+"""Kernels of concatenates and of updates in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strips of threads on the host."""
+"""Strips of threads on the host, and index expressions that wrap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels as text for LLVM."""
+"""Kernels and their constants as text for LLVM."""
 
 from __future__ import annotations
 

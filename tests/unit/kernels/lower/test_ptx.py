@@ -1,4 +1,4 @@
-"""PTX of kernels."""
+"""PTX of kernels, and of shared kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exponential on the host."""
+"""The exponential and the logarithm on the host."""
 
 from __future__ import annotations
 

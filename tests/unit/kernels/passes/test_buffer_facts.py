@@ -1,4 +1,4 @@
-"""Arguments that are the same memory."""
+"""Facts about buffers in called functions, and arguments that are the same memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of floats of 16 bits."""
+"""Functions of floats of 16 bits, functions as rational ones, and conversions of small floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The width of indices."""
+"""The width of indices, and integers without a sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicated accesses and reductions over lanes in other dialects."""
+"""Predicated accesses, reductions over lanes, calls and loops in other dialects and in blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocations of shared memory."""
+"""Allocations of shared memory, and barriers that not all threads reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Index maps as arithmetic."""
+"""Index maps as arithmetic, and their folding."""
 
 from __future__ import annotations
 

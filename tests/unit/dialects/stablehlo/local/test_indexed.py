@@ -205,3 +205,22 @@ def test_lookups_behind_the_last_row_find_it() -> None:
     rows, indices = np.arange(1, 13, dtype=np.int32).reshape(6, 2), np.array([0, 5, 6, 99, -2], np.int32)
     (found,) = sdy.propagate(text, explicit_collectives=True, extended_rules=True).local().run(rows, indices)
     np.testing.assert_array_equal(found, rows[[0, 5, 5, 5, 0]])
+
+
+def test_an_index_that_a_device_has_alone_is_clamped() -> None:
+    """XLA adds the start of a gather with one index to that of a slice before, and forgets to clamp in between."""
+    text = """sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<3x2xf32>, %s: tensor<i32>,
+                %i: tensor<4x1xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4x1xf32> {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %0 = stablehlo.dynamic_slice %a, %s, %z, sizes = [2, 1]
+      : (tensor<3x2xf32>, tensor<i32>, tensor<i32>) -> tensor<2x1xf32>
+  %1 = "stablehlo.gather"(%0, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+      collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>,
+      indices_are_sorted = false}> : (tensor<2x1xf32>, tensor<4x1xi32>) -> tensor<4x1xf32>
+  return %1 : tensor<4x1xf32>
+}
+"""
+    a, index = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([[-2], [0], [1], [5]], np.int32)
+    (rows,) = sdy.propagate(text, explicit_collectives=True).local().run(a, np.int32(1), index)
+    np.testing.assert_array_equal(rows, a[1:3, :1][np.clip(index[:, 0], 0, 1)])

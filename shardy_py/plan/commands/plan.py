@@ -1,0 +1,33 @@
+"""``shardy plan`` and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.cli.command import Command
+from shardy_py.cli.options import session_options
+
+
+@click.command(cls=Command)
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--machine", required=True, metavar="NAME|FILE", help="What the program runs on.")
+@click.option("--budget-memory", metavar="SIZE", help="What a device may use: 16GiB, 500MB.")
+@click.option("--fix", "fixed", multiple=True, metavar="ARG=SPEC", help="A sharding that the plan has to keep.")
+@click.option(
+    "--results",
+    default="like-arguments",
+    show_default=True,
+    type=click.Choice(["like-arguments", "open"]),
+    help="Whether results have the shardings of the arguments of their types.",
+)
+@click.option("--gap", default=0.0, show_default=True, type=click.FloatRange(min=0), help="The gap to stop at, in %.")
+@click.option("--form", default="jax", show_default=True, type=click.Choice(["jax", "torch", "mlir", "json"]))
+@click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the plan here, not to stdout.")
+@session_options
+def plan(**options: Any) -> None:
+    """Plan shardings of the inputs of the program in FILE (- for stdin), with a bound on what a better plan saves."""
+    from shardy_py.plan.commands.run_plan import run_plan
+
+    run_plan(**options)

@@ -1,0 +1,263 @@
+"""Plans: solve with strict prices for the bound, with likely ones for plans, price each with the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import evolve, field
+
+from shardy_py.api.keywords import keywords, narrow, takes
+from shardy_py.api.main_function import main_arguments
+from shardy_py.api.options import ProgramInput
+from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
+from shardy_py.api.run_input import give_shardings, read_input
+from shardy_py.api.specs import as_sharding
+from shardy_py.cost.machines.placement import MeshPlacement
+from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.cost.session import Session
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.shardings import store_shardings
+from shardy_py.plan.columns import PlanColumns
+from shardy_py.plan.graph import Placement, PlanGraph
+from shardy_py.plan.prices import Prices
+from shardy_py.plan.result import PlannedConstraint, ShardingPlan
+from shardy_py.plan.write import PlanWriter, Way
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.texts import format_bytes
+from shardy_py.values import define, frozen
+
+_ROUNDS = 6
+"""Number of plans that are priced, each with other shardings of the arguments."""
+_ROUNDING = 1e-6
+
+
+@frozen(slots=False)
+class PlanArguments(ProgramInput):
+    """Arguments of `plan`.
+
+    Args:
+        module: The program, in any form that `propagate` takes.
+        machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file.
+        budget_memory: The bytes that a device may use at most.
+        fix: Arguments, by name, number or glob, to shardings that the plan has to keep.
+        results: ``like-arguments`` lets a result have the sharding of the argument of its type, as the state of a
+            training step needs; ``open`` leaves results to the plan.
+        gap: The part by which a plan may exceed the bound before fewer plans are tried.
+        options: How to propagate, and more plugins.
+    """
+
+    machine: MachineLike = field(kw_only=True)
+    budget_memory: float | None = field(default=None, kw_only=True)
+    fix: Mapping[int | str, Any] | None = field(default=None, kw_only=True)
+    results: Literal["like-arguments", "open"] = field(default="like-arguments", kw_only=True)
+    gap: float = field(default=0.0, kw_only=True)
+    options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
+
+
+@takes(PlanArguments)
+def plan(given: PlanArguments) -> ShardingPlan:
+    """Return a plan: shardings of the inputs, and constraints inside where they make the program cheaper.
+
+    The plan is the best of those that the estimator priced. Its bound holds for the linear model of the program: each
+    axis of the mesh shards one dimension of a tensor or none, in the order of the mesh, without sub-axes.
+
+    Raises:
+        ShardyError: the module or an option is not valid, the program has no mesh, or no plan meets the budget.
+    """
+    return _Planner.of(given).run()
+
+
+@define(eq=False)
+class _Planner:
+    given: PlanArguments
+    source: ProgramInput
+    graph: PlanGraph
+    prices: Prices
+    mesh_name: str
+    mesh: Mesh
+    fixed: dict[int, Placement] = field(factory=dict)
+    tied: dict[int, int] = field(factory=dict)
+
+    @classmethod
+    def of(cls, given: PlanArguments) -> _Planner:
+        source = narrow(given, ProgramInput)
+        if given.like is None:
+            source = evolve(source, like="passes")  # the plan is written into the program as it stands
+        session = given.options.open(source, keep_names=True)
+        meshes = [(name, mesh) for name, mesh in session.problem.table.meshes.items() if mesh.axes]
+        if not meshes:
+            message = "the program has no mesh"
+            raise OptionError(Diagnostic("no-mesh", message, hint="give one, for example data=4,model=2"))
+        name, mesh = meshes[0]
+        machine = get_machine(given.machine)
+        axes = tuple((axis.name, axis.size) for axis in mesh.axes if axis.size > 1)
+        slots = range(len(session.problem.slot_values))
+        bare = session.with_shardings(dict.fromkeys(slots))
+        cost = bare.price(bare.solve(), machine).cost
+        prices = Prices(machine, mesh, MeshPlacement(machine), axes, {one.op_id: one for one in cost.ops})
+        planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
+        planner._fix()
+        if given.results == "like-arguments":
+            planner._tie()
+        return planner
+
+    def run(self) -> ShardingPlan:
+        """Return the best plan that was priced."""
+        strict = self._columns(evolve(self.prices, is_strict=True, parts={}, reshards={}))
+        solved = strict.program.solve()
+        if solved is None:
+            raise self._out_of_reach(strict)
+        bound = max(0.0, solved.bound - strict.slack)
+        likely = self._columns(self.prices)
+        best: ShardingPlan | None = None
+        smallest: ShardingPlan | None = None
+        for _ in range(_ROUNDS):
+            found = likely.program.solve()
+            if found is None:
+                break
+            choice = likely.choice(found)
+            for way in ("inputs", "constraints"):
+                one = self._price(PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied), way, bound)
+                if smallest is None or one.peak_bytes < smallest.peak_bytes:
+                    smallest = one
+                if self._fits(one) and (best is None or one.seconds < best.seconds):
+                    best = one
+            if best is not None and best.gap is not None and best.gap <= self.given.gap:
+                break
+            likely.forbid(choice)
+        if best is None:
+            best = self._last_try(likely, bound)
+        if best is None:
+            raise self._too_large(smallest)
+        # An estimate below the model's bound refutes the model, not the estimate.
+        return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
+
+    def _last_try(self, columns: PlanColumns, bound: float) -> ShardingPlan | None:
+        """Return the plan with the smallest memory if it fits."""
+        found = columns.least_memory()
+        if found is None:
+            return None
+        writer = PlanWriter(self.graph, self.prices, self.mesh_name, columns.choice(found), self.tied)
+        fitting = [
+            one for one in (self._price(writer, way, bound) for way in ("inputs", "constraints")) if self._fits(one)
+        ]
+        return min(fitting, key=lambda one: one.seconds, default=None)
+
+    def _columns(self, prices: Prices) -> PlanColumns:
+        columns = PlanColumns.of(self.graph, prices)
+        for number, placement in self.fixed.items():
+            columns.fix(number, placement)
+        outs = [value for value, _ in self.graph.returned()]
+        for result, node in self.tied.items():
+            columns.tie(self.graph.node_of[self.graph.views[outs[result]][0]], node)
+        if self.given.budget_memory is not None:
+            columns.limit_memory(self.given.budget_memory)
+        return columns
+
+    def _fits(self, one: ShardingPlan) -> bool:
+        return self.given.budget_memory is None or one.peak_bytes <= self.given.budget_memory
+
+    def _price(self, writer: PlanWriter, way: Way, bound: float) -> ShardingPlan:
+        options = {**keywords(self.source), **self.given.options.run_options()}
+        session = Session.open(**options, keep_names=True, on_given=writer.on_given(way))
+        cost = session.price(session.solve(), self.prices.machine).cost
+        return ShardingPlan(
+            seconds=cost.seconds.value or 0.0,
+            bound_seconds=bound,
+            sent_bytes=cost.communication_bytes.value or 0.0,
+            peak_bytes=cost.peak_bytes.value or 0.0,
+            machine=self.prices.machine.name,
+            mesh={axis.name: axis.size for axis in self.mesh.axes},
+            inputs=writer.inputs(),
+            results=writer.results(),
+            constraints=self._constraints(writer) if way == "constraints" else (),
+            result_count=len(self.graph.returned()),
+            write=lambda: self._text(writer, way),
+        )
+
+    def _constraints(self, writer: PlanWriter) -> tuple[PlannedConstraint, ...]:
+        ops = {node.op.id: node.op for node in self.graph.nodes if node.op is not None}
+        return tuple(
+            PlannedConstraint(ops[op_id].name, str(ops[op_id].location), number, sharding)
+            for op_id, number, sharding in writer.resharded()
+        )
+
+    def _text(self, writer: PlanWriter, way: Way) -> str:
+        registry = self.given.options.load_registry()
+        read = read_input(self.source, registry)
+        give_shardings(read, self.source)
+        writer.on_given(way)(read.program, read.main)
+        store_shardings(read.program, read.registry)
+        frontend = frontend_of(read.program)
+        return frontend.print_text(frontend.write_back(read.program))
+
+    def _fix(self) -> None:
+        problem, arguments = self.graph.session.problem, main_arguments(self.graph.session.main)
+        for key, spec in (self.given.fix or {}).items():
+            for value, _ in arguments.find_all(key):
+                slot = problem.slot_of.get(value.id, -1)
+                number = self.graph.node_of.get(slot)
+                if number is None:
+                    continue
+                rank = len(self.graph.shape(slot))
+                sharding = as_sharding(spec, rank=rank, mesh_name=self.mesh_name, mesh=self.mesh)
+                self.fixed[number] = self._placement(sharding, f"--fix {key}")
+
+    def _placement(self, sharding: TensorSharding, what: str) -> Placement:
+        dims: dict[str, int] = {}
+        names = [name for name, _ in self.prices.axes]
+        for dim, one in enumerate(sharding.dim_shardings):
+            known = [axis.name for axis in one.axes if axis.name in names]
+            if any(axis.sub_axis is not None for axis in one.axes):
+                self._refuse(what, "a plan has no sub-axes")
+            if known != sorted(known, key=names.index):
+                self._refuse(what, "axes of a dimension stand in the order of the mesh")
+            dims.update(dict.fromkeys(known, dim))
+        return tuple(dims.get(name) for name in names)
+
+    def _refuse(self, what: str, why: str) -> None:
+        raise OptionError(Diagnostic("invalid-fix", f"{what}: {why}", hint="--fix 'w=data,None'"))
+
+    def _tie(self) -> None:
+        """Tie each result to the next argument of its type."""
+        free = [node for node in self.graph.nodes if node.op is None]
+        for number, (value, _) in enumerate(self.graph.returned()):
+            root, dims = self.graph.views.get(value, (-1, ()))
+            if root < 0 or not dims or dims != tuple(range(len(self.graph.shape(value)))):
+                continue
+            if self.graph.nodes[self.graph.node_of[root]].op is None or len(self.graph.shape(root)) != len(dims):
+                continue
+            for node in free:
+                if self.graph.type_text(node.results[0]) == self.graph.type_text(value):
+                    free.remove(node)
+                    self.tied[number] = node.number
+                    break
+
+    def _out_of_reach(self, columns: PlanColumns) -> OptionError:
+        budget = self.given.budget_memory
+        columns.limit_memory(float("inf"))
+        least = columns.least_memory() if budget is not None else None
+        if budget is None or least is None:
+            message = "the shardings that are fixed leave no plan"
+            return OptionError(Diagnostic("no-plan", message, hint="give sizes that the axes divide, or fix less"))
+        return _over(budget, least.bound, "no plan meets", "even the smallest needs at least")
+
+    def _too_large(self, smallest: ShardingPlan | None) -> OptionError:
+        budget = self.given.budget_memory or 0.0
+        return _over(
+            budget,
+            0.0 if smallest is None else smallest.peak_bytes,
+            "no plan that was priced meets",
+            "the smallest needs",
+        )
+
+
+def _over(budget: float, needs: float, what: str, how: str) -> OptionError:
+    sizes = (format_bytes(round(one)) for one in (budget, needs, needs - budget))
+    message = "{0} the memory budget of {2}: {1} {3}, which is {4} more".format(what, how, *sizes)
+    return OptionError(
+        Diagnostic("budget-out-of-reach", message, hint="allow more memory, or more devices along the mesh")
+    )

@@ -1,0 +1,142 @@
+"""Prices of strategies and resharding in seconds: one list of likely ones, and a strict one for the bound.
+
+The likely prices are those of the estimator for the op alone. The strict ones leave out what the compiler may save:
+small all-reduces, which it combines, have no latency.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from math import prod
+
+from attrs import field
+
+from shardy_py.cost.estimates import formulas
+from shardy_py.cost.estimates.values import OpCost
+from shardy_py.cost.machines.machine import Machine
+from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
+from shardy_py.plan.graph import Placement, PlanGraph, PlanNode
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.values import define
+
+_COMBINED_BELOW = 2**20
+"""All-reduces of fewer bytes are combined with others."""
+
+
+@define(eq=False)
+class Prices:
+    """Prices of a program on a machine, in seconds.
+
+    Attributes:
+        machine: The machine.
+        mesh: The mesh.
+        placement: How the mesh lies on the machine.
+        axes: The axes that have more than one device, with their sizes, in the order of the mesh.
+        kernels: Op id to the cost of its kernels in the unsharded program.
+        is_strict: Whether these are prices for a bound.
+    """
+
+    machine: Machine
+    mesh: Mesh
+    placement: MeshPlacement
+    axes: tuple[tuple[str, int], ...]
+    kernels: dict[int, OpCost]
+    is_strict: bool = False
+    _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict)
+    _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict)
+
+    def shards(self, placement: Iterable[int | None]) -> int:
+        """Return the number of parts that a placement makes of a tensor."""
+        return prod(size for (_, size), dim in zip(self.axes, placement, strict=True) if dim is not None)
+
+    def parts(self, axes: Iterable[int]) -> tuple[LinkPart, ...]:
+        """Return the links that axes run over."""
+        key = tuple(axes)
+        if key not in self._parts:
+            self._parts[key] = self.placement.parts((AxisRef(self.axes[axis][0]) for axis in key), self.mesh)
+        return self._parts[key]
+
+    def kernel_seconds(
+        self, graph: PlanGraph, node: PlanNode, factors: tuple[int | None, ...], out: Placement
+    ) -> float:
+        """Return the time of a kernel when axes are on factors: its work divided, or the shards that it reads."""
+        assert node.op is not None, "arguments have no kernel"
+        assert node.rule is not None, "arguments have no kernel"
+        kernel = self.kernels.get(node.op.id)
+        if kernel is None or not kernel.seconds:
+            return 0.0
+        rule, shards = node.rule, self.shards(factors)
+        if len(node.live) < 2 or not rule.reduction_factors or rule.need_replication_factors:
+            return kernel.seconds / shards
+        # A product: operands that an axis does not shard are read whole by each device of the axis.
+        read = written = 0.0
+        for number in node.live:
+            inside = {factor for dim in rule.operand_mappings[number] for factor in dim}
+            here = [factor if factor in inside else None for factor in factors]
+            size = graph.bytes(node.operands[number])
+            read, written = read + size / self.shards(here), written + size
+        size = graph.bytes(node.results[0])
+        read, written = read + size / self.shards(out), written + size
+        peak = self.machine.peak(graph.element_type(node.results[0]))[0]
+        operations = (kernel.flops + kernel.transcendentals) / peak / shards
+        return max(operations, min(1.0, kernel.bytes / written) * read / self.machine.memory_bandwidth)
+
+    def reduction_seconds(
+        self, factors: tuple[int | None, ...], summed: dict[int, int | None], whole: float, base: Placement
+    ) -> float:
+        """Return the time to sum partial results.
+
+        Args:
+            factors: For each axis the factor that it is on.
+            summed: The axes that are summed over, to the dimension along which the sum is scattered, or None.
+            whole: The bytes of the result.
+            base: The placement of the partial results.
+        """
+        local, seconds = whole / self.shards(base), 0.0
+        for axis, dim in summed.items():
+            if dim is not None:
+                local /= self.axes[axis][1]
+                seconds += formulas.reduce_scatter_seconds(self.parts((axis,)), local)
+        together: dict[int | None, list[int]] = defaultdict(list)
+        for axis, dim in summed.items():
+            if dim is None:
+                together[factors[axis]].append(axis)
+        for axes in together.values():
+            seconds += formulas.all_reduce_seconds(self.parts(axes), local)
+            if self.is_strict and local < _COMBINED_BELOW:
+                seconds -= formulas.all_reduce_seconds(self.parts(axes), 0)
+        return seconds
+
+    def reshard_seconds(self, have: Placement, need: Placement, whole: float) -> float:
+        """Return the time to bring a tensor from one placement to another: slice, all-to-all, permute, gather."""
+        key = (have, need, whole)
+        if key not in self._reshards:
+            self._reshards[key] = self._reshard_seconds(have, need, whole)
+        return self._reshards[key]
+
+    def _reshard_seconds(self, have: Placement, need: Placement, whole: float) -> float:
+        local, seconds, is_permuted = whole / self.shards(have), 0.0, False
+        numbers = range(len(self.axes))
+        moved: dict[tuple[int, int], list[int]] = defaultdict(list)
+        gathered = []
+        for axis in numbers:
+            source, target = have[axis], need[axis]
+            minor = [other for other in numbers if other > axis]
+            if source is None and target is not None:
+                local /= self.axes[axis][1]
+                is_permuted |= any(have[other] == target and need[other] == target for other in minor)
+            elif source is not None and target is None:
+                gathered.append(axis)
+                is_permuted |= any(need[other] == source and have[other] == source for other in minor)
+            elif source is not None and target is not None and source != target:
+                moved[source, target].append(axis)
+        for axes in moved.values():
+            seconds += formulas.all_to_all_seconds(self.parts(axes), local)
+        if is_permuted and not self.is_strict:
+            used = [axis for axis in numbers if have[axis] is not None or need[axis] is not None]
+            seconds += formulas.permute_seconds(self.parts(used), local)
+        if gathered:
+            seconds += formulas.all_gather_seconds(self.parts(gathered), local)
+        return seconds

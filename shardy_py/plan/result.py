@@ -1,0 +1,159 @@
+"""A plan as a value, and its forms: for JAX, for PyTorch, as MLIR, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import field
+
+from shardy_py.sharding.jax_text import partition_spec
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.texts import format_bytes, format_seconds
+from shardy_py.values import frozen
+
+SPACE = (
+    "each axis shards one dimension of a tensor or none, in the order of the mesh and without sub-axes; elementwise ops"
+    " have the sharding of an operand"
+)
+"""The space in which the bound holds."""
+
+
+@frozen
+class PlannedConstraint:
+    """A constraint on an operand of an op.
+
+    Args:
+        op: The name of the op.
+        location: The place in the source.
+        operand: The number of the operand.
+        sharding: Its sharding.
+    """
+
+    op: str
+    location: str
+    operand: int
+    sharding: TensorSharding
+
+
+@frozen(eq=False)
+class ShardingPlan:
+    """A plan for a program on a machine.
+
+    Args:
+        seconds: The time by the estimator, of the program with the plan written into it.
+        bound_seconds: No plan of the space takes less in the linear model with strict prices; None if the estimator
+            prices the plan below that, so that the model charges too much for a bound.
+        sent_bytes: The bytes that one device sends.
+        peak_bytes: The most memory that a device uses.
+        machine: The name of the machine.
+        mesh: Axis to size.
+        inputs: Argument to sharding.
+        results: Number of a result to its sharding, for those that have that of an argument.
+        constraints: Constraints on operands inside.
+        result_count: The number of results.
+    """
+
+    seconds: float
+    bound_seconds: float | None
+    sent_bytes: float
+    peak_bytes: float
+    machine: str
+    mesh: Mapping[str, int]
+    inputs: Mapping[str, TensorSharding]
+    results: Mapping[int, TensorSharding]
+    constraints: tuple[PlannedConstraint, ...]
+    result_count: int
+    _write: Callable[[], str] = field(repr=False)
+
+    @property
+    def gap(self) -> float | None:
+        """The part by which the plan's time exceeds the bound; None without one."""
+        return self.seconds / self.bound_seconds - 1 if self.bound_seconds else None
+
+    @property
+    def specs(self) -> dict[str, str]:
+        """Argument to sharding as JAX writes it."""
+        return {name: partition_spec(sharding) for name, sharding in self.inputs.items()}
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """Lines with the cost of the plan and its bound."""
+        mesh = ",".join(f"{name}={size}" for name, size in self.mesh.items())
+        return (
+            f"Plan for {mesh} on {self.machine}",
+            f"{format_seconds(self.seconds)} by the estimator, {format_bytes(round(self.sent_bytes))} sent,"
+            f" {format_bytes(round(self.peak_bytes))} at the peak",
+            self._bound,
+        )
+
+    @property
+    def _bound(self) -> str:
+        if self.bound_seconds is None or self.gap is None:
+            return "No bound: the linear model charges more for this program than the estimator"
+        bound = f"{format_seconds(self.bound_seconds)} in the linear model (gap {self.gap:.1%})"
+        return f"No plan of this space takes less than {bound}: {SPACE}"
+
+    def __str__(self) -> str:
+        return self.to_jax()
+
+    def to_jax(self) -> str:
+        """Return the plan as Python for `jax.jit`, with the constraints as comments."""
+        lines = [
+            *(f"# {line}" for line in self.head),
+            "from jax.sharding import PartitionSpec as P",
+            "",
+            "in_shardings = {",
+        ]
+        lines += [f"    {name!r}: {spec}," for name, spec in self.specs.items()]
+        lines += ["}"]
+        if self.results:
+            shardings = (self.results.get(number) for number in range(self.result_count))
+            specs = ("None" if one is None else partition_spec(one) for one in shardings)
+            lines += ["out_shardings = [", *(f"    {spec}," for spec in specs), "]"]
+        lines += [
+            f"# with_sharding_constraint on operand {one.operand} of {one.op}:"
+            f" {partition_spec(one.sharding)}  {one.location}"
+            for one in self.constraints
+        ]
+        return "\n".join(lines)
+
+    def to_torch(self) -> str:
+        """Return the plan as placements of DTensor, one per axis of the mesh."""
+        lines = [*(f"# {line}" for line in self.head), "from torch.distributed.tensor import Replicate, Shard", ""]
+        lines += ["placements = {"]
+        lines += [f"    {name!r}: [{', '.join(self._placements(one))}]," for name, one in self.inputs.items()]
+        return "\n".join([*lines, "}"])
+
+    def _placements(self, sharding: TensorSharding) -> list[str]:
+        dims = {axis.name: dim for dim, one in enumerate(sharding.dim_shardings) for axis in one.axes}
+        return [f"Shard({dims[axis]})" if axis in dims else "Replicate()" for axis in self.mesh]
+
+    def to_mlir(self) -> str:
+        """Return the program with the plan written into it."""
+        return self._write()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as plain data; sizes are in bytes, times in seconds."""
+        return {
+            "machine": self.machine,
+            "mesh": dict(self.mesh),
+            "seconds": self.seconds,
+            "bound_seconds": self.bound_seconds,
+            "gap": self.gap,
+            "space": SPACE,
+            "sent_bytes": self.sent_bytes,
+            "peak_bytes": self.peak_bytes,
+            "inputs": self.specs,
+            "shardings": {name: str(one) for name, one in self.inputs.items()},
+            "results": {str(number): partition_spec(one) for number, one in self.results.items()},
+            "constraints": [
+                {
+                    "op": one.op,
+                    "operand": one.operand,
+                    "sharding": partition_spec(one.sharding),
+                    "location": one.location,
+                }
+                for one in self.constraints
+            ],
+        }

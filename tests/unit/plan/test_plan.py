@@ -1,0 +1,86 @@
+"""Plans of small programs, against all shardings of their arguments."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the programs are MLIR text")
+pytest.importorskip("highspy", reason="plans need the extra 'plan'")
+
+from click.testing import CliRunner
+
+import shardy_py as sdy
+from shardy_py.cli.app import shardy
+from shardy_py.cost.session import Session
+
+NETWORK = """\
+func.func @main(%x: tensor<512x256xf32>, %up: tensor<256x1024xf32>, %down: tensor<1024x128xf32>)
+    -> tensor<512x128xf32> {
+  %0 = stablehlo.dot_general %x, %up, contracting_dims = [1] x [0]
+      : (tensor<512x256xf32>, tensor<256x1024xf32>) -> tensor<512x1024xf32>
+  %1 = stablehlo.tanh %0 : tensor<512x1024xf32>
+  %2 = stablehlo.dot_general %1, %down, contracting_dims = [1] x [0]
+      : (tensor<512x1024xf32>, tensor<1024x128xf32>) -> tensor<512x128xf32>
+  return %2 : tensor<512x128xf32>
+}
+"""
+MESH = {"data": 8}
+
+
+@pytest.fixture(scope="module")
+def found():
+    """The plan of the network on eight devices."""
+    return sdy.plan(NETWORK, MESH, machine="h100-8")
+
+
+def _priced(text, **options):
+    session = Session.open(text, like="passes", **options)
+    return session.evaluate(machine="h100-8").cost
+
+
+def test_no_shardings_of_the_arguments_are_cheaper(found):
+    """The plan costs no more than any shardings of the arguments, and the bound lies below all of them."""
+    specs = [(None, None), ("data", None), (None, "data")]
+    seconds = [
+        _priced(NETWORK, mesh=MESH, in_shardings=dict(enumerate(one))).seconds.value for one in product(specs, repeat=3)
+    ]
+    assert found.seconds <= min(seconds) * 1.005
+    assert found.bound_seconds is not None, "the estimate does not refute the model"
+    assert found.bound_seconds > 0.5 * min(seconds)
+
+
+def test_the_written_program_costs_what_the_plan_says(found):
+    """The text with the plan has its time, bytes and peak."""
+    cost = _priced(found.to_mlir())
+    assert cost.seconds.value == pytest.approx(found.seconds)
+    assert cost.communication_bytes.value == found.sent_bytes
+    assert cost.peak_bytes.value == found.peak_bytes
+
+
+def test_what_is_fixed_stays_and_never_lowers_the_bound(found):
+    """A fixed argument keeps its sharding; fewer plans are left."""
+    fixed = sdy.plan(NETWORK, MESH, machine="h100-8", fix={"arg1": ("data", None)})
+    assert list(fixed.specs.values())[1] == 'P("data", None)'
+    assert fixed.bound_seconds >= found.bound_seconds * (1 - 1e-6)
+
+
+def test_a_budget_is_kept_or_the_error_says_by_how_much(found):
+    """Half of the peak is met; a kilobyte is not."""
+    small = sdy.plan(NETWORK, MESH, machine="h100-8", budget_memory=found.peak_bytes * 0.75)
+    assert small.peak_bytes <= found.peak_bytes * 0.75
+    with pytest.raises(sdy.OptionError, match=r"memory budget of .*: even the smallest needs at least .* more"):
+        sdy.plan(NETWORK, MESH, machine="h100-8", budget_memory=1000)
+
+
+def test_the_command_prints_all_forms(tmp_path):
+    """JSON has the figures, the form for JAX the shardings."""
+    path = tmp_path / "p.mlir"
+    path.write_text(NETWORK)
+    words = ["plan", str(path), "--mesh", "data=8", "--machine", "h100-8", "--form"]
+    data = json.loads(CliRunner().invoke(shardy, [*words, "json"]).stdout)
+    assert data["seconds"] >= data["bound_seconds"] > 0
+    assert "in_shardings = {" in CliRunner().invoke(shardy, [*words, "jax"]).stdout
+    assert "Shard(0)" in CliRunner().invoke(shardy, [*words, "torch"]).stdout
