@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.graph.types import tensor
     from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
     from shardy_py.jax.jit import jit
-    from shardy_py.plan.planning import plan
+    from shardy_py.plans.planning import plan
     from shardy_py.plugins import (
         AsSdyConstant,
         Bitcast,
@@ -235,7 +235,7 @@ _HOMES = {
     "shardy_py.explain.diff": "diff_schedules",
     "shardy_py.jax.jit": "jit",
     "shardy_py.cost.session": "Session",
-    "shardy_py.plan.planning": "plan",
+    "shardy_py.plans.planning": "plan",
     "shardy_py.cost.sweeps.comparison": "compare_schedules",
     "shardy_py.cost.sweeps.search": "search_schedule",
     "shardy_py.api.coverage": "Coverage MissingRule",

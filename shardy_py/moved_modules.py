@@ -96,7 +96,6 @@ MOVED = {
     "indexing.op_maps.places": "indexing.op_maps.element_order",
     "indexing.op_maps.reading": "indexing.op_maps.data_movement",
     "indexing.op_maps.reducing": "indexing.op_maps.reduction",
-    "indexing.op_maps.reshape": "indexing.op_maps.element_order",
     "indexing.reach": "indexing.ranges",
     "indexing.simplification": "indexing.composition",
     "integers": "support.arguments",

@@ -10,7 +10,7 @@ from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.report.advice import advice_json, print_advice
 from shardy_py.cost.report.comparison import comparison_json, print_comparison
 from shardy_py.cost.report.cost import cost_json, print_cost
-from shardy_py.explain.commands.diff import choose_schedules
+from shardy_py.cost.sweeps.random_schedules import choose_schedules
 from shardy_py.explain.diff import diff_schedules
 from shardy_py.explain.reports import diff_json, format_diff
 from shardy_py.jax.report.local import local_json, print_local

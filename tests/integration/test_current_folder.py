@@ -41,6 +41,7 @@ COMMANDS = {
     "layout": ["layout f32[3,5]"],
     "local": ["local in.mlir", "local in.mlir --run --compare"],
     "machines": ["machines"],
+    "plan": ["plan in.mlir --machine cpu-8"],
     "plugins": ["plugins"],
     "propagate": ["propagate in.mlir", "propagate in.mlir --untrusted", "propagate in.hlo --mesh x=2 --untrusted"],
     "rules": ["rules in.mlir"],
@@ -49,7 +50,7 @@ COMMANDS = {
     "search": ["search in.mlir --budget 3 --jobs 2"],
     "shardy-opt": ["in.mlir -sdy-basic-propagate", "in.mlir -sdy-basic-propagate --untrusted"],
 }
-NEEDED = {"--backend dask": "dask", "search": "optuna", "emit": "xdsl", "--jobs": "joblib"}
+NEEDED = {"--backend dask": "dask", "plan": "highspy", "search": "optuna", "emit": "xdsl", "--jobs": "joblib"}
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ MAX_LINES = 80
 MAX_PICTURE_BYTES = 60_000
 SCRIPTS = {
     "compiler_pipeline/jax_step.py": (("jax",), r"step 4: loss 0\.3\d+\n[^$]*collectives: \{'all_reduce': \d+\}"),
-    "compiler_pipeline/mlir_in_and_out.py": ((), r"local\.mlir +\d+ +\d+ +0 +39\n[^$]*\(512, 256\)"),
+    "compiler_pipeline/mlir_in_and_out.py": ((), r"local\.mlir +\d+ +\d+ +0 +34\n[^$]*\(512, 256\)"),
     "compiler_pipeline/several_processes.py": (
         ("jax",),
         r"process 1: device \d+ has rows 2 to 4, as computed by numpy",

@@ -14,7 +14,7 @@ from shardy_py.cli.origin import origin_of
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.commands.run_advise import parse_size
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.plan.planning import plan
+from shardy_py.plans.planning import plan
 
 
 def run_plan(

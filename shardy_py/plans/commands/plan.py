@@ -28,6 +28,6 @@ from shardy_py.cli.options import session_options
 @session_options
 def plan(**options: Any) -> None:
     """Plan shardings of the inputs of the program in FILE (- for stdin), with a bound on what a better plan saves."""
-    from shardy_py.plan.commands.run_plan import run_plan
+    from shardy_py.plans.commands.run_plan import run_plan
 
     run_plan(**options)

@@ -7,13 +7,13 @@ from math import inf
 
 from attrs import field
 
-from shardy_py.plan.graph import NodeUse, Placement, PlanGraph, PlanNode
-from shardy_py.plan.prices import Prices
-from shardy_py.plan.solve import LinearProgram, Solved
-from shardy_py.plan.strategies import Strategy, needed, strategies, through
+from shardy_py.plans.graph import NodeUse, Placement, PlanGraph, PlanNode
+from shardy_py.plans.prices import Prices
+from shardy_py.plans.solve import LinearProgram, Solved
+from shardy_py.plans.strategies import PlanStrategy, needed, strategies, through
 from shardy_py.values import define
 
-Choice = dict[int, Strategy]
+Choice = dict[int, PlanStrategy]
 """PlanNode that has its own choice to the strategy that was chosen."""
 
 _SLICES = 1e-4
@@ -41,7 +41,7 @@ class PlanColumns:
     memory: int = -1
     memory_unit: float = 1.0
     slack: float = 0.0
-    _strategies: dict[int, tuple[Strategy, ...]] = field(factory=dict)
+    _strategies: dict[int, tuple[PlanStrategy, ...]] = field(factory=dict)
     _choices: dict[int, list[int]] = field(factory=dict)
 
     @classmethod
@@ -193,7 +193,7 @@ class PlanColumns:
             self.program.row(_merged(entries), -inf, 0.0)
 
 
-def need(node: PlanNode, operand: int, strategy: Strategy, head: int) -> Placement:
+def need(node: PlanNode, operand: int, strategy: PlanStrategy, head: int) -> Placement:
     """Return the placement that a node needs of an operand; a node that follows needs that of its results."""
     if node.number != head or node.rule is None:
         return strategy.out

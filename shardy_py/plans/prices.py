@@ -16,7 +16,7 @@ from shardy_py.cost.estimates import formulas
 from shardy_py.cost.estimates.values import OpCost
 from shardy_py.cost.machines.machine import Machine
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
-from shardy_py.plan.graph import Placement, PlanGraph, PlanNode
+from shardy_py.plans.graph import Placement, PlanGraph, PlanNode
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import define

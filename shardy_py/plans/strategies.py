@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from shardy_py.plan.graph import Dims, Placement, PlanGraph, PlanNode
-from shardy_py.plan.prices import Prices
+from shardy_py.plans.graph import Dims, Placement, PlanGraph, PlanNode
+from shardy_py.plans.prices import Prices
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
 
 
 @frozen
-class Strategy:
+class PlanStrategy:
     """One way to compute a node.
 
     Args:
@@ -28,10 +28,10 @@ class Strategy:
     sum_seconds: float = 0.0
 
 
-def strategies(graph: PlanGraph, node: PlanNode, prices: Prices) -> tuple[Strategy, ...]:
+def strategies(graph: PlanGraph, node: PlanNode, prices: Prices) -> tuple[PlanStrategy, ...]:
     """Return all strategies of a node."""
     if node.op is None or node.rule is None:
-        return tuple(Strategy(one, one) for one in placements(graph.shape(node.results[0]), prices))
+        return tuple(PlanStrategy(one, one) for one in placements(graph.shape(node.results[0]), prices))
     return tuple(_of_op(graph, node, node.rule, prices))
 
 
@@ -67,7 +67,7 @@ def _divides(shape: tuple[int, ...], placement: Placement, prices: Prices) -> bo
     return all(size % count == 0 for size, count in zip(shape, parts, strict=True))
 
 
-def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Prices) -> Iterator[Strategy]:
+def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Prices) -> Iterator[PlanStrategy]:
     result_dims = [
         {factor: dim for dim, inside in enumerate(mapping) for factor in inside}
         for mapping, slot in zip(rule.result_mappings, node.results, strict=True)
@@ -97,7 +97,7 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
             )
             if nests and _divides(shape, out, prices):
                 sums = prices.reduction_seconds(factors, goal, whole, base)
-                yield Strategy(factors, out, prices.kernel_seconds(graph, node, factors, base) + sums, sums)
+                yield PlanStrategy(factors, out, prices.kernel_seconds(graph, node, factors, base) + sums, sums)
 
 
 def _factors(node: PlanNode, rule: OpShardingRule) -> list[int]:

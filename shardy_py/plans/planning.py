@@ -19,11 +19,11 @@ from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.shardings import store_shardings
-from shardy_py.plan.columns import PlanColumns
-from shardy_py.plan.graph import Placement, PlanGraph
-from shardy_py.plan.prices import Prices
-from shardy_py.plan.result import PlannedConstraint, ShardingPlan
-from shardy_py.plan.write import PlanWriter, Way
+from shardy_py.plans.columns import PlanColumns
+from shardy_py.plans.graph import Placement, PlanGraph
+from shardy_py.plans.prices import Prices
+from shardy_py.plans.result import PlannedConstraint, ShardingPlan
+from shardy_py.plans.write import PlanWriter, Way
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes
