@@ -26,7 +26,6 @@ from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constra
 from shardy_py.cost.advice.pricing import Figures, Goal, Judge, Shardings
 from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
-from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session, session_labels
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.shardings import store_shardings
@@ -53,7 +52,7 @@ def advise(given: AdviseArguments) -> Advice:
     Raises:
         ShardyError: the module or an option is not valid.
     """
-    session = given.options.open(priced_input(narrow(given, ProgramInput), given.machine), keep_names=True)
+    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
     return advise_session(session, narrow(given, AdviceOptions))
 
 

@@ -31,7 +31,6 @@ from shardy_py.cost.advice.layouts import (
     name_layout,
 )
 from shardy_py.cost.advice.pricing import Figures, Goal, Judge
-from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.sharding.mesh import Mesh
@@ -58,7 +57,7 @@ def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
     Raises:
         ShardyError: the module or an option is not valid, or the program has no mesh.
     """
-    session = given.options.open(priced_input(narrow(given, ProgramInput), given.machine), keep_names=True)
+    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
     return advise_session_inputs(session, narrow(given, PricingOptions))
 
 

@@ -69,7 +69,7 @@ _CAPABILITIES = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 
 """The compute capabilities that LLVM 22 knows, of devices that add doubles atomically."""
 
 _MOST_BRANCHES = 1_000
-"""The most conditional branches of a module on which LLVM runs all its passes.
+"""The most conditional branches of a function on which LLVM runs all its passes.
 
 Some, as the elimination of constraints, look at all conditions on a value wherever the value is used, so that their
 time grows with the square of the branches of a search among thousands of operands.
@@ -111,8 +111,8 @@ def parse(text: str) -> Any:
 
 
 def has_many_branches(module: Any) -> bool:
-    """Return whether a module has so many branches that LLVM runs its linear passes only."""
-    return str(module).count("  br i1 ") > _MOST_BRANCHES
+    """Return whether a function has so many branches that LLVM runs its linear passes only."""
+    return any(str(function).count("  br i1 ") > _MOST_BRANCHES for function in module.functions)
 
 
 @cache
