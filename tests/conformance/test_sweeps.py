@@ -39,7 +39,9 @@ def test_a_session_that_evaluated_many_finds_what_a_fresh_one_finds() -> None:
     """What earlier schedules left behind in a session changes nothing: memos, interned shardings, rules."""
     module = text()
     worst = compare_schedules(module, **OPTIONS).rows[-1]
-    fresh = compare_schedules(Session.open(module, like="jit"), ["default", worst.parsed_schedule()], machine=OPTIONS["machine"])
+    fresh = compare_schedules(
+        Session.open(module, like="jit"), ["default", worst.parsed_schedule()], machine=OPTIONS["machine"]
+    )
     row = fresh.row("schedule 1")
     assert (row.seconds, row.peak_bytes, row.collectives) == (worst.seconds, worst.peak_bytes, worst.collectives)
     assert row.values_changed == worst.values_changed
