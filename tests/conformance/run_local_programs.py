@@ -24,6 +24,7 @@ from shardy_py.jax.inputs import random_inputs
 from shardy_py.jax.local.replicas import as_replicas
 from shardy_py.jax.local.run_worker import run
 from shardy_py.jax.unsharded import compile_unsharded, has_manual_computations, without_shardings
+from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
 from tests.conformance.plain_reference import with_plain_reductions
 from tests.conformance.run_program import random_results
 
@@ -41,6 +42,7 @@ def check(text: str) -> dict[str, Any]:
         return {"status": "dynamic"}
     try:
         local = result.local()
+        refuse_what_cannot_run(local.program)
     except ShardyError as error:
         return {"status": "refused", "reason": error.diagnostics[0].show("error").splitlines()[0]}
     gathered = Counter(item.op for item in local.warnings if item.code == "gathered-op")

@@ -24,14 +24,12 @@ LONG = {
     "while_body_calls_private_fn_open": "its loop ends for few inputs",
 }
 """Programs that give no answer in time on one device or on all, with the reason."""
-CALLBACKS = {"unordered_effects_in_loop": "calls functions of the process that lowered it, which replicas do not have"}
-"""Programs that end a process of replicas, with the reason."""
 LARGE = 10_000
 """Bytes of a compressed program from which on XLA compiles for long."""
 KNOWN = [
     path
     for path in sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: path.stat().st_size)
-    if path.name.removesuffix(".mlir.gz") not in {**LONG, **CALLBACKS}
+    if path.name.removesuffix(".mlir.gz") not in LONG
 ]
 FILES = [
     *sample((path for path in KNOWN if path.stat().st_size < LARGE), 5),
@@ -44,6 +42,7 @@ WORKER = "tests.conformance.run_local_programs"
 REFUSED = {
     "hand_tokens": "side-effects",
     "host_offload_remat": "side-effects",
+    "unordered_effects_in_loop": "python-callback",
 }
 """Programs without a local program, with the codes of the errors."""
 WITHOUT_REFERENCE = {
