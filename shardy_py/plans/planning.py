@@ -7,18 +7,16 @@ from typing import Any, Literal
 
 from attrs import evolve, field
 
+from shardy_py.api.annotated_text import annotated_text
 from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.main_function import main_arguments
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.api.run_input import give_shardings, read_input
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.plans.columns import PlanColumns
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.prices import Prices
@@ -186,13 +184,9 @@ class _Planner:
         )
 
     def _text(self, writer: PlanWriter, way: Way) -> str:
+        write = writer.on_given(way)
         registry = self.given.options.load_registry()
-        read = read_input(self.source, registry)
-        give_shardings(read, self.source)
-        writer.on_given(way)(read.program, read.main)
-        store_shardings(read.program, read.registry)
-        frontend = frontend_of(read.program)
-        return frontend.print_text(frontend.write_back(read.program))
+        return annotated_text(self.source, registry, lambda read: write(read.program, read.main))
 
     def _fix(self) -> None:
         problem, arguments = self.graph.session.problem, main_arguments(self.graph.session.main)

@@ -19,13 +19,11 @@ class PlanStrategy:
         factors: For each axis the factor that it is on, or None; of an argument the dimension.
         out: The placement of the results.
         seconds: The time of its kernel and of its sums.
-        sum_seconds: The time of its sums.
     """
 
     factors: tuple[int | None, ...]
     out: Placement
     seconds: float = 0.0
-    sum_seconds: float = 0.0
 
 
 def strategies(graph: PlanGraph, node: PlanNode, prices: Prices) -> tuple[PlanStrategy, ...]:
@@ -97,7 +95,7 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
             )
             if nests and _divides(shape, out, prices):
                 sums = prices.reduction_seconds(factors, goal, whole, base)
-                yield PlanStrategy(factors, out, prices.kernel_seconds(graph, node, factors, base) + sums, sums)
+                yield PlanStrategy(factors, out, prices.kernel_seconds(graph, node, factors, base) + sums)
 
 
 def _factors(node: PlanNode, rule: OpShardingRule) -> list[int]:

@@ -101,9 +101,8 @@ class PlanWriter:
                 sharding = argument_slots.get(slots.get(value.id, -1))
                 if sharding is not None:
                     program.shardings[value.id] = sharding
-            for number, result in enumerate(main.function_results):
-                if number in self.tied:
-                    program.shardings[result.id] = self.results()[number]
+            results = main.function_results
+            program.shardings.update({results[number].id: item for number, item in self.results().items()})
             if way == "constraints":
                 _constrain(program, ops, self.resharded())
 

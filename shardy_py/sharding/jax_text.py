@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from shardy_py.sharding.tensor import TensorSharding
 
 
-def jax_constraint(sharding: TensorSharding) -> str:
-    """Return the call that constrains a tensor ``x`` in a program of JAX."""
-    return f"jax.lax.with_sharding_constraint(x, {partition_spec(sharding)})"
+def jax_constraint(sharding: TensorSharding | None) -> str:
+    """Return the line that constrains a tensor ``x`` in a program of JAX."""
+    return f"x = jax.lax.with_sharding_constraint(x, {partition_spec(sharding)})"
 
 
 def partition_spec(sharding: TensorSharding | None) -> str:

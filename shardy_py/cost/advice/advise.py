@@ -9,10 +9,11 @@ from typing import Any
 
 from attrs import evolve, field, fields
 
+from shardy_py.api.annotated_text import annotated_text
 from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.api.run_input import give_shardings, read_input
+from shardy_py.api.run_input import RunInput
 from shardy_py.cost.advice.arguments import (
     AdviceOptions,
     AdviceProgress,
@@ -28,7 +29,6 @@ from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle
 from shardy_py.cost.communications import moved_slot
 from shardy_py.cost.session import Session, session_labels
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.shardings import store_shardings
 from shardy_py.ir.graph.walk import all_values
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.mesh import Mesh
@@ -277,10 +277,9 @@ def write_advised(
     Raises:
         ShardyError: the module is not valid.
     """
-    read = read_input(given, options.load_registry())
-    give_shardings(read, given)
-    living = {value.id for function in read.program.functions.values() for value in all_values(function)}
-    read.program.shardings.update({value: one for value, one in shardings.items() if value in living})
-    store_shardings(read.program, read.registry)
-    frontend = frontend_of(read.program)
-    return frontend.print_text(frontend.write_back(read.program))
+
+    def add(read: RunInput) -> None:
+        living = {value.id for function in read.program.functions.values() for value in all_values(function)}
+        read.program.shardings.update({value: item for value, item in shardings.items() if value in living})
+
+    return annotated_text(given, options.load_registry(), add)

@@ -49,7 +49,7 @@ class Constraint:
     @property
     def jax(self) -> str:
         """The line that a user of JAX writes behind the one that makes ``x``."""
-        return f"x = {jax_constraint(self.sharding)}"
+        return jax_constraint(self.sharding)
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from shardy_py.cost.communications import name_transfers
 from shardy_py.cost.estimates import Cost
 from shardy_py.cost.local_cost import estimate_local
 from shardy_py.cost.machines.toml import get_machine, machine_names
-from shardy_py.cost.priced_input import PRICED_LIKE_JIT, is_priced_like_jit
+from shardy_py.cost.priced_input import PRICED_LIKE_JIT, priced_input
 from shardy_py.cost.report.against_xla import against_xla_json, print_against_xla
 from shardy_py.cost.report.cost import cost_json, print_cost
 from shardy_py.errors import Diagnostic, OptionError
@@ -87,10 +87,10 @@ def _cost(program: GivenProgram, schedule: Any, machine: Any, setting: dict[str,
     """Return the cost of a program under a schedule, and what it warns of."""
     with step_bar(3) as steps:
         steps.start("Reading the module, and preparing")
-        is_like_jit = is_priced_like_jit(program.input, machine, setting["profile"])
-        priced = evolve(program, input=evolve(program.input, like="jit")) if is_like_jit else program
+        priced = evolve(program, input=priced_input(program.input, machine, setting["profile"]))
         session = priced.open(keep_names=True)
-        noted = [Diagnostic("priced-like-jit", PRICED_LIKE_JIT)] if is_like_jit and session.like == "jit" else []
+        is_other = priced.input is not program.input and session.like == "jit"
+        noted = [Diagnostic("priced-like-jit", PRICED_LIKE_JIT)] if is_other else []
         warnings = [*noted, *session.warnings, *(() if schedule is None else session.unknown_op_names(schedule))]
         steps.start("Propagating, and estimating")
         evaluation = session.evaluate(schedule, machine, **setting)

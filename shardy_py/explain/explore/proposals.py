@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -15,7 +15,7 @@ from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.page import StepCallback, tell_nothing
 from shardy_py.explain.reshard_proposals import Proposal, propose
 from shardy_py.ir.graph.op_names import RESHARD
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.jax_text import jax_constraint
 from shardy_py.trace.chains import find_chains
 from shardy_py.trace.slots import SlotDim, axes_of
 
@@ -88,7 +88,7 @@ def _tried(
         "useful": (after.communication_bytes.value or 0) < (before.communication_bytes.value or 0),
         "before": _quantities(before),
         "after": _quantities(after),
-        "line": _line(sharding) if proposal.kind == "constrain" else "",
+        "line": jax_constraint(sharding) if proposal.kind == "constrain" else "",
         "place": explainer.labels.location(slot),
     }
 
@@ -99,16 +99,3 @@ def _quantities(cost: Cost) -> dict[str, Any]:
         "peak": cost.peak_bytes.value,
         "seconds": cost.seconds.value,
     }
-
-
-def _line(sharding: TensorSharding | None) -> str:
-    """Return a constraint as a user of JAX writes it."""
-    dims = () if sharding is None else sharding.dim_shardings
-    return f"x = jax.lax.with_sharding_constraint(x, P({', '.join(_entry([a.name for a in d.axes]) for d in dims)}))"
-
-
-def _entry(names: Sequence[str]) -> str:
-    if not names:
-        return "None"
-    quoted = [repr(name).replace("'", '"') for name in names]
-    return quoted[0] if len(names) == 1 else f"({', '.join(quoted)})"

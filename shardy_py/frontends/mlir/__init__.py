@@ -200,7 +200,7 @@ class MlirFrontend(Frontend):
 
     def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
         """Return the line of JAX, which most programs that come as MLIR were written in."""
-        return f"x = {jax_constraint(sharding)}"
+        return jax_constraint(sharding)
 
     def write_back(self, program: Program) -> ir.Module:
         """Update the module and return it."""

@@ -166,8 +166,9 @@ def _linked(text: str, name: str) -> tuple[Any, Any]:
     """Compile a text and link it; return the compiler and the library, which live as long as the kernel."""
     found = binding()
     module = parse(text)
-    machine = host_machine(is_quick=has_many_branches(module))
-    optimize(module, machine, vectorize=True, may_assume=not may_wrap(text))
+    is_quick = has_many_branches(module)
+    machine = host_machine(is_quick=is_quick)
+    optimize(module, machine, vectorize=True, may_assume=not may_wrap(text), is_quick=is_quick)
     code = machine.emit_object(module)
     compiler = found.create_lljit_compiler()
     builder = found.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)

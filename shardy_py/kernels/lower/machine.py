@@ -32,8 +32,9 @@ def ptx_text(llvm: str, name: str, device: DeviceSpec, libdevice: Path | None) -
     module = parse(llvm)
     if libdevice is not None and "@__nv_" in llvm:
         link_functions(module, libdevice, keep=name)
-    machine = device_machine(device.capability, is_quick=has_many_branches(module))
-    optimize(module, machine, vectorize=False)
+    is_quick = has_many_branches(module)
+    machine = device_machine(device.capability, is_quick=is_quick)
+    optimize(module, machine, vectorize=False, is_quick=is_quick)
     return with_read_parameters(str(machine.emit_assembly(module)))
 
 
@@ -159,7 +160,7 @@ def host_machine(*, is_quick: bool = False) -> Any:
     )
 
 
-def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = False) -> None:
+def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = False, is_quick: bool = False) -> None:
     """Run LLVM's passes, in place.
 
     Args:
@@ -170,6 +171,7 @@ def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = F
             what a step reads or writes side by side. Where such numbers have different counts of bits, LLVM 22 takes
             it that the check of one is also that of the others (`SCEVWrapPredicate::implies`), so that the remainder of
             a thread's number goes on behind its end. No fact that the module states has a part in that.
+        is_quick: Whether only those passes run whose time is linear in the branches of a function.
     """
     options = binding().create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = vectorize
@@ -177,7 +179,7 @@ def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = F
     options.loop_interleaving = vectorize
     options.loop_unrolling = True
     builder = binding().create_pass_builder(machine, options)
-    if has_many_branches(module):
+    if is_quick:
         _simplify(module, builder)
         return
     # LLVM has these options for the whole process.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
+from typing import Protocol
 
 from attrs import evolve, field
 
@@ -14,6 +15,7 @@ from shardy_py.ir.interfaces.local import LocalSemantics
 from shardy_py.ir.interfaces.ops import (
     ConstantLike,
     IsTerminator,
+    OpOperand,
     OpSemantics,
     Pure,
     RecursiveMemoryEffects,
@@ -315,20 +317,44 @@ class ModeChoices:
                     choice.modes, choice.current = (SHARDED, WHOLE), SHARDED
             except UnfitAxes:
                 pass
-            for source in flow.get_edge_sources(op, owner):
-                choice.wanted[source.op.id, source.number] = modes
-                self.by_use[source.op.id, source.number] = choice
-            for target in (owner, *flow.get_non_edge_owner_targets(op, owner)):
-                choice.given[target.id] = modes
-                if target.id not in self.by_value:
-                    self.values.append(target)
-                self.by_value[target.id] = choice
+            targets = (owner, *flow.get_non_edge_owner_targets(op, owner))
+            assign_edge(self, choice, modes, flow.get_edge_sources(op, owner), targets)
 
     def _fits_in_loop(self, op: Op, owner: Value, sharding: TensorSharding | None) -> bool:
         if not isinstance(owner.type, TensorType) or static_shape(owner.type) is None:
             return False
         whole = shard_bytes(owner.type, self.group.without(sharding), self.group.mesh)
         return whole - shard_bytes(owner.type, sharding, self.group.mesh) <= self.machine.loop_memory
+
+
+class ChoiceTables(Protocol):
+    """The choices of a function by use and by value, and the values in their order."""
+
+    by_use: dict[tuple[int, int], ModeChoice]
+    by_value: dict[int, ModeChoice]
+    values: list[Value]
+
+
+def assign_edge(
+    tables: ChoiceTables, choice: ModeChoice, modes: Modes, sources: Iterable[OpOperand], targets: Iterable[Value]
+) -> None:
+    """Let what flows along an edge of a loop or a branch be one choice.
+
+    Args:
+        tables: The choices of the function.
+        choice: The choice of the edge.
+        modes: The sharding of the edge in each mode.
+        sources: The operands that flow into it.
+        targets: The values that it gives.
+    """
+    for source in sources:
+        choice.wanted[source.op.id, source.number] = modes
+        tables.by_use[source.op.id, source.number] = choice
+    for target in targets:
+        choice.given[target.id] = modes
+        if target.id not in tables.by_value:
+            tables.values.append(target)
+        tables.by_value[target.id] = choice
 
 
 def functions_with_bodies(program: Program) -> Iterator[Op]:

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
-from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE, ALL_SLICE
+from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice, ModeChoices
-from shardy_py.local.communication.moves import all_reduce_bytes, collective_bytes, reshard_bytes
+from shardy_py.local.communication.moves import (
+    all_reduce_bytes,
+    collective_bytes,
+    is_one_reduce_scatter,
+    reshard_bytes,
+)
 from shardy_py.local.communication.routes import Route
 from shardy_py.local.early_gathers import cheaper_producer
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.combiner import parse_reduction_op
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
-from shardy_py.transforms.finish.collectives.plan import plan_collectives
 from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
@@ -147,7 +151,11 @@ class Delivery:
         self, source: TensorSharding, summed: tuple[AxisRef, ...], targets: Sequence[TensorSharding]
     ) -> Shipment:
         reduced = all_reduce_bytes(self.value.type, source, summed, self.group.mesh) if summed else 0.0
-        if len(targets) == 1 and summed and self._is_scattered(source, targets[0], summed):
+        if (
+            len(targets) == 1
+            and summed
+            and is_one_reduce_scatter(self.value.type, source, targets[0], summed, self.group.mesh)
+        ):
             return Shipment(reduced / 2, source, summed)
         direct = Shipment(reduced + self._bytes(source, targets), source, summed)
         through = self._closed(self.group.without(source))
@@ -166,14 +174,6 @@ class Delivery:
             return (*now, *self.producer.partial)
         own = self.group.own_axes(now)
         return tuple(axis for axis in now if axis not in own)
-
-    def _is_scattered(self, source: TensorSharding, target: TensorSharding, summed: tuple[AxisRef, ...]) -> bool:
-        """Return whether an all-reduce with what follows it is one reduce-scatter."""
-        plan = plan_collectives(source, target, getattr(self.value.type, "shape", ()), self.group.mesh)
-        if plan is None or len(plan) != 1 or plan[0].name != ALL_SLICE:
-            return False
-        sliced = set(plan[0].value.axes())  # type: ignore[union-attr]
-        return sliced == set(summed)
 
     def _bytes(self, source: TensorSharding, targets: Sequence[TensorSharding]) -> float:
         total = 0.0

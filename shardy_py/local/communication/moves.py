@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from math import prod
 
-from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COLLECTIVE_PERMUTE, REDUCE_SCATTER
+from shardy_py.ir.graph.op_names import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_SLICE,
+    ALL_TO_ALL,
+    COLLECTIVE_PERMUTE,
+    REDUCE_SCATTER,
+)
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.sharding.axes import AxisRef, axes_size
@@ -46,6 +54,16 @@ def reshard_bytes(type_: Type, source: TensorSharding, target: TensorSharding, m
         total += _sent(step.name, shard_bytes(type_, current, mesh), size, (current, step.out_sharding, mesh))
         current = step.out_sharding
     return total if current.is_equivalent(target, ignore_unreduced_axes=True) else None
+
+
+def is_one_reduce_scatter(
+    type_: Type, source: TensorSharding, target: TensorSharding, axes: Collection[AxisRef], mesh: Mesh
+) -> bool:
+    """Return whether an all-reduce along some axes is one reduce-scatter together with what leads to a target."""
+    plan = plan_collectives(source, target, getattr(type_, "shape", ()), mesh)
+    if plan is None or len(plan) != 1 or plan[0].name != ALL_SLICE:
+        return False
+    return set(plan[0].value.axes()) == set(axes)  # type: ignore[union-attr]
 
 
 def all_reduce_bytes(type_: Type, sharding: TensorSharding | None, axes: tuple[AxisRef, ...], mesh: Mesh) -> float:

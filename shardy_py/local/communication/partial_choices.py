@@ -13,7 +13,7 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.balance import Balance
-from shardy_py.local.communication.choices import ModeChoice
+from shardy_py.local.communication.choices import ModeChoice, assign_edge
 from shardy_py.local.communication.moves import shard_bytes
 from shardy_py.local.communication.routes import STEPS, SUMS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
@@ -204,7 +204,6 @@ class PartialChoices:
                 sharding = self.routes.sharding(value)
                 choice.given[value.id] = (sharding if group is None else self._without(sharding), sharding)
         except UnfitAxes:
-            group = None
             self._pin_uses(op, range(len(op.operands)))
             self._pin_values(op.results)
             return
@@ -215,12 +214,9 @@ class PartialChoices:
             return
         self.partial_uses.update((op.id, number) for number in group)
         choice.modes, choice.current = (PARTIAL, COMPLETE), COMPLETE
-        mesh = self.kind.group.mesh
-        sizes = [shard_bytes(op.results[0].type, item, mesh) for item in choice.given[op.results[0].id]]
+        growth = self._growth(op.results[0], *choice.given[op.results[0].id])
         # What runs on whole tensors instead of shards reads and writes more.
-        choice.work = (
-            -(sizes[PARTIAL] - sizes[COMPLETE]) * self.counts.of_block(op.parent) / self.machine.memory_per_byte
-        )
+        choice.work = -growth * self.counts.of_block(op.parent) / self.machine.memory_per_byte
 
     def _without(self, sharding: TensorSharding | None) -> TensorSharding | None:
         return self.kind.group.without(sharding)
@@ -240,24 +236,13 @@ class PartialChoices:
             if owner.id in self._able:
                 try:
                     whole = self.kind.group.without(sharding)
-                    mesh = self.kind.group.mesh
-                    if (
-                        shard_bytes(owner.type, whole, mesh) - shard_bytes(owner.type, sharding, mesh)
-                        <= self.machine.loop_memory
-                    ):
+                    if self._growth(owner, whole, sharding) <= self.machine.loop_memory:
                         modes = (whole, sharding)
                         choice.modes, choice.current = (PARTIAL, COMPLETE), COMPLETE
                         self.partial_uses.update((item.op.id, item.number) for item in sources)
                 except UnfitAxes:
                     pass
-            for source in sources:
-                choice.wanted[source.op.id, source.number] = modes
-                self.by_use[source.op.id, source.number] = choice
-            for target in (owner, *flow.get_non_edge_owner_targets(op, owner)):
-                choice.given[target.id] = modes
-                if target.id not in self.by_value:
-                    self.values.append(target)
-                self.by_value[target.id] = choice
+            assign_edge(self, choice, modes, sources, (owner, *flow.get_non_edge_owner_targets(op, owner)))
 
 
 def _can_add(value: Value) -> bool:

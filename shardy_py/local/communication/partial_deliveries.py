@@ -6,17 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from attrs import field
 
-from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.ir.graph.program import Block, Value
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.choices import ModeChoice
 from shardy_py.local.communication.deliveries import ModeOf, can_be_made_anew, is_static, sent_now
-from shardy_py.local.communication.moves import all_reduce_bytes, reshard_bytes
+from shardy_py.local.communication.moves import all_reduce_bytes, is_one_reduce_scatter, reshard_bytes
 from shardy_py.local.communication.partial_choices import PARTIAL, PartialChoices
 from shardy_py.local.communication.routes import Route
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.collectives.plan import plan_collectives
 from shardy_py.values import define
 
 _IMPOSSIBLE = 1e30
@@ -98,10 +96,7 @@ class PartialDelivery:
         """Return whether one reduce-scatter brings partial results to all complete targets."""
         if len(targets) != 1:
             return False
-        plan = plan_collectives(source, targets[0], getattr(self.value.type, "shape", ()), self.group.mesh)
-        if plan is None or len(plan) != 1 or plan[0].name != ALL_SLICE:
-            return False
-        return set(plan[0].value.axes()) == set(self.group.axes)  # type: ignore[union-attr]
+        return is_one_reduce_scatter(self.value.type, source, targets[0], self.group.axes, self.group.mesh)
 
     def _sent(
         self, source: TensorSharding, targets: dict[tuple[TensorSharding, bool], list[Route]], *, is_partial: bool

@@ -106,5 +106,5 @@ def test_many_branches_take_the_passes_that_are_linear() -> None:
     few, many = (parse(branches(count)) for count in (4, 1_001))
     assert (has_many_branches(few), has_many_branches(many)) == (False, True)
     machine = device_machine(90, is_quick=True)
-    optimize(many, machine, vectorize=False)
+    optimize(many, machine, vectorize=False, is_quick=True)
     assert "st.global" in machine.emit_assembly(many)
