@@ -54,12 +54,12 @@ class PlanColumns:
         columns._add_memory()
         return columns
 
-    def tie(self, one: int, other: int) -> None:
+    def tie(self, first: int, second: int) -> None:
         """Let two nodes have results of the same placement."""
-        one, other = self.graph.head(one), self.graph.head(other)
-        if one == other:
+        first, second = self.graph.head(first), self.graph.head(second)
+        if first == second:
             return
-        groups = self._by_out(one), self._by_out(other)
+        groups = self._by_out(first), self._by_out(second)
         for placement in dict.fromkeys([*groups[0], *groups[1]]):
             entries = [(column, 1.0) for column in groups[0].get(placement, [])]
             entries += [(column, -1.0) for column in groups[1].get(placement, [])]
@@ -67,8 +67,8 @@ class PlanColumns:
 
     def fix(self, number: int, placement: Placement) -> None:
         """Let a node have results of one placement."""
-        for column, one in zip(self._choices[number], self._strategies[number], strict=True):
-            if one.out != placement:
+        for column, strategy in zip(self._choices[number], self._strategies[number], strict=True):
+            if strategy.out != placement:
                 self.program.upper[column] = 0.0
 
     def forbid(self, choice: Choice) -> None:
@@ -77,8 +77,8 @@ class PlanColumns:
             (column, 1.0)
             for number, chosen in choice.items()
             if self.graph.nodes[number].op is None
-            for column, one in zip(self._choices[number], self._strategies[number], strict=True)
-            if one.out == chosen.out
+            for column, strategy in zip(self._choices[number], self._strategies[number], strict=True)
+            if strategy.out == chosen.out
         ]
         self.program.row(entries, -inf, len(entries) - 1.0)
 
@@ -90,13 +90,15 @@ class PlanColumns:
         """Return the choice with the smallest memory; its bound is that memory in bytes."""
         costs = [0.0] * len(self.program.costs)
         costs[self.memory] = self.memory_unit * 1e-6
-        found = self.program.solve(costs)
-        return None if found is None else Solved(found.columns, found.bound * 1e6)
+        solved = self.program.solve(costs)
+        return None if solved is None else Solved(solved.columns, solved.bound * 1e6)
 
     def choice(self, solved: Solved) -> Choice:
         """Return the strategies of a solution."""
         return {
-            number: self._strategies[number][max(range(len(columns)), key=lambda one: solved.columns[columns[one]])]
+            number: self._strategies[number][
+                max(range(len(columns)), key=lambda position: solved.columns[columns[position]])
+            ]
             for number, columns in self._choices.items()
         }
 
@@ -107,13 +109,13 @@ class PlanColumns:
         for node in graph.nodes:
             if graph.head(node.number) != node.number:
                 continue
-            known = self._strategies[node.number] = strategies(graph, node, prices)
+            options = self._strategies[node.number] = strategies(graph, node, prices)
             columns = self._choices[node.number] = []
             size = graph.bytes(node.results[0]) / prices.machine.memory_bandwidth * _SLICES if node.op is None else 0.0
             self.slack += size
-            for one in known:
-                parts = prices.shards(one.out)
-                seconds = one.seconds + shared[node.number] / parts + replicated[node.number] / devices
+            for strategy in options:
+                parts = prices.shards(strategy.out)
+                seconds = strategy.seconds + shared[node.number] / parts + replicated[node.number] / devices
                 columns.append(self.program.column(seconds + size / parts, is_choice=True))
             self.program.row([(column, 1.0) for column in columns], 1.0, 1.0)
 
@@ -135,8 +137,8 @@ class PlanColumns:
 
     def _by_out(self, number: int) -> dict[Placement, list[int]]:
         groups: dict[Placement, list[int]] = defaultdict(list)
-        for column, one in zip(self._choices[number], self._strategies[number], strict=True):
-            groups[one.out].append(column)
+        for column, strategy in zip(self._choices[number], self._strategies[number], strict=True):
+            groups[strategy.out].append(column)
         return groups
 
     def _add_flows(self, root: int, uses: list[NodeUse]) -> None:
@@ -146,8 +148,10 @@ class PlanColumns:
         for use in uses:
             consumers: dict[Placement, list[int]] = defaultdict(list)
             head = self.graph.head(use.node)
-            for column, one in zip(self._choices[head], self._strategies[head], strict=True):
-                consumers[through(need(self.graph.nodes[use.node], use.operand, one, head), use.dims)].append(column)
+            for column, strategy in zip(self._choices[head], self._strategies[head], strict=True):
+                consumers[through(need(self.graph.nodes[use.node], use.operand, strategy, head), use.dims)].append(
+                    column
+                )
             flows = {(have, want): self.program.column(0.0) for have in producers for want in consumers}
             for have, columns in producers.items():
                 row = [(flows[have, want], 1.0) for want in consumers] + [(column, -1.0) for column in columns]
@@ -184,12 +188,12 @@ class PlanColumns:
         self.memory = self.program.column(0.0, upper=inf)
         times = sorted({node.place for node in graph.nodes if node.op is not None} | {end})
         total = {time: sum(size for _, since, until, size in living if since <= time <= until) for time in times}
-        for time in sorted(times, key=lambda one: (-total[one], one))[:_POINTS]:
+        for time in sorted(times, key=lambda moment: (-total[moment], moment))[:_POINTS]:
             entries: list[tuple[int, float]] = [(self.memory, -1.0)]
             for head, since, until, size in living:
                 if since <= time <= until:
-                    for column, one in zip(self._choices[head], self._strategies[head], strict=True):
-                        entries.append((column, size / self.prices.shards(one.out) / self.memory_unit))
+                    for column, strategy in zip(self._choices[head], self._strategies[head], strict=True):
+                        entries.append((column, size / self.prices.shards(strategy.out) / self.memory_unit))
             self.program.row(_merged(entries), -inf, 0.0)
 
 

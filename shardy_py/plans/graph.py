@@ -169,8 +169,8 @@ class PlanGraph:
     def _steps(self) -> list[tuple[Op, tuple[int, ...], OpShardingRule]]:
         """Return the steps with rules, and the ops without a rule with one that takes and gives whole tensors."""
         problem = self.session.problem
-        known = zip(problem.step_ops, problem.step_slots, problem.step_rules, strict=False)
-        steps = [(op, tuple(slots), rule) for op, slots, rule in known if rule is not None]
+        ruled = zip(problem.step_ops, problem.step_slots, problem.step_rules, strict=False)
+        steps = [(op, tuple(slots), rule) for op, slots, rule in ruled if rule is not None]
         seen: set[int] = set()
         for slot in sorted(self._free):
             op = problem.slot_values[slot].defining_op
@@ -180,7 +180,7 @@ class PlanGraph:
             operands = tuple(problem.slot_of.get(value.id, -1) for value in op.operands)
             results = tuple(problem.slot_of.get(value.id, -1) for value in op.results)
             if any(map(self.shape, operands)):
-                rule = _whole_rule([self.shape(one) for one in operands], [self.shape(one) for one in results])
+                rule = _whole_rule([self.shape(slot) for slot in operands], [self.shape(slot) for slot in results])
                 steps.append((op, operands + results, rule))
                 self._free.difference_update(results)
         return steps
@@ -207,7 +207,7 @@ class PlanGraph:
                     stack.append((number, True))
                     _, slots, rule = steps[number]
                     makers = (maker.get(slot) for slot in slots[: len(rule.operand_mappings)])
-                    stack.extend((one, False) for one in makers if one is not None and one not in entered)
+                    stack.extend((number, False) for number in makers if number is not None and number not in entered)
 
     def _add(self, place: int, op: Op, slots: tuple[int, ...], rule: OpShardingRule) -> None:
         count = len(rule.operand_mappings)
@@ -215,11 +215,11 @@ class PlanGraph:
         live = tuple(number for number, slot in enumerate(operands) if slot in self.views and self.shape(slot))
         if not live or not results:
             return
-        made = [slot for slot in results if slot >= 0]
-        if len(live) == 1 and len(made) == 1 and made[0] == results[0] and _passes_all_through(rule):
+        produced = [slot for slot in results if slot >= 0]
+        if len(live) == 1 and len(produced) == 1 and produced[0] == results[0] and _passes_all_through(rule):
             self._add_view(op, operands[live[0]], results[0], rule, live[0])
             return
-        if results[0] < 0 or not made:
+        if results[0] < 0 or not produced:
             return
         node = PlanNode(len(self.nodes), op.name, results, operands, live, place, op, rule)
         if node.is_elementwise:
@@ -230,11 +230,11 @@ class PlanGraph:
 
     def _add_view(self, op: Op, source: int, result: int, rule: OpShardingRule, operand: int) -> None:
         major = {factors[0]: dim for dim, factors in enumerate(rule.operand_mappings[operand]) if factors}
-        root, known = self.views[source]
+        root, root_dims = self.views[source]
         dims: list[int | None] = []
         for factors in rule.result_mappings[0]:
             dim = major.get(factors[0]) if factors and rule.factor_sizes[factors[0]] > 1 else None
-            dims.append(None if dim is None else known[dim])
+            dims.append(None if dim is None else root_dims[dim])
         shape = self.shape(result)
         self.views[result] = (root, tuple(dims))
         if source in self.thin or any(dim is None and size > 1 for dim, size in zip(dims, shape, strict=True)):
@@ -270,8 +270,8 @@ def _whole_rule(operands: list[tuple[int, ...]], results: list[tuple[int, ...]])
     for shape in operands + results:
         mappings.append(tuple((len(sizes) + dim,) for dim in range(len(shape))))
         sizes += shape
-    whole = tuple(range(len(sizes)))
+    factors = tuple(range(len(sizes)))
     count = len(operands)
     return OpShardingRule(
-        tuple(sizes), tuple(mappings[:count]), tuple(mappings[count:]), need_replication_factors=whole
+        tuple(sizes), tuple(mappings[:count]), tuple(mappings[count:]), need_replication_factors=factors
     )

@@ -95,7 +95,7 @@ class _Planner:
         slots = range(len(session.problem.slot_values))
         bare = session.with_shardings(dict.fromkeys(slots))
         cost = bare.price(bare.solve(), machine).cost
-        prices = Prices(machine, mesh, MeshPlacement(machine), axes, {one.op_id: one for one in cost.ops})
+        prices = Prices(machine, mesh, MeshPlacement(machine), axes, {kernel.op_id: kernel for kernel in cost.ops})
         planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
         if given.results == "like-arguments":
@@ -113,16 +113,18 @@ class _Planner:
         best: ShardingPlan | None = None
         smallest: ShardingPlan | None = None
         for _ in range(_ROUNDS):
-            found = likely.program.solve()
-            if found is None:
+            solved_likely = likely.program.solve()
+            if solved_likely is None:
                 break
-            choice = likely.choice(found)
+            choice = likely.choice(solved_likely)
             for way in ("inputs", "constraints"):
-                one = self._price(PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied), way, bound)
-                if smallest is None or one.peak_bytes < smallest.peak_bytes:
-                    smallest = one
-                if self._fits(one) and (best is None or one.seconds < best.seconds):
-                    best = one
+                candidate = self._price(
+                    PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied), way, bound
+                )
+                if smallest is None or candidate.peak_bytes < smallest.peak_bytes:
+                    smallest = candidate
+                if self._fits(candidate) and (best is None or candidate.seconds < best.seconds):
+                    best = candidate
             if best is not None and best.gap is not None and best.gap <= self.given.gap:
                 break
             likely.forbid(choice)
@@ -135,14 +137,16 @@ class _Planner:
 
     def _last_try(self, columns: PlanColumns, bound: float) -> ShardingPlan | None:
         """Return the plan with the smallest memory if it fits."""
-        found = columns.least_memory()
-        if found is None:
+        smallest = columns.least_memory()
+        if smallest is None:
             return None
-        writer = PlanWriter(self.graph, self.prices, self.mesh_name, columns.choice(found), self.tied)
+        writer = PlanWriter(self.graph, self.prices, self.mesh_name, columns.choice(smallest), self.tied)
         fitting = [
-            one for one in (self._price(writer, way, bound) for way in ("inputs", "constraints")) if self._fits(one)
+            candidate
+            for candidate in (self._price(writer, way, bound) for way in ("inputs", "constraints"))
+            if self._fits(candidate)
         ]
-        return min(fitting, key=lambda one: one.seconds, default=None)
+        return min(fitting, key=lambda candidate: candidate.seconds, default=None)
 
     def _columns(self, prices: Prices) -> PlanColumns:
         columns = PlanColumns.of(self.graph, prices)
@@ -155,8 +159,8 @@ class _Planner:
             columns.limit_memory(self.given.budget_memory)
         return columns
 
-    def _fits(self, one: ShardingPlan) -> bool:
-        return self.given.budget_memory is None or one.peak_bytes <= self.given.budget_memory
+    def _fits(self, candidate: ShardingPlan) -> bool:
+        return self.given.budget_memory is None or candidate.peak_bytes <= self.given.budget_memory
 
     def _price(self, writer: PlanWriter, way: Way, bound: float) -> ShardingPlan:
         options = {**keywords(self.source), **self.given.options.run_options()}
@@ -203,13 +207,13 @@ class _Planner:
     def _placement(self, sharding: TensorSharding, what: str) -> Placement:
         dims: dict[str, int] = {}
         names = [name for name, _ in self.prices.axes]
-        for dim, one in enumerate(sharding.dim_shardings):
-            known = [axis.name for axis in one.axes if axis.name in names]
-            if any(axis.sub_axis is not None for axis in one.axes):
+        for dim, dim_sharding in enumerate(sharding.dim_shardings):
+            axes = [axis.name for axis in dim_sharding.axes if axis.name in names]
+            if any(axis.sub_axis is not None for axis in dim_sharding.axes):
                 self._refuse(what, "a plan has no sub-axes")
-            if known != sorted(known, key=names.index):
+            if axes != sorted(axes, key=names.index):
                 self._refuse(what, "axes of a dimension stand in the order of the mesh")
-            dims.update(dict.fromkeys(known, dim))
+            dims.update(dict.fromkeys(axes, dim))
         return tuple(dims.get(name) for name in names)
 
     def _refuse(self, what: str, why: str) -> None:
@@ -250,7 +254,7 @@ class _Planner:
 
 
 def _over(budget: float, needs: float, what: str, how: str) -> OptionError:
-    sizes = (format_bytes(round(one)) for one in (budget, needs, needs - budget))
+    sizes = (format_bytes(round(size)) for size in (budget, needs, needs - budget))
     message = "{0} the memory budget of {2}: {1} {3}, which is {4} more".format(what, how, *sizes)
     return OptionError(
         Diagnostic("budget-out-of-reach", message, hint="allow more memory, or more devices along the mesh")

@@ -84,17 +84,17 @@ class Prices:
         return max(operations, min(1.0, kernel.bytes / written) * read / self.machine.memory_bandwidth)
 
     def reduction_seconds(
-        self, factors: tuple[int | None, ...], summed: dict[int, int | None], whole: float, base: Placement
+        self, factors: tuple[int | None, ...], summed: dict[int, int | None], size: float, base: Placement
     ) -> float:
         """Return the time to sum partial results.
 
         Args:
             factors: For each axis the factor that it is on.
             summed: The axes that are summed over, to the dimension along which the sum is scattered, or None.
-            whole: The bytes of the result.
+            size: The bytes of the result.
             base: The placement of the partial results.
         """
-        local, seconds = whole / self.shards(base), 0.0
+        local, seconds = size / self.shards(base), 0.0
         for axis, dim in summed.items():
             if dim is not None:
                 local /= self.axes[axis][1]
@@ -109,15 +109,15 @@ class Prices:
                 seconds -= formulas.all_reduce_seconds(self.parts(axes), 0)
         return seconds
 
-    def reshard_seconds(self, have: Placement, need: Placement, whole: float) -> float:
+    def reshard_seconds(self, have: Placement, need: Placement, size: float) -> float:
         """Return the time to bring a tensor from one placement to another: slice, all-to-all, permute, gather."""
-        key = (have, need, whole)
+        key = (have, need, size)
         if key not in self._reshards:
-            self._reshards[key] = self._reshard_seconds(have, need, whole)
+            self._reshards[key] = self._reshard_seconds(have, need, size)
         return self._reshards[key]
 
-    def _reshard_seconds(self, have: Placement, need: Placement, whole: float) -> float:
-        local, seconds, is_permuted = whole / self.shards(have), 0.0, False
+    def _reshard_seconds(self, have: Placement, need: Placement, size: float) -> float:
+        local, seconds, is_permuted = size / self.shards(have), 0.0, False
         numbers = range(len(self.axes))
         moved: dict[tuple[int, int], list[int]] = defaultdict(list)
         gathered = []

@@ -109,12 +109,12 @@ class ShardingPlan:
         lines += ["}"]
         if self.results:
             shardings = (self.results.get(number) for number in range(self.result_count))
-            specs = ("None" if one is None else partition_spec(one) for one in shardings)
+            specs = ("None" if sharding is None else partition_spec(sharding) for sharding in shardings)
             lines += ["out_shardings = [", *(f"    {spec}," for spec in specs), "]"]
         lines += [
-            f"# with_sharding_constraint on operand {one.operand} of {one.op}:"
-            f" {partition_spec(one.sharding)}  {one.location}"
-            for one in self.constraints
+            f"# with_sharding_constraint on operand {constraint.operand} of {constraint.op}:"
+            f" {partition_spec(constraint.sharding)}  {constraint.location}"
+            for constraint in self.constraints
         ]
         return "\n".join(lines)
 
@@ -122,11 +122,11 @@ class ShardingPlan:
         """Return the plan as placements of DTensor, one per axis of the mesh."""
         lines = [*(f"# {line}" for line in self.head), "from torch.distributed.tensor import Replicate, Shard", ""]
         lines += ["placements = {"]
-        lines += [f"    {name!r}: [{', '.join(self._placements(one))}]," for name, one in self.inputs.items()]
+        lines += [f"    {name!r}: [{', '.join(self._placements(sharding))}]," for name, sharding in self.inputs.items()]
         return "\n".join([*lines, "}"])
 
     def _placements(self, sharding: TensorSharding) -> list[str]:
-        dims = {axis.name: dim for dim, one in enumerate(sharding.dim_shardings) for axis in one.axes}
+        dims = {axis.name: dim for dim, dim_sharding in enumerate(sharding.dim_shardings) for axis in dim_sharding.axes}
         return [f"Shard({dims[axis]})" if axis in dims else "Replicate()" for axis in self.mesh]
 
     def to_mlir(self) -> str:
@@ -145,15 +145,15 @@ class ShardingPlan:
             "sent_bytes": self.sent_bytes,
             "peak_bytes": self.peak_bytes,
             "inputs": self.specs,
-            "shardings": {name: str(one) for name, one in self.inputs.items()},
-            "results": {str(number): partition_spec(one) for number, one in self.results.items()},
+            "shardings": {name: str(sharding) for name, sharding in self.inputs.items()},
+            "results": {str(number): partition_spec(sharding) for number, sharding in self.results.items()},
             "constraints": [
                 {
-                    "op": one.op,
-                    "operand": one.operand,
-                    "sharding": partition_spec(one.sharding),
-                    "location": one.location,
+                    "op": constraint.op,
+                    "operand": constraint.operand,
+                    "sharding": partition_spec(constraint.sharding),
+                    "location": constraint.location,
                 }
-                for one in self.constraints
+                for constraint in self.constraints
             ],
         }

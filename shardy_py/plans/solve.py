@@ -55,13 +55,13 @@ class LinearProgram:
         """
         np = _numpy()
         scaled = np.array(self.costs if costs is None else costs) * 1e3
-        found = _run(self, scaled, is_relaxed=True, seconds=seconds)
-        if found is None:
+        solved = _run(self, scaled, is_relaxed=True, seconds=seconds)
+        if solved is None:
             return None
-        chosen = found.columns[np.array(self.is_choice)]
+        chosen = solved.columns[np.array(self.is_choice)]
         if not np.abs(chosen - chosen.round()).max(initial=0.0) < _TOLERANCE:
-            found = _run(self, scaled, is_relaxed=False, seconds=seconds)
-        return found
+            solved = _run(self, scaled, is_relaxed=False, seconds=seconds)
+        return solved
 
     def arrays(self) -> tuple[Any, ...]:
         """Return starts, columns and values of the rows, and their limits, as arrays."""
@@ -105,7 +105,7 @@ def _run_highs(program: LinearProgram, costs: Any, *, is_relaxed: bool, seconds:
     model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = starts, columns, values
     if not is_relaxed:
         kinds = highspy.HighsVarType
-        model.integrality_ = [kinds.kInteger if one else kinds.kContinuous for one in program.is_choice]
+        model.integrality_ = [kinds.kInteger if is_integer else kinds.kContinuous for is_integer in program.is_choice]
     solver = highspy.Highs()
     solver.silent()
     for name, value in {"threads": 1, "random_seed": 0, "mip_rel_gap": 1e-6}.items():
@@ -117,11 +117,11 @@ def _run_highs(program: LinearProgram, costs: Any, *, is_relaxed: bool, seconds:
     status, info = solver.getModelStatus(), solver.getInfo()
     if status == highspy.HighsModelStatus.kInfeasible:
         return None
-    found = np.array(solver.getSolution().col_value)
-    if not len(found) or info.primal_solution_status != 2:
+    columns = np.array(solver.getSolution().col_value)
+    if not len(columns) or info.primal_solution_status != 2:
         raise _unsolved(solver.modelStatusToString(status))
     bound = info.objective_function_value if is_relaxed else info.mip_dual_bound
-    return Solved(found, float(bound) / 1e3)
+    return Solved(columns, float(bound) / 1e3)
 
 
 def _run_scipy(program: LinearProgram, costs: Any, *, is_relaxed: bool, seconds: float) -> Solved | None:
@@ -136,12 +136,12 @@ def _run_scipy(program: LinearProgram, costs: Any, *, is_relaxed: bool, seconds:
     kinds = np.zeros(len(costs)) if is_relaxed else np.array(program.is_choice, dtype=np.int64)
     options = {"mip_rel_gap": 1e-6} if is_relaxed else {"mip_rel_gap": 1e-6, "time_limit": seconds}
     rows, limits = LinearConstraint(matrix, low, high), Bounds(0, np.array(program.upper))
-    found = milp(costs, constraints=rows, integrality=kinds, bounds=limits, options=options)
-    if found.x is None:
-        if found.status == 2:
+    solution = milp(costs, constraints=rows, integrality=kinds, bounds=limits, options=options)
+    if solution.x is None:
+        if solution.status == 2:
             return None
-        raise _unsolved(found.message)
-    return Solved(found.x, float(found.fun if is_relaxed else found.mip_dual_bound) / 1e3)
+        raise _unsolved(solution.message)
+    return Solved(solution.x, float(solution.fun if is_relaxed else solution.mip_dual_bound) / 1e3)
 
 
 def _numpy() -> Any:

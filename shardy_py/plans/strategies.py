@@ -29,15 +29,17 @@ class PlanStrategy:
 def strategies(graph: PlanGraph, node: PlanNode, prices: Prices) -> tuple[PlanStrategy, ...]:
     """Return all strategies of a node."""
     if node.op is None or node.rule is None:
-        return tuple(PlanStrategy(one, one) for one in placements(graph.shape(node.results[0]), prices))
+        return tuple(
+            PlanStrategy(placement, placement) for placement in placements(graph.shape(node.results[0]), prices)
+        )
     return tuple(_of_op(graph, node, node.rule, prices))
 
 
 def placements(shape: tuple[int, ...], prices: Prices) -> Iterator[Placement]:
     """Yield the placements of a shape whose sizes divide."""
-    for one in product((None, *range(len(shape))), repeat=len(prices.axes)):
-        if _divides(shape, one, prices):
-            yield one
+    for placement in product((None, *range(len(shape))), repeat=len(prices.axes)):
+        if _divides(shape, placement, prices):
+            yield placement
 
 
 def needed(rule: OpShardingRule, operand: int, factors: tuple[int | None, ...]) -> Placement:
@@ -73,9 +75,11 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
     ]
     dims, shape = result_dims[0], graph.shape(node.results[0])
     usable = [
-        factor for factor in _factors(node, rule) if all(one.get(factor) == dims.get(factor) for one in result_dims)
+        factor
+        for factor in _factors(node, rule)
+        if all(dim_of.get(factor) == dims.get(factor) for dim_of in result_dims)
     ]
-    whole = graph.bytes(node.results[0])
+    size = graph.bytes(node.results[0])
     for factors in product((None, *usable), repeat=len(prices.axes)):
         if not _divides(rule.factor_sizes, factors, prices):
             continue
@@ -85,6 +89,7 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
             for axis, factor in enumerate(factors)
             if factor is not None and factor in rule.reduction_factors and factor not in dims
         ]
+        kernel = prices.kernel_seconds(graph, node, factors, base)
         for targets in product((None, *range(len(shape))), repeat=len(summed)):
             goal = dict(zip(summed, targets, strict=True))
             out = tuple(goal.get(axis, dim) for axis, dim in enumerate(base))
@@ -94,14 +99,14 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
                 for axis, dim in goal.items()
             )
             if nests and _divides(shape, out, prices):
-                sums = prices.reduction_seconds(factors, goal, whole, base)
-                yield PlanStrategy(factors, out, prices.kernel_seconds(graph, node, factors, base) + sums)
+                sums = prices.reduction_seconds(factors, goal, size, base)
+                yield PlanStrategy(factors, out, kernel + sums)
 
 
 def _factors(node: PlanNode, rule: OpShardingRule) -> list[int]:
     """Return the factors that an axis may be on: the major one of each dimension, unless it needs communication."""
     mappings = [rule.operand_mappings[number] for number in node.live]
-    mappings += [one for one, slot in zip(rule.result_mappings, node.results, strict=True) if slot >= 0]
+    mappings += [mapping for mapping, slot in zip(rule.result_mappings, node.results, strict=True) if slot >= 0]
     refused = {*rule.need_replication_factors, *rule.permutation_factors}
     used: set[int] = set()
     for mapping in mappings:

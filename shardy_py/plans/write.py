@@ -46,7 +46,7 @@ class PlanWriter:
         for (name, _), dim in zip(self.prices.axes, placement, strict=True):
             if dim is not None:
                 axes[dim].append(AxisRef(name))
-        return TensorSharding(self.mesh_name, tuple(DimensionSharding(tuple(one), is_closed=True) for one in axes))
+        return TensorSharding(self.mesh_name, tuple(DimensionSharding(tuple(names), is_closed=True) for names in axes))
 
     def out(self, number: int) -> Placement:
         """Return the placement of a node's results."""
@@ -69,7 +69,7 @@ class PlanWriter:
 
     def resharded(self) -> list[tuple[int, int, TensorSharding]]:
         """Return the operands that are resharded: op id, number of the operand, the sharding that it needs."""
-        found = []
+        operands = []
         for node in self.graph.nodes:
             head = self.graph.head(node.number)
             for number in node.live:
@@ -78,8 +78,8 @@ class PlanWriter:
                 want = need(node, number, self.choice[head], head)
                 have = seen_by(self.out(self.graph.node_of[root]), dims)
                 if node.op is not None and slot not in self.graph.thin and want != have:
-                    found.append((node.op.id, number, self.sharding(want, len(self.graph.shape(slot)))))
-        return found
+                    operands.append((node.op.id, number, self.sharding(want, len(self.graph.shape(slot)))))
+        return operands
 
     def on_given(self, way: Way) -> Callable[[Program, Op], None]:
         """Return what writes the plan into the program that was given, before any pass."""

@@ -7,9 +7,7 @@ from math import prod
 
 from shardy_dialects.aten.arguments import (
     REPLICATED,
-    Dims,
     Rule,
-    RuleFunction,
     attribute,
     normal,
     normal_dims,
@@ -77,14 +75,6 @@ def _movedim(op: Op) -> Rule:
 
 def _expand(op: Op) -> Rule:
     return rules.broadcast_to(op)
-
-
-def _needs_whole(name: str = "dim", default: Dims = 0) -> RuleFunction:
-    def rule(op: Op) -> Rule:
-        rank = len(operand_shape(op, 0))
-        return rules.along(op, normal_dims(attribute(op, name, default), rank))
-
-    return rule
 
 
 def _resizes(op: Op) -> Rule:

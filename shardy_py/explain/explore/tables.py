@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from attrs import field
 
-from shardy_py.api.summary import local_shape, tensor_bytes
+from shardy_py.api.summary import tensor_bytes
 from shardy_py.ir.graph.types import Type, static_shape
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.manual_axes import resolve_mesh
@@ -131,12 +131,6 @@ class DistinctShardings:
             "replicated": _axes_data(sharding.replicated_axes, mesh),
             "unreduced": _axes_data(sharding.unreduced_axes, mesh),
         }
-
-
-def shard_text(type_: Type, sharding: TensorSharding | None, mesh: Mesh | None) -> str:
-    """Return the sizes of the largest shard of a tensor, as ``4x256``; "" where they are not known."""
-    shape = static_shape(type_)
-    return "" if shape is None else "x".join(map(str, local_shape(shape, sharding, mesh)))
 
 
 def _axes_data(axes: Iterable[AxisRef], mesh: Mesh | None) -> list[list[Any]]:

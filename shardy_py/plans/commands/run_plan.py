@@ -37,7 +37,7 @@ def run_plan(
             message = f"--fix {text}: this is not ARG=SPEC"
             raise OptionError(Diagnostic("invalid-fix", message, hint="--fix arg0=data,None"))
         fix[name.strip()] = parse_spec(spec)
-    found = plan(
+    sharding_plan = plan(
         **keywords(program.input),
         machine=machine,
         budget_memory=None if budget_memory is None else parse_size(budget_memory),
@@ -47,9 +47,9 @@ def run_plan(
         options=program.options,
     )
     if form == "json":
-        text = json.dumps({"origin": origin_of(program), **found.to_json()}, indent=2)
+        text = json.dumps({"origin": origin_of(program), **sharding_plan.to_json()}, indent=2)
     else:
-        text = {"jax": found.to_jax, "torch": found.to_torch, "mlir": found.to_mlir}[form]()
+        text = {"jax": sharding_plan.to_jax, "torch": sharding_plan.to_torch, "mlir": sharding_plan.to_mlir}[form]()
     if output is None:
         click.echo(text)
     else:
