@@ -87,13 +87,14 @@ def _lower(ctx: Any, *arguments: Any, body: LocalBody) -> Any:
         caller.cached_primitive_lowerings[key] = mlir.merge_mlir_modules(
             caller.module, _NAME, module, dst_symtab=caller.symbol_table
         )
-    types = [mlir.aval_to_ir_type(caller, item) for item in ctx.avals_out]
-    name = ir.FlatSymbolRefAttr.get(caller.cached_primitive_lowerings[key])
+    symbol = caller.cached_primitive_lowerings[key]
+    types = caller.symbol_table[symbol].type.results
+    name = ir.FlatSymbolRefAttr.get(symbol)
     if not body.is_ordered:
         return func.CallOp(types, name, list(arguments)).results
     effect = ordered_effect()
     token = ctx.tokens_in.get(effect)
-    results = func.CallOp([token.type, *types], name, [token, *arguments]).results
+    results = func.CallOp(types, name, [token, *arguments]).results
     ctx.set_tokens_out(mlir.TokenSet({effect: results[0]}))
     return results[1:]
 
