@@ -6,7 +6,7 @@ last parts fewer. Coordinates are places in the whole dimension, places count fr
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -155,14 +155,33 @@ class _Near:
 def _moves_to(target: int, held: Sequence[Sequence[Run]], near: _Near, start: int, size: int) -> Iterator[Move]:
     local = list(_common(target, target, held[target], start, size))
     yield from local
-    taken = [(move.place, move.place + move.size) for move in local]
+    taken = _Taken()
+    for move in local:
+        taken.add(move)
     for source in near.parts(start, size):
         if source == target:
             continue
         for move in _common(source, target, held[source], start, size):
-            if not any(low <= move.place and move.place + move.size <= high for low, high in taken):
-                taken.append((move.place, move.place + move.size))
+            if taken.add(move):
                 yield move
+
+
+class _Taken:
+    """The ranges of a window that arrive, none within another one: where they begin and end, both in order."""
+
+    def __init__(self) -> None:
+        self._lows: list[int] = []
+        self._highs: list[int] = []
+
+    def add(self, move: Move) -> bool:
+        """Take what a move brings; return False where one range has all of it already."""
+        low, high = move.place, move.place + move.size
+        first = bisect_right(self._lows, low)
+        if first and self._highs[first - 1] >= high:
+            return False
+        last = bisect_right(self._highs, high, first)
+        self._lows[first:last], self._highs[first:last] = [low], [high]
+        return True
 
 
 def _common(source: int, target: int, runs: Sequence[Run], start: int, size: int) -> Iterator[Move]:
@@ -186,14 +205,15 @@ def _by_ends(moves: Sequence[Move]) -> list[Move]:
 def _matched(moves: Sequence[Move]) -> list[Round]:
     """Return rounds, each move in the first one in which its source does not send and its target gets nothing yet."""
     rounds: list[list[Move]] = []
-    busy: list[tuple[set[int], set[int]]] = []
+    sends: dict[int, int] = {}  # The rounds in which a part sends, as bits: there may be a round per operand.
+    gets: dict[int, int] = {}
     for move in moves:
-        free = (number for number, (sent, got) in enumerate(busy) if move.source not in sent and move.target not in got)
-        number = next(free, len(rounds))
+        free = ~(sends.get(move.source, 0) | gets.get(move.target, 0))
+        first = free & -free
+        number = first.bit_length() - 1
         if number == len(rounds):
             rounds.append([])
-            busy.append((set(), set()))
         rounds[number].append(move)
-        busy[number][0].add(move.source)
-        busy[number][1].add(move.target)
+        sends[move.source] = sends.get(move.source, 0) | first
+        gets[move.target] = gets.get(move.target, 0) | first
     return [Round(tuple(chosen)) for chosen in rounds]

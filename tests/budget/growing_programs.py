@@ -273,6 +273,17 @@ def captured_values(n: int) -> str:
 
 
 @grows
+def contracted_dimensions(n: int) -> str:
+    """Return a product over many dimensions."""
+    type_, dims = f"tensor<{'x'.join(['2'] * n)}x8xf32>", ", ".join(map(str, range(n)))
+    body = (
+        f"%0 = stablehlo.dot_general %a, %a, contracting_dims = [{dims}] x [{dims}] : ({type_}, {type_}) -> {T}\n"
+        f"%1 = stablehlo.negate %0 : {T}"
+    )
+    return module([argument("a", type_, ", ".join(['{"x"}', *["{?}"] * n]))], body, ["%1"], [T])
+
+
+@grows
 def barriers(n: int) -> str:
     """Return a chain of ops with barriers between them."""
     body = times(

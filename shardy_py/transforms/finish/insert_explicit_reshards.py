@@ -167,7 +167,7 @@ class _Planner:
     __slots__ = ("_by_identity", "_meshes", "_sizes")
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
-        self._meshes = tuple(meshes.items())
+        self._meshes = meshes
         self._by_identity: dict[tuple[object, ...], tuple[object, Plan | None]] = {}
         self._sizes: dict[Type, int] = {}
 
@@ -191,7 +191,8 @@ class _Planner:
         sizes = tuple([self._size(type_) for type_ in types])
         count = len(operands)
         plan_key = PlanKey(rule, operands, results, sizes[:count], sizes[count:], mode, own_operands, reduction)
-        plan = _plan_of(plan_key, self._meshes)
+        names = {item.mesh for item in (*operands, *results, *own_operands) if item and isinstance(item.mesh, str)}
+        plan = _plan_of(plan_key, tuple([(name, self._meshes[name]) for name in sorted(names) if name in self._meshes]))
         # What the key identifies has to stay alive, or another object could get its identity.
         self._by_identity[key] = ((plan_key, types), plan)
         return plan

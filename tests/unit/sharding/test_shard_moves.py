@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shardy_py.sharding.axes import AxisRef, SubAxis
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.parse import parse_tensor_sharding
-from shardy_py.sharding.shard_moves import covered, own_runs, plan_rounds, sent_elements
+from shardy_py.sharding.shard_moves import Run, covered, own_runs, plan_rounds, sent_elements
 from shardy_py.sharding.shard_positions import axes_of_parts, permutation_pairs, replica_groups, shard_positions
 
 
@@ -36,6 +36,28 @@ def test_rounds_bring_each_window_its_elements(size: int, parts: int, shift: int
         wanted = {place: start + place for place in range(wide) if shift <= start + place < size + shift}
         assert own == wanted
         assert limits == ((min(wanted), max(wanted) + 1) if wanted else (0, 0))
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), max_size=3), min_size=4, max_size=4),
+    st.integers(-2, 6),
+    st.integers(1, 8),
+)
+def test_no_window_gets_what_it_has(held: list[list[tuple[int, int]]], start: int, size: int) -> None:
+    """Parts may hold the same elements: a move is left out where an earlier one, or the part itself, has all of it."""
+    runs = [[Run(first, count) for first, count in part] for part in held]
+    moves = [move for item in plan_rounds(runs, [start] * len(runs), size) for move in item.moves]
+    for target in range(len(runs)):
+        sources = (target, *(number for number in range(len(runs)) if number != target))
+        expected: list[tuple[int, int, int]] = []
+        for source in sources:
+            for first, count in held[source]:
+                low, high = max(first, start) - start, min(first + count, start + size) - start
+                had = source != target and any(begin <= low and high <= end for _, begin, end in expected)
+                if low < high and not had:
+                    expected.append((source, low, high))
+        got = [(move.source, move.place, move.place + move.size) for move in moves if move.target == target]
+        assert sorted(got) == sorted(expected)
 
 
 def test_what_a_part_has_does_not_move() -> None:
