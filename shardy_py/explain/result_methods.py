@@ -14,6 +14,7 @@ from shardy_py.support.arguments import checked
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
     from shardy_py.explain.explore.page import Page
+    from shardy_py.explain.picture import ShardingPicture
 else:
     _Base = object
 
@@ -76,6 +77,20 @@ class ExplainMethods(_Base):
         if self.trace is None:
             raise untraced()
         return Explainer(self.program, self.main, self.registry, self.trace, self.value)
+
+    @checked
+    def picture(self, value: Any) -> ShardingPicture:
+        """Return which device holds which part of a tensor; ``str`` of it is a table, a notebook shows it in colors.
+
+        Args:
+            value: What `sharding` takes, or the name of a result of the main function, such as ``"result0"``.
+
+        Raises:
+            OptionError: there is no such value, or it is no tensor over one mesh of the program.
+        """
+        from shardy_py.explain.picture import draw_sharding
+
+        return draw_sharding(self, value)
 
     @checked
     def explore(

@@ -626,3 +626,26 @@ def test_sharded_values_are_sharded_as_decided() -> None:
     )
     (final,) = sdy.propagate(text).to_jax().executable.hlo_modules()
     assert re.findall(r"= f32\[([\d,]+)\]\S* tanh\(", final.to_string()) == ["2,4"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "spec"),
+    [
+        ((8, 8), P("a", "b")),
+        ((8, 8), P(None, "a")),
+        ((8, 6, 4), P("b", None, "a")),
+        ((16,), P(("b", "a"))),
+        ((8,), P()),
+    ],
+)
+def test_pictures_show_what_jax_does(shape: tuple[int, ...], spec: P) -> None:
+    """A device holds the part that JAX's sharding of the array gives it."""
+    mesh = jax.make_mesh((4, 2), ("a", "b"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    placed = NamedSharding(mesh, spec)
+    with jax.set_mesh(mesh):
+        lowered = jax.jit(lambda x: -x, in_shardings=placed).lower(np.zeros(shape, "float32"))
+    picture = sdy.propagate(lowered).picture(0)
+    for device, index in placed.devices_indices_map(shape).items():
+        (part,) = [part for part, devices in picture.devices.items() if device.id in devices]
+        for dim, number, count in zip(picture.dims, part, picture.counts, strict=True):
+            assert index[dim].start == number * shape[dim] // count
