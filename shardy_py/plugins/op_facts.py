@@ -10,7 +10,7 @@ from attrs import evolve
 from shardy_py.errors import RuleError, ShardyError
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.guards.guard import Guard
-from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
+from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look, shared_notes
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import Type
@@ -32,6 +32,10 @@ from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule, Reductions
 from shardy_py.support.identity import identity
 
+_Memo = dict[Any, tuple[OpFacts, Sequence[Type]]]
+"""Facts by the name and the types of an op; the types stay alive with an entry, as the key has their identities."""
+MANY_KINDS = 1_000
+"""The limit on the kinds of ops with the same attributes in notes that outlive a run; they are emptied before one."""
 _CHANGED = "changed its op"
 _CHANGED_HINT = "a rule function looks at its op only; a pass may change it"
 
@@ -42,6 +46,7 @@ def make_facts_of(
     types: Mapping[str, TypeDefinition],
     rules: Mapping[int, OpShardingRule],
     memory: RuleMemory,
+    token: object,
 ) -> Callable[[Op], OpFacts]:
     """Return the function that returns the facts of the ops of one program.
 
@@ -51,20 +56,21 @@ def make_facts_of(
         types: The definitions of types.
         rules: Op id to the rule that propagation left on it.
         memory: What is known of ops of other programs.
+        token: Stands for the registry where attributes keep notes from run to run.
     """
-    # With the types in the keys, which stay alive with an entry, or others could get their identities.
-    memo: dict[Any, tuple[OpFacts, Sequence[Type]]] = {}
+    # For the key of attributes the facts of the ops with these, by name and types; ops with others are under None.
+    memos: dict[Any, _Memo] = {None: {}}
     # The keys of attributes without a rule.
     bare: set[Any] = set()
     # The looks of attributes by their keys.
     looks: dict[Any, Hashable | None] = {}
 
-    def recalled(
+    def recall(
         op: Op, kind: Hashable, resolved: ResolvedDefinition, traits: frozenset[Trait], attributes_key: object
     ) -> tuple[OpFacts, Sequence[Type]]:
         value_types = [value.type for value in (*op.operands, *op.results)]
         if attributes_key is None or attributes_key not in looks:
-            looks[attributes_key] = shared_look(attributes_key) or attributes_look(op.attributes)
+            looks[attributes_key] = shared_look(op.attributes) or attributes_look(op.attributes)
         key = look_key(kind, looks[attributes_key], len(op.operands), value_types)
         known = None if key is None else memory.get(key)
         if known is None:
@@ -72,6 +78,12 @@ def make_facts_of(
             if key is not None:
                 known = memory.keep(key, known)
         return known, value_types
+
+    def memo_of(attributes_key: object) -> _Memo:
+        memo = memos[attributes_key] = shared_notes(attributes_key, token)
+        if len(memo) >= MANY_KINDS:
+            memo.clear()
+        return memo
 
     def facts_of_op(op: Op) -> OpFacts:
         key: Hashable
@@ -82,10 +94,13 @@ def make_facts_of(
         attributes_key = shared_key(attributes)
         if resolved.is_plain and attributes_key is not None and not rules:
             # This is nearly every op; the rest of the function does the same with more questions.
-            key = _identity_key(name, attributes_key, operands, op.results)
+            memo = memos.get(attributes_key)
+            if memo is None:
+                memo = memo_of(attributes_key)
+            key = _identity_key(name, operands, op.results)
             known = memo.get(key)
             if known is None:
-                known = memo[key] = recalled(op, name, resolved, resolved.traits, attributes_key)
+                known = memo[key] = recall(op, name, resolved, resolved.traits, attributes_key)
             return known[0]
         traits = resolved.traits_of(op) if resolved.predicates else resolved.traits
         if rules and op.id in rules:
@@ -102,13 +117,16 @@ def make_facts_of(
         if resolved.predicates or resolved.context_of is not None:
             kind = (name, traits, None if resolved.context_of is None else resolved.context_of(op))
         if attributes_key is not None:
-            key = _identity_key(kind, attributes_key, operands, op.results)
+            key = _identity_key(kind, operands, op.results)
         else:
             value_types = [value.type for value in (*operands, *op.results)]
             key = (kind, freeze(attributes), len(operands), *value_types)
+        memo = memos.get(attributes_key)
+        if memo is None:
+            memo = memo_of(attributes_key)
         known = memo.get(key)
         if known is None:
-            known = memo[key] = recalled(op, kind, resolved, traits, attributes_key)
+            known = memo[key] = recall(op, kind, resolved, traits, attributes_key)
         return known[0]
 
     return facts_of_op
@@ -186,10 +204,8 @@ def _call_on_view(op: Op, resolved: ResolvedDefinition, options: RuleOptions) ->
     return rule
 
 
-def _identity_key(
-    kind: Hashable, attributes: object, operands: Sequence[Value], results: Sequence[Value]
-) -> tuple[object, ...]:
-    """Return a key that is equal for ops of a kind with the same attributes and types, for as long as these live.
+def _identity_key(kind: Hashable, operands: Sequence[Value], results: Sequence[Value]) -> tuple[object, ...]:
+    """Return a key that is equal for ops of a kind with the same types, for as long as these live.
 
     Identities are hashed much faster than types, and a frontend with keys of its own has one object for equal types.
     Most ops have one result and few operands; comprehensions would take twice as long for them.
@@ -197,10 +213,10 @@ def _identity_key(
     count = len(operands)
     if len(results) == 1 and 0 < count < 3:
         if count == 1:
-            return kind, attributes, identity(operands[0].type), identity(results[0].type)
-        return kind, attributes, identity(operands[0].type), identity(operands[1].type), identity(results[0].type)
+            return kind, identity(operands[0].type), identity(results[0].type)
+        return kind, identity(operands[0].type), identity(operands[1].type), identity(results[0].type)
     # No identity is as small as this number, so that the two kinds of keys never meet.
-    return (kind, attributes, count, *[identity(value.type) for value in (*operands, *results)])
+    return (kind, count, *[identity(value.type) for value in (*operands, *results)])
 
 
 def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinition) -> Reductions:

@@ -220,6 +220,8 @@ class _Writer:
 
 
 def _forget(op: Op) -> None:
+    """Drop the handle of an op whose native op is about to be erased."""
+    op.handle.base.release(op.handle.native)
     op.handle = None
     if isinstance(op.attributes, NativeAttributes):
         op.attributes.native = None
