@@ -11,6 +11,7 @@ from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.kept_tables import AttributeContents
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, symbols_of
+from shardy_py.ir.graph.kinds import OpKind
 from shardy_py.ir.graph.program import Value
 from shardy_py.support.identity import identity
 
@@ -38,13 +39,14 @@ class AttributeSet:
         native: Name to native attribute; empty where all attributes are decoded already.
         decoded: Name to attribute, of those that were asked for.
         contents: What holds for these attributes in other runs, too.
+        kinds: The kinds of the ops.
         is_complete: Whether there is no other attribute, one that the bindings have no class for.
         changed: The attributes of ops that changed since they were written, by identity; one for all sets of a module.
     """
 
     __slots__ = (
         *("_all", "_codec", "_natives", "_overlays", "_source", "_texts"),
-        *("changed", "contents", "decoded", "is_complete", "native"),
+        *("changed", "contents", "decoded", "is_complete", "kinds", "native"),
     )
 
     def __init__(
@@ -59,6 +61,7 @@ class AttributeSet:
         self._overlays: dict[tuple[str, int], dict[str, Any]] = {}
         self.native = native
         self.contents = contents or AttributeContents()
+        self.kinds = self.contents.kinds
         self.decoded: dict[str, Any] = self.contents.decoded or {}
         self.changed = changed
         self.is_complete = True
@@ -232,9 +235,11 @@ class NativeAttributes(MutableMapping[str, Any]):
         overlay: The changes since then, whether they are written or not; ops may share it, so it is replaced and never
             changed.
         key: The same object for ops with the same attributes; None once there are changes.
+        kind: The same object for ops with the same name, attributes and types; None once there are changes, or where
+            it is not known.
     """
 
-    __slots__ = ("base", "key", "model", "native", "operands", "overlay")
+    __slots__ = ("base", "key", "kind", "model", "native", "operands", "overlay")
 
     def __init__(
         self,
@@ -248,12 +253,8 @@ class NativeAttributes(MutableMapping[str, Any]):
         self.operands = operands
         self.model: NativeAttributes | None = None
         self.overlay = overlay
-        self.key = base.contents if overlay is None else None
-
-    @property
-    def look(self) -> Hashable | None:
-        """A value that is equal for attributes that mean the same in any module; None where that is not known."""
-        return self.base.look if self.overlay is None else None
+        self.key = base if overlay is None else None
+        self.kind: OpKind | None = None
 
     @property
     def model_native(self) -> Any:
@@ -321,7 +322,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         if self.native is not None:
             base.changed[identity(self)] = self
         self.overlay = {**overlay, name: value} if overlay else base.overlay(name, value)
-        self.key = None
+        self.key = self.kind = None
 
     def _all(self) -> Mapping[str, Any]:
         if self.overlay is None:
@@ -356,6 +357,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         """Return a copy for another op; changes to either do not touch the other."""
         result = NativeAttributes(self.base, None, (), self.overlay)
         result.model = self if self.model is None else self.model
+        result.kind = self.kind
         return result
 
     __copy__ = copy

@@ -216,9 +216,9 @@ class _Importer:
                 operands = tuple([self._operand(number) for number in operand_numbers])
             # Without the initializers of ops, values and attributes, which take as long as all the rest.
             handle = NativeAttributes.__new__(NativeAttributes)
-            handle.base, handle.key = base, base.contents
+            handle.base = handle.key = base
             handle.native, handle.operands = native, operands
-            handle.model = handle.overlay = None
+            handle.kind = handle.model = handle.overlay = None
             op = Op.__new__(Op)
             op.id = next_id()
             op.program, op.name, op.operands = program, op_name, operands

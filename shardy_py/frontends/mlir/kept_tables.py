@@ -12,13 +12,12 @@ from threading import Lock
 from typing import Any
 
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute, SymbolRef, Unit
+from shardy_py.ir.graph.kinds import OpKinds
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.axes import SdyAttribute
 
 MANY_TABLES = 8
 """The limit on the modules whose tables are kept; those that were used longest ago go first."""
-MANY_NOTES = 4
-"""The limit on the registries that keep notes on a dictionary of attributes."""
 
 _VALUES = frozenset(
     (bool, int, float, str, DenseElements, RawAttribute, SymbolRef, Unit, TensorType, OpaqueType),
@@ -29,29 +28,21 @@ class AttributeContents:
     """The values of a dictionary of attributes; compared by identity.
 
     Attributes:
+        kinds: The kinds of the ops with these attributes.
         decoded: Name to attribute, for all names; None as long as they are not known, or if one holds a native object.
         holders: The names of the attributes that may refer to symbols; None as long as they are not known.
         symbols: The names of the symbols to which the attributes refer; None as long as they are not known.
         runs: In how many runs ops had these attributes.
     """
 
-    __slots__ = ("_notes", "decoded", "holders", "runs", "symbols")
+    __slots__ = ("decoded", "holders", "kinds", "runs", "symbols")
 
     def __init__(self) -> None:
+        self.kinds = OpKinds()
         self.decoded: dict[str, Any] | None = None
         self.holders: Sequence[str] | None = None
         self.symbols: Sequence[str] | None = None
         self.runs = 0
-        self._notes: dict[object, dict[Any, Any]] = {}
-
-    def notes(self, owner: object) -> dict[Any, Any]:
-        """Return the dictionary in which a registry keeps what it knows of ops with these attributes."""
-        notes = self._notes.get(owner)
-        if notes is None:
-            if len(self._notes) >= MANY_NOTES:
-                self._notes = {}
-            notes = self._notes.setdefault(owner, {})
-        return notes
 
     def keep(self, decoded: dict[str, Any]) -> None:
         """Keep the values of all attributes, unless one of them is of this run only or could be changed in place."""

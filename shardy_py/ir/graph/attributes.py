@@ -46,23 +46,16 @@ def shared_key(attributes: Mapping[str, Attribute]) -> object | None:
     return getattr(attributes, "key", None)
 
 
-def shared_look(attributes: Mapping[str, Attribute]) -> Hashable | None:
-    """Return a value that is equal for attributes that mean the same in any program.
+def shared_look(key: object) -> Hashable | None:
+    """Return a value that is equal for the attributes with a key, and all that mean the same in any program.
+
+    Args:
+        key: A `SharedAttributes.key`, or None.
 
     Returns:
-        What the mapping says of itself as its ``look``; None where it says nothing.
+        What the key says of itself as its ``look``; None where it says nothing.
     """
-    return getattr(attributes, "look", None)
-
-
-def shared_notes(key: object, owner: object) -> dict[Any, Any]:
-    """Return the dictionary in which its owner keeps what it knows of ops whose attributes have a key.
-
-    Where the key has ``notes``, they hold for all programs whose attributes have it, and nobody else writes to them;
-    where it has none, the dictionary is new. Notes may hold values only, no op and no native object.
-    """
-    notes = getattr(key, "notes", None)
-    return {} if notes is None else notes(owner)
+    return getattr(key, "look", None)
 
 
 def shared_parts(attributes: Mapping[str, Attribute]) -> tuple[object, object] | None:
