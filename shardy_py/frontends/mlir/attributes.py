@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, ItemsView, Iterator, Mapping, MutableMapping, Sequence, ValuesView
+from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence, ValuesView
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -311,6 +311,27 @@ class NativeAttributes(MutableMapping[str, Any]):
             if old is value or (type(old) is type(value) and old == value):
                 return
         self._change(name, value)
+
+    @staticmethod
+    def set_in_each(name: str, pairs: Iterable[tuple[MutableMapping[str, Any], Any]]) -> None:
+        """Set one attribute of many ops; what they share is looked up once per set and value."""
+        overlays: dict[tuple[int, int], Mapping[str, Any]] = {}
+        for attributes, value in pairs:
+            if type(attributes) is not NativeAttributes or attributes.overlay is not None:
+                attributes[name] = value
+                continue
+            base = attributes.base
+            # Sets and values live as long as the pairs.
+            key = identity(base), identity(value)
+            overlay = overlays.get(key)
+            if overlay is None:
+                if name in base:
+                    attributes[name] = value
+                    continue
+                overlay = overlays[key] = base.overlay(name, value)
+            if attributes.native is not None:
+                base.changed[identity(attributes)] = attributes
+            attributes.overlay, attributes.key, attributes.kind = overlay, None, None
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
