@@ -97,10 +97,13 @@ _RESULT = _Kind("out_shardings", "result", result_name, main_results)
 def _apply(
     program: Program, function: Op, entries: Iterable[tuple[int | str, Any]], mesh_name: str, kind: _Kind
 ) -> None:
+    given = list(entries)
+    if not given:
+        return
     problems: list[Diagnostic] = []
     values = kind.values(function)
     annotated: dict[int, tuple[frozenset[str], int | str, TensorSharding]] = {}
-    for key, spec in entries:
+    for key, spec in given:
         try:
             # None changes nothing, but has to be given for something.
             for value, names in values.find_all(key):

@@ -177,6 +177,8 @@ def propagate(arguments: PropagateArguments) -> Result:
         store_shardings(program, registry)
         progress.stage("write")
         native = write_verified(program, passes, read.source_name) if arguments.verify else write(program)
+    # From here on the program is the caller's, who may change types.
+    program.kinds_hold = False
     progress.finish_step()
     result = Result(
         module=native,

@@ -11,7 +11,8 @@ from shardy_py.errors import RuleError, ShardyError
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.guards.guard import Guard
 from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
-from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.kinds import OpKind, identity_key, kind_of
+from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import Type
 from shardy_py.ir.interfaces.ops import OpFacts, RuleOptions, Trait
@@ -30,7 +31,6 @@ from shardy_py.plugins.type_definition import TypeDefinition, has_unknown_shape
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.einsum.spec import RuleSpec
 from shardy_py.sharding.rule import OpShardingRule, Reductions
-from shardy_py.support.identity import identity
 
 _CHANGED = "changed its op"
 _CHANGED_HINT = "a rule function looks at its op only; a pass may change it"
@@ -42,6 +42,7 @@ def make_facts_of(
     types: Mapping[str, TypeDefinition],
     rules: Mapping[int, OpShardingRule],
     memory: RuleMemory,
+    token: object,
 ) -> Callable[[Op], OpFacts]:
     """Return the function that returns the facts of the ops of one program.
 
@@ -51,13 +52,27 @@ def make_facts_of(
         types: The definitions of types.
         rules: Op id to the rule that propagation left on it.
         memory: What is known of ops of other programs.
+        token: Stands for the registry where kinds keep facts from run to run.
     """
+    # For each kind what it keeps, or None for one whose ops differ: in their rules, or in what these read around them.
+    of_kinds: dict[OpKind, OpFacts | None] = {}
     # With the types in the keys, which stay alive with an entry, or others could get their identities.
     memo: dict[Any, tuple[OpFacts, Sequence[Type]]] = {}
     # The keys of attributes without a rule.
     bare: set[Any] = set()
     # The looks of attributes by their keys.
     looks: dict[Any, Hashable | None] = {}
+
+    def facts_of_kind(kind: OpKind, op: Op) -> OpFacts | None:
+        known: OpFacts | None = kind.facts(token)
+        resolved = all_resolved[kind.name]
+        if known is None and not (
+            resolved.variants or resolved.predicates or resolved.contextual or resolved.context_of is not None
+        ):
+            known = facts_of_any(op)
+            kind.keep_facts(token, known)
+        of_kinds[kind] = known
+        return known
 
     def recalled(
         op: Op, kind: Hashable, resolved: ResolvedDefinition, traits: frozenset[Trait], attributes_key: object
@@ -74,6 +89,13 @@ def make_facts_of(
         return known, value_types
 
     def facts_of_op(op: Op) -> OpFacts:
+        kind = None if rules else kind_of(op)
+        if kind is None:
+            return facts_of_any(op)
+        facts = of_kinds[kind] if kind in of_kinds else facts_of_kind(kind, op)
+        return facts_of_any(op) if facts is None else facts
+
+    def facts_of_any(op: Op) -> OpFacts:
         key: Hashable
         name, attributes, operands = op.name, op.attributes, op.operands
         resolved = all_resolved[name]
@@ -82,7 +104,7 @@ def make_facts_of(
         attributes_key = shared_key(attributes)
         if resolved.is_plain and attributes_key is not None and not rules:
             # This is nearly every op; the rest of the function does the same with more questions.
-            key = _identity_key(name, attributes_key, operands, op.results)
+            key = attributes_key, *identity_key(name, operands, op.results)
             known = memo.get(key)
             if known is None:
                 known = memo[key] = recalled(op, name, resolved, resolved.traits, attributes_key)
@@ -102,7 +124,7 @@ def make_facts_of(
         if resolved.predicates or resolved.context_of is not None:
             kind = (name, traits, None if resolved.context_of is None else resolved.context_of(op))
         if attributes_key is not None:
-            key = _identity_key(kind, attributes_key, operands, op.results)
+            key = attributes_key, *identity_key(kind, operands, op.results)
         else:
             value_types = [value.type for value in (*operands, *op.results)]
             key = (kind, freeze(attributes), len(operands), *value_types)
@@ -184,23 +206,6 @@ def _call_on_view(op: Op, resolved: ResolvedDefinition, options: RuleOptions) ->
     if view.is_changed:
         raise guard.refusal(_CHANGED, op, hint=_CHANGED_HINT)
     return rule
-
-
-def _identity_key(
-    kind: Hashable, attributes: object, operands: Sequence[Value], results: Sequence[Value]
-) -> tuple[object, ...]:
-    """Return a key that is equal for ops of a kind with the same attributes and types, for as long as these live.
-
-    Identities are hashed much faster than types, and a frontend with keys of its own has one object for equal types.
-    Most ops have one result and few operands; comprehensions would take twice as long for them.
-    """
-    count = len(operands)
-    if len(results) == 1 and 0 < count < 3:
-        if count == 1:
-            return kind, attributes, identity(operands[0].type), identity(results[0].type)
-        return kind, attributes, identity(operands[0].type), identity(operands[1].type), identity(results[0].type)
-    # No identity is as small as this number, so that the two kinds of keys never meet.
-    return (kind, attributes, count, *[identity(value.type) for value in (*operands, *results)])
 
 
 def reductions_of(op: Op, rule: OpShardingRule | None, resolved: ResolvedDefinition) -> Reductions:

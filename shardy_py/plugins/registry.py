@@ -429,7 +429,7 @@ class Registry:
         if facts is None:
             # What it knows goes with the program: attribute keys may hold a frontend's native objects alive.
             facts = program.facts[self._token] = make_facts_of(
-                self._resolved, self.options, self.types, program.rules, self._rules
+                self._resolved, self.options, self.types, program.rules, self._rules, self._token
             )
         return facts
 

@@ -158,6 +158,7 @@ def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:
             unknown.setdefault(type_.name, []).append((op, value))
             continue
         value.type = known[type_.text] = new_type
+        program.kinds_hold = False
     is_tensor = any(isinstance(type_, TensorType) for type_ in known.values())
     # Without them nothing has to be looked for again; what nobody knows is reported each time.
     program.has_foreign_types = program.has_foreign_types or is_tensor or (None if found_foreign else False)

@@ -143,7 +143,13 @@ class _Compiler:
             removable: The ids of the ops that may be erased; each gets a step, with or without a rule.
         """
         facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.numbers
-        add_step, step_ops = self.problem.add_step, self.problem.step_ops
+        problem = self.problem
+        step_ops, step_slots, step_rules, step_groups = (
+            problem.step_ops,
+            problem.step_slots,
+            problem.step_rules,
+            problem.step_groups,
+        )
         for op in all_ops(self.program):
             if op.name in _OPS_WITHOUT_RULE_STEP:
                 self._add_edge(op)
@@ -151,7 +157,7 @@ class _Compiler:
                 facts = facts_of(op)
                 plan = plans.get(facts) or self._make_plan(op, facts)
                 if plan.rule is not None:
-                    # As `has_multi_use` and `slots_of`, in one loop over the operands: nearly every op comes here.
+                    # As `has_multi_use`, `slots_of` and `Problem.add_step`, without calls: nearly every op comes here.
                     multi_use, slots = False, []
                     for value in op.operands:
                         slots.append(slot_of[value.id])
@@ -162,14 +168,17 @@ class _Compiler:
                     group = plan.groups[multi_use]
                     if group is None:
                         group = self._make_group(op, plan, multi_use=multi_use)
-                    add_step(op, tuple(slots), plan.rule, group)
+                    step_ops.append(op)
+                    step_slots.append(tuple(slots))
+                    step_rules.append(plan.rule)
+                    step_groups.append(group)
                 elif PropagationBarrier in plan.traits:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
             if removable and op.id in removable and not (step_ops and step_ops[-1] is op):
-                group = self.problem.intern_group(StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
-                add_step(op, (), None, group)
-        self.problem.number_steps(self.step_of, self._numbers)
+                group = problem.intern_group(StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
+                problem.add_step(op, (), None, group)
+        problem.number_steps(self.step_of, self._numbers)
 
     def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
         """Return the plan of the steps of an op and of all with the same facts.

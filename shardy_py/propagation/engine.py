@@ -23,6 +23,7 @@ from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.schedule.builtin import DEFAULT
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -193,9 +194,9 @@ def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> Non
     if not keep:
         drop_rules(program)
         return
-    for op, rule in op_rules(problem):
-        if rule.may_stand_on_op:
-            program.rules[op.id] = rule
+    # Steps share their rules, of which there are few.
+    may_stand = {identity(rule): rule is not None and rule.may_stand_on_op for rule in problem.step_rules}
+    program.rules.update([(op.id, rule) for op, rule in op_rules(problem) if may_stand[identity(rule)]])
 
 
 def op_rules(problem: Problem) -> Iterator[tuple[Op, OpShardingRule]]:

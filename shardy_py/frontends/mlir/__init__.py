@@ -176,11 +176,17 @@ class MlirFrontend(Frontend):
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph; locations name the file it was read from."""
-        return import_module(to_module(source), name=self.source_name(source) or "-")
+        program = import_module(to_module(source), name=self.source_name(source) or "-")
+        program.kinds_hold = True
+        return program
 
     def import_verified(self, source: Any) -> Program:
         """Return the op graph of a module of jaxlib as it is; everything else is verified where it is parsed."""
-        return import_module(source) if _is_module(source) else self.import_program(source)
+        if not _is_module(source):
+            return self.import_program(source)
+        program = import_module(source)
+        program.kinds_hold = True
+        return program
 
     def source_name(self, source: Any) -> str:
         """Return the path, or the name that another process has parsed the source under."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, ItemsView, Iterator, Mapping, MutableMapping, Sequence, ValuesView
+from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence, ValuesView
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
+from shardy_py.frontends.mlir.kept_tables import AttributeContents
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, symbols_of
+from shardy_py.ir.graph.kinds import OpKind
 from shardy_py.ir.graph.program import Value
 from shardy_py.support.identity import identity
 
@@ -19,6 +21,8 @@ MISSING = object()
 
 _COMPARED_BY_VALUE = WITHOUT_SYMBOLS - {ir.FloatAttr, ir.DenseFPElementsAttr}
 """The classes of native attributes whose values are made fast, and mean the same everywhere."""
+_RUNS_BEFORE_DECODING = 2
+"""The run in which all attributes are decoded, to be kept: one that comes twice may come again."""
 
 
 def _is_local(text: str) -> bool:
@@ -29,29 +33,61 @@ def _is_local(text: str) -> bool:
 class AttributeSet:
     """The attributes of ops that have exactly the same ones; compared by identity.
 
+    Of a set that an earlier run knew by its values the native attributes are read when one of them is written.
+
     Attributes:
-        native: Name to native attribute.
+        native: Name to native attribute; empty where all attributes are decoded already.
         decoded: Name to attribute, of those that were asked for.
+        contents: What holds for these attributes in other runs, too.
+        kinds: The kinds of the ops.
         is_complete: Whether there is no other attribute, one that the bindings have no class for.
         changed: The attributes of ops that changed since they were written, by identity; one for all sets of a module.
     """
 
     __slots__ = (
-        *("_all", "_codec", "_holders", "_overlays", "_symbols", "_texts"),
-        *("changed", "decoded", "is_complete", "native"),
+        *("_all", "_codec", "_natives", "_overlays", "_source", "_texts"),
+        *("changed", "contents", "decoded", "is_complete", "kinds", "native"),
     )
 
-    def __init__(self, codec: Codec, native: dict[str, ir.Attribute], changed: dict[int, NativeAttributes]) -> None:
+    def __init__(
+        self,
+        codec: Codec,
+        native: dict[str, ir.Attribute],
+        changed: dict[int, NativeAttributes],
+        contents: AttributeContents | None = None,
+        source: ir.Operation | None = None,
+    ) -> None:
         self._codec = codec
         self._overlays: dict[tuple[str, int], dict[str, Any]] = {}
         self.native = native
-        self.decoded: dict[str, Any] = {}
+        self.contents = contents or AttributeContents()
+        self.kinds = self.contents.kinds
+        self.decoded: dict[str, Any] = self.contents.decoded or {}
         self.changed = changed
         self.is_complete = True
         self._all: dict[str, Any] | None = None
-        self._holders: Sequence[str] | None = None
-        self._symbols: Sequence[str] | None = None
+        self._natives = native if source is None else None
+        self._source = source
         self._texts: dict[str, str] = {}
+
+    def natives(self) -> dict[str, ir.Attribute]:
+        """Return all native attributes, those that the bindings have a class for."""
+        if self._natives is None:
+            assert self._source is not None, "without native attributes there is an op that has them"
+            items = self._source.attributes.items()
+            # The op may have others by now: shardings that were written.
+            self._natives = {name: native for name, native in items if name in self.decoded}
+            self._source = None
+        return self._natives
+
+    def native_of(self, name: str) -> ir.Attribute | None:
+        """Return a native attribute, or None if there is none of that name."""
+        return self.natives().get(name) if name in self else None
+
+    def release(self, native: ir.Operation) -> None:
+        """Read the native attributes if they were to be read from an op that is about to be erased."""
+        if self._source is not None and self._source == native:
+            self.natives()
 
     def __contains__(self, name: object) -> bool:
         return name in self.native or name in self.decoded
@@ -70,20 +106,23 @@ class AttributeSet:
     @property
     def holders(self) -> Sequence[str]:
         """The names of the attributes that may refer to symbols; of most that is clear without decoding."""
-        if self._holders is None:
-            names = [name for name, native in self.native.items() if type(native) not in WITHOUT_SYMBOLS]
-            self._holders = (
-                names if self.is_complete else names + [name for name in self.names if name not in self.native]
-            )
-        return self._holders
+        holders = self.contents.holders
+        if holders is None:
+            natives = self.natives()
+            holders = [name for name, native in natives.items() if type(native) not in WITHOUT_SYMBOLS]
+            if not self.is_complete:
+                holders += [name for name in self.names if name not in natives]
+            self.contents.holders = holders
+        return holders
 
     @property
     def symbols(self) -> Sequence[str]:
         """The names of the symbols to which the attributes refer."""
-        if self._symbols is None:
+        symbols = self.contents.symbols
+        if symbols is None:
             values = [self.get(name) for name in self.holders if name in self.decoded or "@" in self._text(name)]
-            self._symbols = symbols_of(values) if values else ()
-        return self._symbols
+            symbols = self.contents.symbols = symbols_of(values) if values else ()
+        return symbols
 
     @property
     def look(self) -> Hashable | None:
@@ -92,7 +131,7 @@ class AttributeSet:
         The texts of lists, dictionaries and attributes of dialects are made much faster than their parts.
         """
         parts: list[Hashable] = []
-        for name, native in self.native.items():
+        for name, native in self.natives().items():
             kind = type(native)
             if kind is ir.DenseFPElementsAttr:
                 # It may be long, and says nothing about shardings.
@@ -106,14 +145,14 @@ class AttributeSet:
     def _text(self, name: str) -> str:
         text = self._texts.get(name)
         if text is None:
-            text = self._texts[name] = str(self.native[name])
+            text = self._texts[name] = str(self.natives()[name])
         return text
 
     @property
     def names(self) -> Sequence[str]:
         """The names of the attributes."""
-        names = list(self.native)
-        return names if self.is_complete else names + [name for name in self.decoded if name not in self.native]
+        # Decoded ones that are not native are those without a class, or all.
+        return [*self.native, *[name for name in self.decoded if name not in self.native]]
 
     def all(self) -> Mapping[str, Any]:
         """Return all attributes, decoded."""
@@ -144,14 +183,24 @@ class AttributeSets:
         self._codec = codec
         self.changed: dict[int, NativeAttributes] = {}
 
-    def of(self, native: ir.Operation) -> AttributeSet:
-        """Return the attributes an op has now, as a set of its own."""
-        try:
-            return AttributeSet(self._codec, dict(native.attributes.items()), self.changed)
-        except TypeError:
-            return self._undecodable(native)
+    def of(self, native: ir.Operation, contents: AttributeContents | None = None) -> AttributeSet:
+        """Return the attributes an op has now, as a set of its own.
 
-    def _undecodable(self, native: ir.Operation) -> AttributeSet:
+        Args:
+            native: The op.
+            contents: What is known of them.
+        """
+        if contents is not None and contents.decoded is not None:
+            return AttributeSet(self._codec, {}, self.changed, contents, native)
+        try:
+            result = AttributeSet(self._codec, dict(native.attributes.items()), self.changed, contents)
+        except TypeError:
+            return self._undecodable(native, contents)
+        if contents is not None and contents.runs == _RUNS_BEFORE_DECODING:
+            contents.keep(dict(result.all()))
+        return result
+
+    def _undecodable(self, native: ir.Operation, contents: AttributeContents | None) -> AttributeSet:
         """Return the attributes of an op with one that the bindings have no class for (complex constants, locations).
 
         Such an attribute is represented by its text, which only the pair of name and attribute can tell; to ask the
@@ -166,7 +215,7 @@ class AttributeSets:
                 natives[named.name] = attributes[named.name]
             except TypeError:
                 texts[named.name] = RawAttribute(_text(named))
-        result = AttributeSet(self._codec, natives, self.changed)
+        result = AttributeSet(self._codec, natives, self.changed, contents)
         result.decoded.update(texts)
         result.is_complete = False
         return result
@@ -186,9 +235,11 @@ class NativeAttributes(MutableMapping[str, Any]):
         overlay: The changes since then, whether they are written or not; ops may share it, so it is replaced and never
             changed.
         key: The same object for ops with the same attributes; None once there are changes.
+        kind: The same object for ops with the same name, attributes and types; None once there are changes, or where
+            it is not known.
     """
 
-    __slots__ = ("base", "key", "model", "native", "operands", "overlay")
+    __slots__ = ("base", "key", "kind", "model", "native", "operands", "overlay")
 
     def __init__(
         self,
@@ -203,6 +254,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         self.model: NativeAttributes | None = None
         self.overlay = overlay
         self.key = base if overlay is None else None
+        self.kind: OpKind | None = None
 
     @property
     def model_native(self) -> Any:
@@ -260,6 +312,27 @@ class NativeAttributes(MutableMapping[str, Any]):
                 return
         self._change(name, value)
 
+    @staticmethod
+    def set_in_each(name: str, pairs: Iterable[tuple[MutableMapping[str, Any], Any]]) -> None:
+        """Set one attribute of many ops; what they share is looked up once per set and value."""
+        overlays: dict[tuple[int, int], Mapping[str, Any]] = {}
+        for attributes, value in pairs:
+            if type(attributes) is not NativeAttributes or attributes.overlay is not None:
+                attributes[name] = value
+                continue
+            base = attributes.base
+            # Sets and values live as long as the pairs.
+            key = identity(base), identity(value)
+            overlay = overlays.get(key)
+            if overlay is None:
+                if name in base:
+                    attributes[name] = value
+                    continue
+                overlay = overlays[key] = base.overlay(name, value)
+            if attributes.native is not None:
+                base.changed[identity(attributes)] = attributes
+            attributes.overlay, attributes.key, attributes.kind = overlay, None, None
+
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(name)
@@ -270,7 +343,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         if self.native is not None:
             base.changed[identity(self)] = self
         self.overlay = {**overlay, name: value} if overlay else base.overlay(name, value)
-        self.key = None
+        self.key = self.kind = None
 
     def _all(self) -> Mapping[str, Any]:
         if self.overlay is None:
@@ -305,6 +378,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         """Return a copy for another op; changes to either do not touch the other."""
         result = NativeAttributes(self.base, None, (), self.overlay)
         result.model = self if self.model is None else self.model
+        result.kind = self.kind
         return result
 
     __copy__ = copy

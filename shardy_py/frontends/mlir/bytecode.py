@@ -53,14 +53,17 @@ class BytecodeReader:
 
     The values of a region are numbered in their order: those of a block are its arguments and the results of its ops.
     The numbers begin where those of the region around it end, or at zero where it sees none of its values.
+
+    Attributes:
+        tables: The bytes that say what the numbers of names, attributes and types mean; empty where they are many.
     """
 
-    __slots__ = ("_at", "_data", "_short")
+    __slots__ = ("_at", "_data", "_short", "tables")
 
     def __init__(self, module: ir.Module) -> None:
         chunks: list[bytes] = []
         module.operation.write_bytecode(SimpleNamespace(write=chunks.append), _VERSION)
-        self._data = _section(chunks, _IR_SECTION)
+        self._data, self.tables = _divide(chunks, _IR_SECTION)
         self._short = self._data.translate(_SHORT)
         self._at = 0
 
@@ -147,11 +150,13 @@ def _read_ops(data: bytes, short: bytes, at: int, count: int) -> tuple[list[OpRe
     return records, at
 
 
-def _section(chunks: list[bytes], wanted: int) -> bytes:
-    """Return the content of a section of bytecode that was written in chunks."""
-    if sum(map(len, chunks)) < _SMALL:
+def _divide(chunks: list[bytes], wanted: int) -> tuple[bytes, bytes]:
+    """Return the content of a section of bytecode that was written in chunks, and all else, empty if that is large."""
+    size = sum(map(len, chunks))
+    if size < _SMALL:
         data = b"".join(chunks)
-        return _find_section(lambda begin, end: data[begin:end], wanted)
+        begin, end = _find_section(lambda begin, end: data[begin:end], wanted)
+        return data[begin:end], data[:begin] + data[end:]
     starts = list(accumulate(map(len, chunks[:-1]), initial=0))
 
     def read(begin: int, end: int) -> bytes:
@@ -160,11 +165,13 @@ def _section(chunks: list[bytes], wanted: int) -> bytes:
         places = zip(chunks[first:last], starts[first:last], strict=True)
         return b"".join([chunk[max(begin - start, 0) : end - start] for chunk, start in places])
 
-    return _find_section(read, wanted)
+    begin, end = _find_section(read, wanted)
+    is_small = size - (end - begin) < _SMALL
+    return read(begin, end), read(0, begin) + read(end, size) if is_small else b""
 
 
-def _find_section(read: Callable[[int, int], bytes], wanted: int) -> bytes:
-    """Return the content of a section of bytecode, of which a function returns the bytes from one place to another."""
+def _find_section(read: Callable[[int, int], bytes], wanted: int) -> tuple[int, int]:
+    """Return where a section of bytecode begins and ends, of which a function returns the bytes between two places."""
     head = read(0, _MAX_HEAD)
     if not head.startswith(_HEADER):
         raise ValueError("MLIR wrote another version of bytecode than it was told to")
@@ -179,7 +186,7 @@ def _find_section(read: Callable[[int, int], bytes], wanted: int) -> bytes:
             begin = at + length
             begin += -begin % alignment
         if head[0] & ~_ALIGNED == wanted:
-            return read(begin, begin + size)
+            return begin, begin + size
         at = begin + size
 
 

@@ -43,16 +43,21 @@ class TypeDecoder(dict[ir.Type, Type]):
 
     def _decode(self, native: Any, text: str) -> Type:
         if not isinstance(native, ir.RankedTensorType):
-            decoded = OpaqueType(text)
-            self.has_foreign = self.has_foreign or decoded.is_foreign
-            return decoded
+            opaque = _opaque(text)
+            self.has_foreign = self.has_foreign or opaque.is_foreign
+            return opaque
         sizes = [None if size < 0 else size for size in native.shape]
-        return TensorType(tuple(sizes), str(native.element_type), text)
+        return _tensor(tuple(sizes), str(native.element_type), text)
+
+
+# Equal types of all modules are the same object, as these are hashed and compared all the time.
+_opaque = lru_cache(maxsize=8192)(OpaqueType)
+_tensor = lru_cache(maxsize=8192)(TensorType)
 
 
 @lru_cache(maxsize=8192)
 def _plain_tensor(text: str) -> TensorType | None:
-    """Return a type, the same object for equal types of all modules: these are hashed and compared all the time.
+    """Return the type of a text of that form.
 
     To ask the bindings for its parts takes longer than to ask for its text.
     """
@@ -61,6 +66,11 @@ def _plain_tensor(text: str) -> TensorType | None:
         return None
     sizes = [None if size == "?" else int(size) for size in match[1].split("x")[:-1]]
     return TensorType(tuple(sizes), match[2], text)
+
+
+def is_plain(type_: Type) -> bool:
+    """Return whether a type is nothing but its text, the same in all contexts of MLIR."""
+    return isinstance(type_, TensorType) and _plain_tensor(type_.text) is type_
 
 
 class Codec:

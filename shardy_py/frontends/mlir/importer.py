@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,8 +11,9 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.attributes import AttributeSet, AttributeSets, NativeAttributes
 from shardy_py.frontends.mlir.bytecode import BytecodeReader
-from shardy_py.frontends.mlir.codec import Codec
+from shardy_py.frontends.mlir.codec import Codec, is_plain
 from shardy_py.frontends.mlir.context import ensure_shardy, location_text, scope_text
+from shardy_py.frontends.mlir.kept_tables import KEPT, Tables
 from shardy_py.frontends.mlir.native_ops import BlockHandle, NativeProgram
 from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_constants, native_values
 from shardy_py.ir.graph.foreign_types import shardy_name
@@ -87,13 +88,14 @@ def _reader(module: ir.Module, natives: Sequence[ir.Operation]) -> BytecodeReade
 
 
 class _BytecodeTables:
-    """The meaning of the numbers in the bytecode, learnt where each of them comes first."""
+    """The meaning of the numbers in the bytecode, learnt where each of them comes first, unless it is kept."""
 
     __slots__ = (
         "_all_sets",
         "_attribute_names",
         "_decoded_types",
         "_function_results",
+        "_kept",
         "_op_names",
         "_types",
         "names",
@@ -101,16 +103,18 @@ class _BytecodeTables:
         "sets",
     )
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, kept: Tables) -> None:
         origin: NativeProgram = program.origin
-        self.names: dict[int, str] = {}
+        self._kept = kept
+        self.names = kept.names
         self.sets: dict[int, AttributeSet] = {}
-        self.result_types: dict[Hashable, Sequence[Type]] = {}
-        self._types: dict[int, Type] = {}
+        self.result_types = dict(kept.result_types)
+        self._types = dict(kept.types)
         self._function_results: dict[ir.TypeAttr, list[Type]] = {}
         self._decoded_types = origin.codec.types
         self._all_sets = origin.sets
         self._op_names = program.op_names
+        self._op_names.update(self.names.values())
         self._attribute_names: set[str] = set()
         program.attribute_names = self._attribute_names
 
@@ -122,10 +126,12 @@ class _BytecodeTables:
             known = self.names[name] = shardy_name(native.name)
             self._op_names.add(known)
         if attributes not in self.sets:
-            found_set = self.sets[attributes] = self._all_sets.of(native)
-            self._attribute_names.update(found_set.native, found_set.decoded)
+            found_set = self.sets[attributes] = self._all_sets.of(native, self._kept.contents_of(attributes))
+            self._attribute_names.update(found_set.names)
         if types not in self.result_types:
             self.result_types[types] = self._types_of(types, native.results)
+            if self._kept.types.keys() >= set(types):
+                self._kept.result_types[types] = self.result_types[types]
         return self.names[name], self.sets[attributes], self.result_types[types]
 
     def function_results(self, type_: ir.TypeAttr) -> list[Type]:
@@ -145,7 +151,9 @@ class _BytecodeTables:
         known = self._types
         for index, number in enumerate(numbers):
             if number not in known:
-                known[number] = self._decoded_types[values[index].type]
+                decoded = known[number] = self._decoded_types[values[index].type]
+                if is_plain(decoded):
+                    self._kept.types[number] = decoded
         return [known[number] for number in numbers]
 
 
@@ -157,7 +165,7 @@ class _Importer:
         natives = _all_ops(module)
         self._natives = iter(natives)
         self._reader = _reader(module, natives)
-        self._known = _BytecodeTables(program)
+        self._known = _BytecodeTables(program, KEPT.of(self._reader.tables))
         # The values in sight by their numbers, None for those to come, and what stands for them until then.
         self._values: list[Value | None] = []
         self._forward: dict[int, Value] = {}
@@ -210,7 +218,7 @@ class _Importer:
             handle = NativeAttributes.__new__(NativeAttributes)
             handle.base = handle.key = base
             handle.native, handle.operands = native, operands
-            handle.model = handle.overlay = None
+            handle.kind = handle.model = handle.overlay = None
             op = Op.__new__(Op)
             op.id = next_id()
             op.program, op.name, op.operands = program, op_name, operands
@@ -265,7 +273,7 @@ class _Importer:
                 if block.last is not None and block.last.name == RETURN:
                     self._program.new_function_results(op, [value.type for value in block.last.operands])
                     return
-        types = self._known.function_results(op.handle.base.native["function_type"])
+        types = self._known.function_results(op.handle.base.natives()["function_type"])
         self._program.new_function_results(op, types)
 
     def _add_regions(self, op: Op, *, isolated: bool) -> None:

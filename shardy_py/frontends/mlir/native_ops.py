@@ -77,8 +77,8 @@ class NativeOpMaker:
         return known[1]
 
     def _encode_items(self, base: AttributeSet, items: Mapping[str, Any]) -> Items:
-        encode, native = self._origin.codec.encode, base.native
-        return [(name, None if value is MISSING else encode(value, native.get(name))) for name, value in items.items()]
+        encode, native_of = self._origin.codec.encode, base.native_of
+        return [(name, None if value is MISSING else encode(value, native_of(name))) for name, value in items.items()]
 
     def create(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes:
         """Return the attributes of a new native op for an op, which is a copy of its model if there is one."""
@@ -142,7 +142,7 @@ class NativeOpMaker:
         """Return the attributes of an op that was made with some, to which MLIR may add defaults."""
         present = op.attributes
         # A constant of Shardy has the attributes of the one that it was copied from.
-        base = present.base if isinstance(present, NativeAttributes) and attributes is present.base.native else None
+        base = present.base if isinstance(present, NativeAttributes) and attributes is present.base.natives() else None
         if base is not None and len(native.attributes) == len(attributes):
             return base
         key = op.name, tuple(attributes.items())
@@ -162,10 +162,10 @@ class NativeOpMaker:
             return {name: encode(value) for name, value in attributes.items()}
         base, overlay = attributes.base, attributes.overlay
         if not base.is_complete:
-            return {name: encode(value, base.native.get(name)) for name, value in attributes.items()}
+            return {name: encode(value, base.native_of(name)) for name, value in attributes.items()}
         if overlay is None:
-            return base.native
-        result = dict(base.native)
+            return base.natives()
+        result = dict(base.natives())
         for name, attribute in self.changes(base, overlay):
             if attribute is None:
                 result.pop(name, None)

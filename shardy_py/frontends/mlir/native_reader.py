@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import compress, islice
 from math import prod
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxlib.mlir import ir
 
@@ -70,8 +70,10 @@ MUCH_MEMORY = 512 * 1024**2
 class NativeReader:
     """Reads the ops of a module one after the other, see `BytecodeReader`; several times slower.
 
-    The region of every op counts as one that may see values from around it.
+    The region of every op counts as one that may see values from around it. What its numbers mean is of one run.
     """
+
+    tables: ClassVar[bytes] = b""
 
     def __init__(self, module: ir.Module) -> None:
         self._numbers: dict[Hashable, int] = {}

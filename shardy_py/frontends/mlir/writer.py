@@ -14,6 +14,7 @@ from jaxlib.mlir import ir
 from shardy_py.frontends.mlir.attributes import NativeAttributes
 from shardy_py.frontends.mlir.native_ops import (
     BlockHandle,
+    Items,
     NativeOpMaker,
     NativeProgram,
     location_of,
@@ -99,9 +100,20 @@ class _Writer:
         changed = self._origin.changed
         overlays = {identity(attributes.overlay): attributes.overlay or {} for attributes in changed.values()}
         self._origin.codec.parse_together(value for overlay in overlays.values() for value in overlay.values())
+        # Ops with the same attributes that make the same change share it.
+        encoded: dict[int, Items] = {}
         for attributes in changed.values():
-            if attributes.native is not None and attributes.overlay is not None:
-                write_items(attributes.native, self._maker.changes(attributes.base, attributes.overlay))
+            native, overlay = attributes.native, attributes.overlay
+            if native is None or overlay is None:
+                continue
+            items = encoded.get(identity(overlay))
+            if items is None:
+                items = encoded[identity(overlay)] = self._maker.changes(attributes.base, overlay)
+            if len(items) == 1 and items[0][1] is not None:
+                # Nearly always a sharding.
+                native.attributes[items[0][0]] = items[0][1]
+            else:
+                write_items(native, items)
         changed.clear()
 
     def sync(self, block: Block) -> None:
@@ -220,6 +232,8 @@ class _Writer:
 
 
 def _forget(op: Op) -> None:
+    """Drop the handle of an op whose native op is about to be erased."""
+    op.handle.base.release(op.handle.native)
     op.handle = None
     if isinstance(op.attributes, NativeAttributes):
         op.attributes.native = None

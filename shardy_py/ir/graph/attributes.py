@@ -7,7 +7,8 @@ An attribute is one of: bool, int, float, str; a tuple (arrays, dense arrays of 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 from shardy_py.ir.graph.types import OpaqueType, TensorType
@@ -66,6 +67,23 @@ def shared_parts(attributes: Mapping[str, Attribute]) -> tuple[object, object] |
 def shared_symbols(attributes: Mapping[str, Attribute]) -> Sequence[str] | None:
     """Return `SharedAttributes.symbols`, or None for a mapping that is not shared."""
     return getattr(attributes, "symbols", None)
+
+
+def set_in_each(name: str, pairs: Iterator[tuple[MutableMapping[str, Attribute], Attribute]]) -> None:
+    """Set one attribute of many ops.
+
+    A class of mappings may have a method of this name, which does the same for all that are left, faster.
+
+    Args:
+        name: The name of the attribute.
+        pairs: The attributes of each op, with the value.
+    """
+    for attributes, value in pairs:
+        set_in_rest = getattr(attributes, "set_in_each", None)
+        if set_in_rest is not None:
+            set_in_rest(name, chain([(attributes, value)], pairs))
+            return
+        attributes[name] = value
 
 
 @frozen(cache_hash=True)

@@ -91,6 +91,8 @@ class Value:
 
         Uses move newest first, which reverses their order, as in MLIR.
         """
+        if new.type is not self.type:
+            self._forget_kinds()
         if not new.uses and except_op is None:
             # A value that replaces another one mostly has no uses yet.
             for op, number in self.uses:
@@ -108,6 +110,12 @@ class Value:
             add_use(use)
         kept_uses.reverse()
         self.uses = kept_uses
+
+    def _forget_kinds(self) -> None:
+        """Note that users of this value get one of another type."""
+        for op, _ in self.uses:
+            op.program.kinds_hold = False
+            return
 
     def __repr__(self) -> str:
         kind = "arg" if self.is_block_argument else "result"
@@ -214,7 +222,10 @@ class Op:
 
     def set_operand(self, number: int, value: Value) -> None:
         """Replace an operand, and update the use lists."""
-        _remove_use(self.operands[number].uses, (self, number))
+        old = self.operands[number]
+        if old.type is not value.type:
+            self.program.kinds_hold = False
+        _remove_use(old.uses, (self, number))
         self.own_operands()[number] = value
         value.uses.append((self, number))
 

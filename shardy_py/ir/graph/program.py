@@ -34,6 +34,7 @@ class Program:
         index: The ops by name; ask it by the functions of `shardy_py.ir.graph.walk`.
         next_id: Returns a new id. An op and its first result have the same one, as each number is an object.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.rewriting`.
+        kinds_hold: Whether an op is of the kind that it was found to be; false where somebody may change types.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
             None where that is not known.
         frontend: The `Frontend` that writes the program back; None for one that was built in Python.
@@ -53,6 +54,7 @@ class Program:
         "frontend",
         "has_foreign_types",
         "index",
+        "kinds_hold",
         "locate",
         "next_id",
         "op_names",
@@ -76,6 +78,7 @@ class Program:
         self.rules: dict[int, OpShardingRule] = {}
         self.facts: dict[object, Callable[[Op], Any]] = {}
         self.stand_ins: dict[int, tuple[Op, ...]] = {}
+        self.kinds_hold = False
         self.has_foreign_types: bool | None = None
         self.frontend: Any = None
         self.origin: Any = None

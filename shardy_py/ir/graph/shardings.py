@@ -5,12 +5,12 @@ Mirrors utils.cc::setShardings and utils.cc::getOpenShardingsWithShardingAtIndex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from operator import is_
 from typing import Any
 
 from shardy_py.errors import Diagnostic, PluginError, VerificationError
-from shardy_py.ir.graph.attributes import shared_key
+from shardy_py.ir.graph.attributes import Attribute, set_in_each, shared_key
 from shardy_py.ir.graph.foreign_types import rename_to_foreign, rename_to_shardy
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -68,11 +68,21 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
     Where an op has several values and only some have a sharding, the others get a fully open one on the same mesh, as
     the attribute has no other way to say so.
     """
+    if program.has_foreign_types:
+        rename_to_shardy(program)
+    set_in_each(SHARDING, _store_others_and_yield(program, semantics))
+    if program.has_foreign_types:
+        rename_to_foreign(program)
+    store_rules(program)
+
+
+def _store_others_and_yield(
+    program: Program, semantics: OpSemantics
+) -> Iterator[tuple[MutableMapping[str, Attribute], TensorShardingPerValue]]:
+    """Yield the attributes of each op with one result, with the sharding to store there; store all others."""
     table = program.shardings
     holders = _Holders(semantics)
     alone: dict[int, TensorShardingPerValue] = {}
-    if program.has_foreign_types:
-        rename_to_shardy(program)
     for op in all_ops(program):
         try:
             holder = holders[op.name]
@@ -88,14 +98,11 @@ def store_shardings(program: Program, semantics: OpSemantics) -> None:
                 attribute = alone.get(identity(sharding))
                 if attribute is None:
                     attribute = alone[identity(sharding)] = TensorShardingPerValue((sharding,))
-                op.attributes[SHARDING] = attribute
+                yield op.attributes, attribute
             elif SHARDING in op.attributes:
                 del op.attributes[SHARDING]
         elif results:
             _store_results(table, op, holder)
-    if program.has_foreign_types:
-        rename_to_foreign(program)
-    store_rules(program)
 
 
 class _Holders(dict[str, str | None]):
