@@ -203,22 +203,31 @@ def unused_argument_functions(op: Op, name: str) -> list[func.FuncOp]:
     return made
 
 
-def region_elements(registry: Registry, op: Op, builder: Builder, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+def region_elements(
+    registry: Registry,
+    op: Op,
+    builder: Builder,
+    arguments: Sequence[SSAValue | None],
+    *,
+    result: int | None = None,
+) -> list[SSAValue]:
     """Emit what the region of an op computes of scalars, and return the results.
 
     Args:
         registry: What is known about the ops.
         op: The op.
         builder: Where ops are added.
-        arguments: The arguments of the region.
+        arguments: The arguments of the region; None for those that are not read.
+        result: The number of the only result that is computed; by default all are.
 
     Raises:
         UnsupportedError: the op has not one region with one block.
     """
     inner, returned = _region(op)
-    known = {value.id: argument for value, argument in zip(inner, arguments, strict=True)}
+    pairs = zip(inner, arguments, strict=True)
+    known = {value.id: argument for value, argument in pairs if argument is not None}
     scope = Scope(_RegionBody(registry, known), builder)
-    return [scope.element(value, ()) for value in returned]
+    return [scope.element(value, ()) for value in (returned if result is None else returned[result : result + 1])]
 
 
 def _region(op: Op) -> tuple[Sequence[Value], Sequence[Value]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.fusion.element_reads import ElementReads, Read, UnknownReadsError
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
 
 
 def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
@@ -82,24 +82,23 @@ def _parameter_reads(reads: ElementReads, update: Op) -> Iterator[Read]:
         yield from reads.of(start, ())
 
 
-_TARGETS = re.compile(r"scatter_dims_to_operand_dims = \[([^\]]*)\]")
-
-
 def scatter_of(fusion: Fusion) -> Op:
-    """Return the scatter that is the root of a fusion.
+    """Return the scatter whose results are the roots of a fusion.
 
     Raises:
-        UnsupportedError: its operand is no parameter, its updates or indices are computed from the operand, or it has
-            not the simple form: indices (n, k), updates of n windows with as many dimensions as the operand, whose
-            first k are those that indices shift.
+        UnsupportedError: an operand of it is not a parameter, its updates or indices are computed from one, the roots
+            are not results of one scatter, or its attributes do not fit its operands.
     """
     op = fusion.producer(fusion.roots[0])
     assert op is not None
     problem = form_problem(op)
-    if not problem and op.operands[0].id not in fusion.parameter_ids:
+    operands = op.operands[: len(op.results)]
+    if not problem and any(fusion.producer(root) is not op for root in fusion.roots):
+        problem = "a kernel that updates memory by a scatter has no other results"
+    if not problem and any(value.id not in fusion.parameter_ids for value in operands):
         problem = "a kernel updates memory that it is given, its operand is computed"
     if problem:
-        hint = "give it indices (n, k) and updates (n, windows), and the operand as a parameter of the kernel"
+        hint = "compute the operand in a kernel before this one: 'shardy emit FILE --list' shows pieces that are cut so"
         raise UnsupportedError(Diagnostic("scatter-form", problem, op.location, op.name, hint))
     if _reads_operand(fusion, op):
         message = "the operand is updated in its own memory, but its updates or indices are computed from it"
@@ -108,15 +107,27 @@ def scatter_of(fusion: Fusion) -> Op:
     return op
 
 
+def form_of(fusion: Fusion) -> ScatterForm:
+    """Return the form of the scatter that is the root of a fusion.
+
+    Raises:
+        UnsupportedError: as for `scatter_of`.
+    """
+    form = scatter_form(scatter_of(fusion))
+    assert form is not None
+    return form
+
+
 def _reads_operand(fusion: Fusion, scatter: Op) -> bool:
-    """Return whether updates or indices of a scatter are computed from its operand.
+    """Return whether updates or indices of a scatter are computed from an operand that it updates.
 
     No order is known between a thread that reads an element and others that update it: windows may overlap.
     """
-    pending, seen = list(scatter.operands[1:]), set[int]()
+    updated = {value.id for value in scatter.operands[: len(scatter.results)]}
+    pending, seen = list(scatter.operands[len(scatter.results) :]), set[int]()
     while pending:
         value = pending.pop()
-        if value.id == scatter.operands[0].id:
+        if value.id in updated:
             return True
         producer = fusion.producer(value)
         if producer is not None and producer.id not in seen:
@@ -126,18 +137,32 @@ def _reads_operand(fusion: Fusion, scatter: Op) -> bool:
 
 
 def form_problem(op: Op) -> str:
-    """Return what is not simple about the form of a scatter; nothing where it is."""
-    if len(op.operands) != 3 or len(op.results) != 1:
-        return "a kernel scatters into one operand only"
-    if op.operands[0].id in (value.id for value in op.operands[1:]):
+    """Return why no kernel takes a scatter in its form; nothing where one does."""
+    if scatter_form(op) is None:
+        return "its dimension numbers do not fit its operands"
+    updated = [value.id for value in op.operands[: len(op.results)]]
+    if len(set(updated)) < len(updated) or not set(updated).isdisjoint(
+        value.id for value in op.operands[len(updated) :]
+    ):
         return "a kernel updates the operand in its own memory, it cannot be the updates or indices as well"
-    operand, indices, updates = (shape_of(value) for value in op.operands)
-    if len(indices) != 2 or len(updates) != len(operand) + 1 or indices[0] != updates[0]:
-        return "a kernel takes scatters that are simplified"
-    found = _TARGETS.search(str(op.attributes.get("scatter_dimension_numbers", "")))
-    if found is not None and found[1] != ", ".join(str(number) for number in range(indices[1])):
-        return "a kernel shifts the first dimensions of windows, in their order"
+    if len(updated) > 1 and not has_unique_indices(op) and not has_separate_results(op):
+        return "a kernel updates several operands at once only where no two windows overlap, or each by itself"
     return ""
+
+
+def has_separate_results(op: Op) -> bool:
+    """Return whether the region of a scatter combines each operand with its own updates alone."""
+    (block,) = op.regions[0].blocks
+    count = len(op.results)
+    arguments = {value.id: number % count for number, value in enumerate(block.arguments)}
+    for number, value in enumerate(block.terminator.operands if block.terminator else ()):
+        pending = [value]
+        while pending:
+            current = pending.pop()
+            if arguments.get(current.id, number) != number:
+                return False
+            pending += current.defining_op.operands if current.defining_op is not None else ()
+    return True
 
 
 def has_unique_indices(op: Op) -> bool:
