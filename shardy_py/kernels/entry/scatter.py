@@ -120,7 +120,7 @@ class Scattering:
         fusion = self.functions.fusion
         numbers = [self.op.results.index(root) for root in fusion.roots]
         if has_unique_indices(self.op):
-            operands = self.op.operands[: len(updates)]
+            operands = [fusion.updated(value) for value in self.op.operands[: len(updates)]]
             currents = [called_element(self.functions, scope, value, self.parameters, place) for value in operands]
             new = region_elements(fusion.registry, self.op, scope.builder, (*currents, *updates))
             return [

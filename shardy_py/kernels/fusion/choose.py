@@ -210,7 +210,9 @@ def aliases_of(fusion: Fusion, choice: Choice) -> tuple[int | None, ...]:
     """Return for every root the number of the parameter whose memory it shares, or None."""
     if choice.kind is EmitterKind.SCATTER:
         op = scatter_of(fusion)
-        return tuple(fusion.parameters.index(op.operands[op.results.index(root)]) for root in fusion.roots)
+        return tuple(
+            fusion.parameters.index(fusion.updated(op.operands[op.results.index(root)])) for root in fusion.roots
+        )
     if choice.kind is not EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
         return (None,) * len(fusion.roots)
     sources = [updated_parameter(fusion, update) for update in in_place_updates(fusion)]

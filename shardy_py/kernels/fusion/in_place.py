@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
@@ -100,10 +102,6 @@ def scatter_of(fusion: Fusion) -> Op:
     if problem:
         hint = "compute the operand in a kernel before this one: 'shardy emit FILE --list' shows pieces that are cut so"
         raise UnsupportedError(Diagnostic("scatter-form", problem, op.location, op.name, hint))
-    if _reads_operand(fusion, op):
-        message = "the operand is updated in its own memory, but its updates or indices are computed from it"
-        hint = "compute these in a kernel before this one: 'shardy emit FILE --list' shows pieces that are cut so"
-        raise UnsupportedError(Diagnostic("scatter-reads-operand", message, op.location, op.name, hint))
     return op
 
 
@@ -118,22 +116,48 @@ def form_of(fusion: Fusion) -> ScatterForm:
     return form
 
 
-def _reads_operand(fusion: Fusion, scatter: Op) -> bool:
-    """Return whether updates or indices of a scatter are computed from an operand that it updates.
+_FIRST_COPY = 1 << 61
 
-    No order is known between a thread that reads an element and others that update it: windows may overlap.
+
+def with_operand_copies(fusion: Fusion) -> Fusion:
+    """Return a fusion whose scatter updates copies of the operands that its updates or indices are computed from.
+
+    A copy is a parameter behind the others. No order is known between a thread that reads an element and others that
+    update it: windows may overlap.
+
+    Args:
+        fusion: The fusion; one whose root is not a scatter stays as it is.
     """
-    updated = {value.id for value in scatter.operands[: len(scatter.results)]}
-    pending, seen = list(scatter.operands[len(scatter.results) :]), set[int]()
+    op = fusion.producer(fusion.roots[0])
+    if op is None or not fusion.facts[op.id].is_scatter or form_problem(op):
+        return fusion
+    numbers = fusion.parameter_numbers
+    operands = [value for value in op.operands[: len(op.results)] if value.id in numbers]
+    read = _read_by(fusion, op.operands[len(op.results) :])
+    copied = [value for value in operands if value.id in read]
+    copies = [Value(_FIRST_COPY + value.id, value.type, value.owner, value.index) for value in copied]
+    if not copies:
+        return fusion
+    layouts = {copy.id: fusion.layout_of(value) for copy, value in zip(copies, copied, strict=True)}
+    return evolve(
+        fusion,
+        parameters=(*fusion.parameters, *copies),
+        layouts={**fusion.layouts, **layouts},
+        copied=tuple(numbers[value.id] for value in copied),
+    )
+
+
+def _read_by(fusion: Fusion, values: Iterable[Value]) -> set[int]:
+    """Return the ids of all values that some values are computed from, these among them."""
+    pending, seen = list(values), set[int]()
     while pending:
         value = pending.pop()
-        if value.id in updated:
-            return True
+        if value.id in seen:
+            continue
+        seen.add(value.id)
         producer = fusion.producer(value)
-        if producer is not None and producer.id not in seen:
-            seen.add(producer.id)
-            pending += producer.operands
-    return False
+        pending += producer.operands if producer is not None else ()
+    return seen
 
 
 def form_problem(op: Op) -> str:
@@ -141,10 +165,8 @@ def form_problem(op: Op) -> str:
     if scatter_form(op) is None:
         return "its dimension numbers do not fit its operands"
     updated = [value.id for value in op.operands[: len(op.results)]]
-    if len(set(updated)) < len(updated) or not set(updated).isdisjoint(
-        value.id for value in op.operands[len(updated) :]
-    ):
-        return "a kernel updates the operand in its own memory, it cannot be the updates or indices as well"
+    if len(set(updated)) < len(updated):
+        return "a kernel updates each operand in its own memory, one cannot be another one as well"
     if len(updated) > 1 and not has_unique_indices(op) and not has_separate_results(op):
         return "a kernel updates several operands at once only where no two windows overlap, or each by itself"
     return ""
