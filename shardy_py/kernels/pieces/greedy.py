@@ -182,6 +182,8 @@ class _Walk:
         if len(found) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
             return None
         (piece,) = found.values()
+        if any(self._rereads(users[user]) for user in users):
+            return None
         updated = self._updated(piece.root)
         if not updated.isdisjoint(value.id for value in (*op.operands, *op.results)):
             return None
@@ -191,6 +193,10 @@ class _Walk:
         if is_at_root:
             piece.at_root.add(op.id)
         return piece
+
+    def _rereads(self, op: Op) -> bool:
+        """Return whether a scatter that a kernel gathers reads elements once for each window that each is in."""
+        return len(op.regions) > 1 and self._registry.get_indexing(op) is None
 
     def _updated(self, op: Op) -> set[int]:
         """Return the values in whose memory an op writes its results: the operands of a scatter."""
