@@ -14,6 +14,7 @@ from shardy_py.indexing import IndexingMap
 from shardy_py.kernels.device import DeviceLike, DeviceSpec, get_device
 from shardy_py.kernels.fusion.choose import Choice, EmitterKind, choose, slices_of
 from shardy_py.kernels.fusion.fusion import Fusion
+from shardy_py.kernels.fusion.in_place import with_operand_copies
 from shardy_py.kernels.fusion.refusals import problems_of_values
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.launch.launches import launch_of, maps_of
@@ -297,6 +298,7 @@ def emit(
     """
     if problems := tuple(problems_of_values(fusion.roots, ())):
         raise UnsupportedError(*problems)
+    fusion = with_operand_copies(fusion)
     spec = get_device(device, known=fusion.registry.devices)
     library = None if libdevice is None else Path(libdevice)
     choice = _fitting(fusion, choose(fusion), spec)

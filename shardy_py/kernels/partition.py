@@ -100,7 +100,7 @@ class _Walk:
     def __init__(self, fusion: Fusion, heroes: tuple[Op, ...]) -> None:
         self._fusion = fusion
         self._forced = {_key(hero) for hero in heroes}
-        self._forced |= {_key(self._node(value)) for hero in heroes for value in hero.operands}
+        self._forced |= {_key(self._node(value)) for hero in heroes for value in fusion.operands_of(hero)}
         # Per node the functions that read it, by the key of their first node, and where.
         self._reads: dict[int, dict[tuple[int, Read], None]] = {}
         self._members: dict[int, list[Node]] = {}
@@ -118,7 +118,7 @@ class _Walk:
                 self._reads.setdefault(_key(self._node(root)), {})[_TUPLE, (index, ())] = None
         for op in reversed(fusion.ops):
             own, at = self._place(op, op.results)
-            for number, operand in enumerate(op.operands):
+            for number, operand in enumerate(fusion.operands_of(op)):
                 read = self._read(op, number, *at)
                 self._reads.setdefault(_key(self._node(operand)), {})[own, read] = None
         for parameter in fusion.parameters:

@@ -7,13 +7,14 @@ from math import prod
 
 from shardy_py.ir.graph.program import Value
 from shardy_py.kernels.fusion.choose import EmitterKind
-from shardy_py.kernels.fusion.fusion import bits_of, element_type_of, shape_of
-from shardy_py.kernels.fusion.in_place import in_place_updates
+from shardy_py.kernels.fusion.fusion import bits_of, element_type_of
+from shardy_py.kernels.fusion.in_place import form_of, in_place_updates
 from shardy_py.kernels.fusion.transposes import Transpose
 from shardy_py.kernels.kernel import Kernel
 from shardy_py.kernels.launch.launches import is_expensive, longest_operand
 from shardy_py.kernels.launch.packed import PackedTiles
 from shardy_py.kernels.launch.reductions import plan_reduction
+from shardy_py.kernels.launch.scatters import updates_of
 from shardy_py.kernels.launch.transposes import transpose_tiles
 
 
@@ -123,9 +124,13 @@ def _reduction(kernel: Kernel) -> Iterator[str]:
 def _scatter(kernel: Kernel) -> Iterator[str]:
     root = kernel.fusion.producer(kernel.fusion.roots[0])
     assert root is not None
-    updates = root.operands[2]
-    yield f"elements: those of the updates, {updates.type}; {_sizes(shape_of(updates)[1:])} of a window are neighbours"
+    form = form_of(kernel.fusion)
+    updates = ", ".join(str(value.type) for value in updates_of(root))
+    yield f"elements: those of the updates, {updates}; {_sizes(form.window)} of a window are neighbours"
     yield f"unroll {kernel.launch.unroll}: a thread stays in one window"
+    first = len(kernel.fusion.parameters) - len(kernel.fusion.copied)
+    for copy, number in enumerate(kernel.fusion.copied, start=first):
+        yield f"parameter {copy} is a copy of parameter {number}: it is updated while threads read the other one"
 
 
 def _plugin(kernel: Kernel) -> Iterator[str]:

@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 
 from shardy_py.layout.numpy_arrays import numpy_dtype
+from tests.properties.random_index_forms import IndexForm, random_form
 
 INTEGERS = ("i1", "i8", "i16", "i32", "i64", "ui8", "ui32")
 FLOATS = ("f32", "f64", "bf16", "f16")
@@ -81,6 +82,10 @@ class _Writer:
         self.arrays: list[Any] = []
         self.values: list[Tensor] = []
         self.starts: list[Tensor] = []
+        self.roots = (
+            *(self.update, self.update, self.scatter, self.scatter, self.reduce, self.move, self.several),
+            self.select_and_scatter,
+        )
 
     def program(self) -> Program:
         """Write parameters, some ops and the results."""
@@ -95,7 +100,7 @@ class _Writer:
             self.starts.append(self.op(f"stablehlo.add {left.name}, {right.name} : {left.type}", (), start_type))
         for _ in range(self.random.randint(1, 7)):
             self.step()
-        roots = self.random.choice((self.update, self.update, self.scatter, self.reduce, self.move, self.several))()
+        roots = self.random.choice(self.roots)()
         types = ", ".join(root.type for root in roots)
         names = ", ".join(root.name for root in roots)
         arguments = ", ".join(f"{item.name}: {item.type}" for item in self.parameters)
@@ -320,10 +325,29 @@ class _Writer:
         self.arrays[-1] = numbers[np.lexsort(numbers.T[::-1])] if is_sorted else numbers
         return self.parameters[-1]
 
+    def gather_of_form(self, x: Tensor) -> Tensor:
+        """Slices at indices, in any form."""
+        form = random_form(self.random, x.shape, (1, 2, 3, 5))
+        indices = self.indices_of_form(form, -2, max(x.shape) + 2)
+        text = (
+            f'"stablehlo.gather"({x.name}, {indices.name}) <{{dimension_numbers = #stablehlo.gather<{form.gather}>, '
+            f"slice_sizes = array<i64: {', '.join(map(str, form.sizes))}>}}> : "
+            f"({x.type}, {indices.type}) -> {type_of(form.result_shape, x.dtype)}"
+        )
+        return self.op(text, form.result_shape, x.dtype)
+
+    def indices_of_form(self, form: IndexForm, least: int, most: int) -> Tensor:
+        """A parameter of indices."""
+        self.parameter(form.indices_shape, "i32")
+        self.arrays[-1] = self.numbers.integers(least, most + 1, form.indices_shape).astype(np.int32)
+        return self.parameters[-1]
+
     def gather(self, x: Tensor) -> Tensor | None:
-        """Slices at indices, in the canonical form."""
+        """Slices at indices, in the canonical form or another one."""
         if not x.shape:
             return None
+        if self.random.random() < 0.6:
+            return self.gather_of_form(x)
         columns, count = self.random.randint(1, len(x.shape)), self.random.choice((1, 2, 3, 5))
         sizes = self.part_of(x.shape)
         indices = self.indices(count, columns, -2, max(x.shape) + 2)
@@ -361,8 +385,82 @@ class _Writer:
             x = self.dynamic_update(x) or x
         return [self.reshape(x) if self.random.random() < 0.2 else x]
 
+    def scatter_of_form(self) -> list[Tensor]:
+        """A scatter in any form into a parameter, with updates that may be computed from it; sometimes into two."""
+        x: Tensor = self.random.choice([item for item in self.values if item in self.parameters])
+        if not x.shape:
+            return [x]
+        form = random_form(self.random, x.shape, (1, 3, 8, 40))
+        if prod(form.result_shape) > 4 * MOST_ELEMENTS:
+            return [x]
+        indices = self.indices_of_form(form, -1, max(x.shape))
+        operands = [x, *([self.parameter(x.shape, x.dtype)] if self.random.random() < 0.2 else [])]
+        updates = [self.updates_of_form(form, item) for item in operands]
+        names = ("maximum", "minimum", *(("add", "add") if is_exact(x.dtype) else ()))
+        scalar, count = f"tensor<{x.dtype}>", len(operands)
+        arguments = [f"%{letter}{number}" for letter in "ab" for number in range(count)]
+        body = [
+            f"%c{number} = stablehlo.{self.random.choice(names)} %a{number}, %b{number} : {scalar}"
+            for number in range(count)
+        ]
+        returned = ", ".join(f"%c{number}" for number in range(count))
+        given = (*operands, indices, *updates)
+        results, own = ", ".join(item.type for item in operands), ", ".join([scalar] * count)
+        text = (
+            f'"stablehlo.scatter"({", ".join(item.name for item in given)}) <{{scatter_dimension_numbers = '
+            f"#stablehlo.scatter<{form.scatter}>}}> ({{\n"
+            f"    ^bb0({', '.join(f'{name}: {scalar}' for name in arguments)}):\n      "
+            + "\n      ".join([*body, f"stablehlo.return {returned} : {own}"])
+            + f"\n  }}) : ({', '.join(item.type for item in given)}) -> ({results})"
+        )
+        name = f"%v{len(self.lines)}"
+        self.lines.append(f"{name}{f':{count}' if count > 1 else ''} = {text}")
+        several = [f"{name}#{number}" for number in range(count)] if count > 1 else [name]
+        return [Tensor(item, x.shape, x.dtype) for item in several]
+
+    def updates_of_form(self, form: IndexForm, x: Tensor) -> Tensor:
+        """Updates, sometimes gathered from the operand itself."""
+        if self.random.random() < 0.3:
+            indices = self.indices_of_form(form, -1, max(x.shape))
+            text = (
+                f'"stablehlo.gather"({x.name}, {indices.name}) <{{dimension_numbers = '
+                f"#stablehlo.gather<{form.gather}>, slice_sizes = array<i64: {', '.join(map(str, form.sizes))}>}}> : "
+                f"({x.type}, {indices.type}) -> {type_of(form.result_shape, x.dtype)}"
+            )
+            return self.op(text, form.result_shape, x.dtype)
+        return self.parameter(form.result_shape, x.dtype)
+
+    def select_and_scatter(self) -> list[Tensor]:
+        """A gradient of a maximum over windows."""
+        x = self.value()
+        if not x.shape or x.dtype == "i1" or not is_exact(x.dtype):
+            return [x]
+        sizes = [self.random.randint(1, min(3, size)) for size in x.shape]
+        strides = [self.random.randint(1, 3) for _ in x.shape]
+        padding = [(self.random.randint(0, size - 1), self.random.randint(0, size - 1)) for size in sizes]
+        shape = [
+            (size + low + high - window) // stride + 1
+            for size, window, stride, (low, high) in zip(x.shape, sizes, strides, padding, strict=True)
+        ]
+        source, init = self.parameter(shape, x.dtype), self.constant(self.random.randrange(3), x.dtype)
+        scalar = f"tensor<{x.dtype}>"
+        direction = self.random.choice(("GE", "GT", "LE"))
+        text = (
+            f'"stablehlo.select_and_scatter"({x.name}, {source.name}, {init.name}) <{{window_dimensions = '
+            f"array<i64: {', '.join(map(str, sizes))}>, window_strides = array<i64: {', '.join(map(str, strides))}>, "
+            f"padding = dense<{[list(pair) for pair in padding]}> : tensor<{len(sizes)}x2xi64>}}> ({{\n"
+            f"    ^bb0(%a: {scalar}, %b: {scalar}):\n"
+            f"      %c = stablehlo.compare {direction}, %a, %b : ({scalar}, {scalar}) -> tensor<i1>\n"
+            f"      stablehlo.return %c : tensor<i1>\n  }}, {{\n    ^bb0(%a: {scalar}, %b: {scalar}):\n"
+            f"      %c = stablehlo.add %a, %b : {scalar}\n      stablehlo.return %c : {scalar}\n  }}) : "
+            f"({x.type}, {source.type}, {init.type}) -> {x.type}"
+        )
+        return [self.op(text, x.shape, x.dtype)]
+
     def scatter(self) -> list[Tensor]:
-        """A scatter into a parameter, in the simple form."""
+        """A scatter into a parameter, in the canonical form or another one."""
+        if self.random.random() < 0.5:
+            return self.scatter_of_form()
         x = self.random.choice([item for item in self.values if item in self.parameters])
         columns = self.random.randint(1, len(x.shape))
         count = self.random.choice((1, 3, 8, 40, 600))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shardy_py.indexing.canonical import canonicalize
 from shardy_py.indexing.composition import simplify
@@ -155,24 +155,49 @@ def dynamic_update(output: Shape, update: Shape) -> IndexingMap:
 
 
 def gather(
-    output: Shape, shape: Shape, slice_sizes: Shape, start_index_map: Sequence[int]
+    output: Shape,
+    shape: Shape,
+    slice_sizes: Shape,
+    start_index_map: Sequence[int],
+    *,
+    window_dims: Mapping[int, int] | None = None,
+    batch_dims: Mapping[int, int] | None = None,
+    operand_batch_dims: Mapping[int, int] | None = None,
+    index_vector_dim: int | None = 1,
+    indices_rank: int = 2,
 ) -> tuple[IndexingMap, IndexingMap]:
-    """Return the maps of the operand and the indices of a gather in its canonical form.
+    """Return the maps of the operand and the indices of a gather.
 
-    Its indices are a matrix (n, k); dimension 0 of the result counts them, the others are the whole slice.
+    By default it has the canonical form: the indices are a matrix (n, k); dimension 0 of the result counts them, the
+    others are the whole slice.
 
     Args:
-        output: The shape of the result: n, then the slice.
+        output: The shape of the result.
         shape: The shape of the operand.
         slice_sizes: The shape of the slice.
-        start_index_map: The operand's dimension of every column of the indices.
+        start_index_map: The operand's dimension of every component of an index.
+        window_dims: Per dimension of the operand that of the result that runs over the slice; without an entry the
+            slice has one element along it.
+        batch_dims: Per dimension of the indices, but that of the components, that of the result that counts it.
+        operand_batch_dims: Per dimension of the operand that of the result along which both are batched.
+        index_vector_dim: The dimension of the components of an index, or None where an element is an index.
+        indices_rank: The number of dimensions of the indices.
     """
+    if window_dims is None:
+        window_dims, batch_dims = {number: number + 1 for number in range(len(shape))}, {0: 0}
     indexed_dims = list(start_index_map)
-    results = (
-        dim(number + 1) + runtime(indexed_dims.index(number)) if number in indexed_dims else dim(number + 1)
-        for number in range(len(shape))
-    )
+
+    def operand_index(number: int) -> Expression:
+        source = window_dims.get(number, (operand_batch_dims or {}).get(number))
+        offset: Expression = Constant(0) if source is None else dim(source)
+        if number not in indexed_dims:
+            return offset
+        start = runtime(indexed_dims.index(number))
+        return start if source is None else offset + start
+
     starts = tuple(Bound(Interval(0, shape[number] - slice_sizes[number])) for number in indexed_dims)
-    operand = IndexingMap.of_shape(output, results, runtimes=starts)
-    indices = IndexingMap.of_shape(output, (dim(0), symbol(0)), ranges=bounds_of((len(indexed_dims),)))
-    return operand, indices
+    operand = IndexingMap.of_shape(output, map(operand_index, range(len(shape))), runtimes=starts)
+    places = batch_dims or {}
+    index = (symbol(0) if number == index_vector_dim else dim(places[number]) for number in range(indices_rank))
+    ranges = () if index_vector_dim is None else bounds_of((len(indexed_dims),))
+    return operand, IndexingMap.of_shape(output, index, ranges=ranges)

@@ -83,13 +83,15 @@ class ElementBuilder(Protocol):
         map_: IndexingMap,
         initial: Sequence[Scalar],
         body: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]],
+        indices: Sequence[Scalar] | None = None,
     ) -> list[Scalar]:
         """Return values that a loop carries over all symbols of a map for which its constraints hold.
 
         Args:
-            map_: The map, from the index of the element.
+            map_: The map.
             initial: The values before the loop.
             body: Takes the results of the map and the carried values; returns the next ones.
+            indices: The dimensions of the map; by default the index of the element.
         """
         ...
 
@@ -99,8 +101,8 @@ class ElementBuilder(Protocol):
         """Return values that a loop carries a number of times."""
         ...
 
-    def call(self, op: Op, arguments: Sequence[Scalar]) -> list[Scalar]:
-        """Return the results of the region of an op for scalar arguments."""
+    def call(self, op: Op, arguments: Sequence[Scalar], region: int = 0) -> list[Scalar]:
+        """Return the results of a region of an op, by default the first, for scalar arguments."""
         ...
 
 

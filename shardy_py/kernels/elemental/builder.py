@@ -33,9 +33,13 @@ from shardy_py.kernels.elemental.scalars import (
     problem_of,
     widened,
 )
+from shardy_py.kernels.fusion.bodies import region_of
 from shardy_py.plugins import ElementBuilder, Registry
 
 Indices = tuple[SSAValue, ...]
+
+LoopBody = Callable[[Sequence["ScalarValue"], Sequence["ScalarValue"]], Sequence["ScalarValue"]]
+"""From the results of a map and the values that a loop carries to the next ones."""
 
 _FEW = 8
 """The most scalar bodies inside of each other of which one, not their number, is at fault for a recursion."""
@@ -60,8 +64,8 @@ class EmissionContext(Protocol):
         """Return whether the function computes elements of a value itself, by the op that defines it."""
         ...
 
-    def region_function(self, op: Op) -> str:
-        """Return the name of the function that computes the region of an op on scalars."""
+    def region_function(self, op: Op, region: int = 0) -> str:
+        """Return the name of the function that computes a region of an op on scalars."""
         ...
 
 
@@ -361,33 +365,36 @@ class OpElement:
         self,
         map_: IndexingMap,
         initial: Sequence[ScalarValue],
-        body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
+        body: LoopBody,
+        indices: Sequence[ScalarValue] | None = None,
     ) -> list[ScalarValue]:
         """Return values that a loop over the symbols of a map carries."""
         map_ = rescale_symbols(simplify(map_))
         if map_.is_known_empty:
             return list(initial)
-        return self._nest(map_, 0, [], list(initial), body)
+        at = self.at if indices is None else tuple(index.value for index in indices)
+        return self._nest(map_, at, [], list(initial), body)
 
     def _nest(
         self,
         map_: IndexingMap,
-        depth: int,
+        at: Indices,
         symbols: list[ScalarValue],
         carried: list[ScalarValue],
-        body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
+        body: LoopBody,
     ) -> list[ScalarValue]:
+        depth = len(symbols)
         while depth < len(map_.ranges) and map_.ranges[depth].interval.is_point:
             symbols = [*symbols, ScalarValue(self.scope.index(map_.ranges[depth].interval.lower))]
             depth += 1
         if depth == len(map_.ranges):
-            return self._guarded(map_, symbols, carried, body)
+            return self._guarded(map_, at, symbols, carried, body)
         bounds = map_.ranges[depth].interval
         types = [item.value.type for item in carried]
         low, high, step = (self.scope.index(number) for number in (bounds.lower, bounds.upper + 1, 1))
         with self._inner([INDEX, *types]) as (inner, block):
             arguments = [ScalarValue(argument) for argument in block.args]
-            found = self._nest(map_, depth + 1, [*symbols, arguments[0]], arguments[1:], body)
+            found = self._nest(map_, at, [*symbols, arguments[0]], arguments[1:], body)
             inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
         loop = scf.ForOp(low, high, step, [item.value for item in carried], Region(block))
         self.scope.builder.insert(loop)
@@ -396,15 +403,16 @@ class OpElement:
     def _guarded(
         self,
         map_: IndexingMap,
+        at: Indices,
         symbols: list[ScalarValue],
         carried: list[ScalarValue],
-        body: Callable[[Sequence[ScalarValue], Sequence[ScalarValue]], Sequence[ScalarValue]],
+        body: LoopBody,
     ) -> list[ScalarValue]:
         values = [item.value for item in symbols]
-        condition = self.scope.inside(map_, self.at, values)
+        condition = self.scope.inside(map_, at, values)
         regions = []
         with self._inner() as (inner, block):
-            found = self._carried_on(body(self._results(map_, values), carried), carried)
+            found = self._carried_on(body(self._results(map_, at, values), carried), carried)
             inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
         regions.append(Region(block))
         with self._inner() as (inner, block):
@@ -427,8 +435,8 @@ class OpElement:
             raise UnsupportedError(Diagnostic("scalar-op", message, self.of.location, self.of.name, hint))
         return found
 
-    def _results(self, map_: IndexingMap, symbols: list[SSAValue]) -> list[ScalarValue]:
-        return [ScalarValue(value) for value in self.scope.apply(map_, self.at, symbols)]
+    def _results(self, map_: IndexingMap, at: Indices, symbols: list[SSAValue]) -> list[ScalarValue]:
+        return [ScalarValue(value) for value in self.scope.apply(map_, at, symbols)]
 
     def repeat(
         self,
@@ -446,11 +454,11 @@ class OpElement:
         self.scope.builder.insert(loop)
         return [ScalarValue(value) for value in loop.results]
 
-    def call(self, op: Op, arguments: Sequence[ScalarValue]) -> list[ScalarValue]:
-        """Return what the region of an op computes of scalars."""
-        name = self.scope.surroundings.region_function(op)
-        count = len(op.results)
-        types = [item.value.type for item in arguments[:count]]
+    def call(self, op: Op, arguments: Sequence[ScalarValue], region: int = 0) -> list[ScalarValue]:
+        """Return what a region of an op computes of scalars."""
+        name = self.scope.surroundings.region_function(op, region)
+        _, returned = region_of(op, region)
+        types = [scalar_type(element_dtype(value)) for value in returned]
         call = func.CallOp(name, [item.value for item in arguments], types)
         self.scope.builder.insert(call)
         return [ScalarValue(value) for value in call.results]

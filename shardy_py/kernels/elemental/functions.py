@@ -14,6 +14,7 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import PureCallOp
 from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type, tensor_type
 from shardy_py.kernels.elemental.builder import Indices, Scope
+from shardy_py.kernels.fusion.bodies import region_of
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.partition import Partition, Subgraph
 from shardy_py.plugins import Registry
@@ -35,7 +36,7 @@ class FunctionEmitter:
         self.partition = partition
         # XLA's loop emitter has indices of 32 bits from the start, those with heroes narrow them later.
         self.index_bits = 64 if partition.heroes else 32
-        self._regions: dict[int, func.FuncOp] = {}
+        self._regions: dict[tuple[int, int], func.FuncOp] = {}
         self._arguments: list[func.FuncOp] = []
         self._epilogues: list[func.FuncOp] = []
 
@@ -84,13 +85,13 @@ class FunctionEmitter:
         """Return whether a function only moves elements: nothing in it computes."""
         return all(not isinstance(node, Op) or self.fusion.facts[node.id].moves_only for node in subgraph.nodes)
 
-    def region_function(self, op: Op) -> str:
+    def region_function(self, op: Op, region: int = 0) -> str:
         """Return the name of the function of an op's region; equal regions of different ops have their own."""
-        made = self._regions.get(op.id)
+        made = self._regions.get((op.id, region))
         if made is None:
             name = f"{self.fusion.name}_region_{len(self._regions)}"
-            made = self._regions[op.id] = region_function(self.fusion.registry, op, name)
-            self._arguments += unused_argument_functions(op, name)
+            made = self._regions[op.id, region] = region_function(self.fusion.registry, op, name, region)
+            self._arguments += unused_argument_functions(op, name, region)
             if self.fusion.facts[op.id].is_reduction:
                 _ignore_signs_of_zeros(made)
         return made.sym_name.data
@@ -135,9 +136,9 @@ class _FunctionBody:
         op = self._emitter.fusion.producer(value)
         return op is not None and self._emitter.partition.function_of(op) is self._subgraph
 
-    def region_function(self, op: Op) -> str:
+    def region_function(self, op: Op, region: int = 0) -> str:
         """Return the name of the function of an op's region."""
-        return self._emitter.region_function(op)
+        return self._emitter.region_function(op, region)
 
 
 def read_element(scope: Scope, source: SSAValue, indices: Indices) -> SSAValue:
@@ -163,23 +164,23 @@ def call_elements(
     return call.results
 
 
-def region_function(registry: Registry, op: Op, name: str) -> func.FuncOp:
-    """Return a function over scalars that computes what the region of an op computes.
+def region_function(registry: Registry, op: Op, name: str, region: int = 0) -> func.FuncOp:
+    """Return a function over scalars that computes what a region of an op computes.
 
     Raises:
-        UnsupportedError: the op has not one region with one block.
+        UnsupportedError: the region has not one block.
     """
-    arguments, returned = _region(op)
+    arguments, returned = region_of(op, region)
     types = [scalar_type(element_dtype(value)) for value in arguments]
     block = Block(arg_types=types)
     builder = Builder(InsertPoint.at_end(block))
-    builder.insert(func.ReturnOp(*region_elements(registry, op, builder, block.args)))
+    builder.insert(func.ReturnOp(*region_elements(registry, op, builder, block.args, region=region)))
     results = [scalar_type(element_dtype(value)) for value in returned]
     return func.FuncOp(name, (types, results), Region(block), visibility=builtin.StringAttr("private"))
 
 
-def unused_argument_functions(op: Op, name: str) -> list[func.FuncOp]:
-    """Return a function for each argument of an op's region that the region does not use.
+def unused_argument_functions(op: Op, name: str, region: int = 0) -> list[func.FuncOp]:
+    """Return a function for each argument of a region of an op that the region does not use.
 
     Mirrors ``PartitionedComputation`` of XLA, which has a function for every instruction that is nobody's operand. They
     are called by none.
@@ -187,11 +188,12 @@ def unused_argument_functions(op: Op, name: str) -> list[func.FuncOp]:
     Args:
         op: The op.
         name: The name of the region's function.
+        region: The number of the region.
     """
-    arguments, returned = _region(op)
+    arguments, returned = region_of(op, region)
     types = [scalar_type(element_dtype(value)) for value in arguments]
     used = {value.id for value in returned}
-    used |= {value.id for inner in op.regions[0].blocks[0].ops for value in inner.operands}
+    used |= {value.id for inner in op.regions[region].blocks[0].ops for value in inner.operands}
     made = []
     for number, value in enumerate(arguments):
         if value.id not in used:
@@ -203,32 +205,33 @@ def unused_argument_functions(op: Op, name: str) -> list[func.FuncOp]:
     return made
 
 
-def region_elements(registry: Registry, op: Op, builder: Builder, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+def region_elements(
+    registry: Registry,
+    op: Op,
+    builder: Builder,
+    arguments: Sequence[SSAValue | None],
+    *,
+    result: int | None = None,
+    region: int = 0,
+) -> list[SSAValue]:
     """Emit what the region of an op computes of scalars, and return the results.
 
     Args:
         registry: What is known about the ops.
         op: The op.
         builder: Where ops are added.
-        arguments: The arguments of the region.
+        arguments: The arguments of the region; None for those that are not read.
+        result: The number of the only result that is computed; by default all are.
+        region: The number of the region.
 
     Raises:
-        UnsupportedError: the op has not one region with one block.
+        UnsupportedError: the region has not one block.
     """
-    inner, returned = _region(op)
-    known = {value.id: argument for value, argument in zip(inner, arguments, strict=True)}
+    inner, returned = region_of(op, region)
+    pairs = zip(inner, arguments, strict=True)
+    known = {value.id: argument for value, argument in pairs if argument is not None}
     scope = Scope(_RegionBody(registry, known), builder)
-    return [scope.element(value, ()) for value in returned]
-
-
-def _region(op: Op) -> tuple[Sequence[Value], Sequence[Value]]:
-    """Return the arguments of the only block of an op's region, and what it gives back."""
-    blocks = op.regions[0].blocks if len(op.regions) == 1 else []
-    terminator = blocks[0].terminator if len(blocks) == 1 else None
-    if terminator is None:
-        message = "the region that combines elements has one block"
-        raise UnsupportedError(Diagnostic("combiner", message, op.location, op.name))
-    return blocks[0].arguments, terminator.operands
+    return [scope.element(value, ()) for value in (returned if result is None else returned[result : result + 1])]
 
 
 class _RegionBody:
@@ -256,7 +259,7 @@ class _RegionBody:
         """Return whether a value is the result of an op of the region."""
         return value.id not in self._arguments and value.defining_op is not None
 
-    def region_function(self, op: Op) -> str:
+    def region_function(self, op: Op, region: int = 0) -> str:
         """Refuse regions inside regions."""
         message = "an op inside a region that combines elements has no region itself"
         raise UnsupportedError(Diagnostic("combiner", message, op.location, op.name))

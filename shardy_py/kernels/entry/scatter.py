@@ -9,7 +9,7 @@ from xdsl.dialects import arith, builtin, func, scf, tensor
 from xdsl.ir import Attribute, Region, SSAValue
 
 from shardy_py.indexing import IndexingMap
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.arith_and_llvm import IndexCastUIOp
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
@@ -20,9 +20,9 @@ from shardy_py.kernels.elemental.functions import FunctionEmitter, region_elemen
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
-from shardy_py.kernels.fusion.in_place import has_unique_indices, scatter_of
+from shardy_py.kernels.fusion.in_place import form_of, has_unique_indices, scatter_of
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.launch.scatters import window_map
+from shardy_py.kernels.launch.scatters import indices_of, updates_of, window_map
 
 
 class Scattering:
@@ -38,26 +38,42 @@ class Scattering:
         self.parameters = parameters
         self.op: Op = scatter_of(functions.fusion)
         functions.region_function(self.op)
-        emit_epilogue(functions, Epilogue.at_root(self.op.results[0], functions.fusion.roots[0]))
-        self._operand, self._indices, updates = (shape_of(value) for value in self.op.operands)
-        self.window = updates[1:]
-        self.components = self._indices[1]
+        for root in functions.fusion.roots:
+            emit_epilogue(functions, Epilogue.at_root(root, root))
+        self.form = form_of(functions.fusion)
+        self._operand = shape_of(self.op.operands[0])
+        self.window = self.form.window
+        self.components = self.form.components
 
     def offsets(self, scope: Scope, number: SSAValue) -> list[SSAValue]:
         """Read where a window begins along the dimensions that indices shift."""
-        indices = self.op.operands[1]
+        indices = indices_of(self.op)
         cast = IndexCastUIOp if element_type_of(indices).startswith("ui") else arith.IndexCastOp
         found = []
         for component in range(self.components):
-            at = (number, scope.index(component))
+            at: Sequence[SSAValue] = (number, scope.index(component))
+            if not self.form.has_canonical_indices:
+                at = scope.apply(self.form.indices, at)
             element = called_element(self.functions, scope, indices, self.parameters, at)
             found.append(element if isinstance(element.type, builtin.IndexType) else scope.add(cast(element, INDEX)))
         return found
 
-    def padded(self, scope: Scope, offsets: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return offsets along all dimensions: zeros along those that have none."""
+    def padded(self, scope: Scope, offsets: Sequence[SSAValue], number: SSAValue | None = None) -> list[SSAValue]:
+        """Return offsets along all dimensions: of batched ones that of the window's batch, zeros along the others.
+
+        Args:
+            scope: The scope.
+            offsets: The components of the index.
+            number: The number of the window, where dimensions are batched.
+        """
         zero = scope.index(0)
-        return [*offsets, *[zero] * (len(self._operand) - len(offsets))]
+        found = [zero] * len(self._operand)
+        for target, offset in zip(self.form.targets, offsets, strict=True):
+            found[target] = offset
+        for target, map_ in self.form.batches:
+            assert number is not None
+            (found[target],) = scope.apply(map_, (number,))
+        return found
 
     def inside(self, scope: Scope, offsets: Sequence[SSAValue]) -> SSAValue:
         """Return whether a window is inside the operand: one comparison without a sign per dimension."""
@@ -66,7 +82,7 @@ class Scattering:
         is_always = True
         for number, (offset, size, width) in enumerate(zip(offsets, self._operand, self.window, strict=True)):
             last = scope.index(size - width)
-            if number >= self.components and width <= size:
+            if number not in self.form.targets and width <= size:
                 scope.add(arith.ConstantOp(builtin.IntegerAttr(-1, builtin.i1)))
                 continue
             condition = scope.add(arith.CmpiOp(offset, last, "ule"))
@@ -74,24 +90,52 @@ class Scattering:
             is_always = False
         return total
 
-    def update(self, scope: Scope, index: Sequence[SSAValue]) -> SSAValue:
-        """Return an element of the updates."""
-        return called_element(self.functions, scope, self.op.operands[2], self.parameters, index)
+    def update(self, scope: Scope, index: Sequence[SSAValue], updates: Value | None = None) -> SSAValue:
+        """Return an element of the updates, by default of those for the first operand."""
+        if not self.form.has_canonical_updates:
+            index = scope.apply(self.form.updates, index)
+        return called_element(self.functions, scope, updates or updates_of(self.op)[0], self.parameters, index)
 
     def combined(self, builder: Builder, current: SSAValue, update: SSAValue) -> SSAValue:
-        """Return what the region of the scatter makes of an element and an update."""
+        """Return what the region of a scatter into one operand makes of an element and an update."""
         (new,) = region_elements(self.functions.fusion.registry, self.op, builder, (current, update))
         return new
 
     def write(self, scope: Scope, target: SSAValue, place: Sequence[SSAValue], update: SSAValue) -> SSAValue:
-        """Update an element: at once for other threads, unless no other one updates it."""
+        """Update an element of the only operand: at once for other threads, unless no other one updates it."""
+        (written,) = self.write_all(scope, (target,), place, (update,))
+        return written
+
+    def write_all(
+        self, scope: Scope, targets: Sequence[SSAValue], place: Sequence[SSAValue], updates: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """Update an element of every operand whose result is a root, each at once for other threads.
+
+        Args:
+            scope: The scope.
+            targets: The tensors that are written, one per root.
+            place: The index of the element.
+            updates: The update for every operand.
+        """
+        fusion = self.functions.fusion
+        numbers = [self.op.results.index(root) for root in fusion.roots]
         if has_unique_indices(self.op):
-            current = called_element(self.functions, scope, self.op.operands[0], self.parameters, place)
-            return scope.add(tensor.InsertOp(self.combined(scope.builder, current, update), target, list(place)))
-        op = AtomicRMWOp(target, list(place))
-        inner = Builder(InsertPoint.at_end(op.body.block))
-        inner.insert(YieldOp(self.combined(inner, op.body.block.args[0], update)))
-        return scope.add(op)
+            operands = [fusion.updated(value) for value in self.op.operands[: len(updates)]]
+            currents = [called_element(self.functions, scope, value, self.parameters, place) for value in operands]
+            new = region_elements(fusion.registry, self.op, scope.builder, (*currents, *updates))
+            return [
+                scope.add(tensor.InsertOp(new[number], target, list(place)))
+                for number, target in zip(numbers, targets, strict=True)
+            ]
+        written = []
+        for number, target in zip(numbers, targets, strict=True):
+            op = AtomicRMWOp(target, list(place))
+            inner = Builder(InsertPoint.at_end(op.body.block))
+            arguments: list[SSAValue | None] = [None] * (2 * len(updates))
+            arguments[number], arguments[len(updates) + number] = op.body.block.args[0], updates[number]
+            inner.insert(YieldOp(*region_elements(fusion.registry, self.op, inner, arguments, result=number)))
+            written.append(scope.add(op))
+        return written
 
     def place(self, scope: Scope, offsets: Sequence[SSAValue], index: Sequence[SSAValue]) -> list[SSAValue]:
         """Return the index in the operand of an element of a window."""
@@ -141,23 +185,22 @@ def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Lau
     entry = EntryBuilder(fusion, launch, slices)
     scattering = Scattering(functions, entry.parameters)
     scope = entry_scope(functions, entry.block)
-    (target,) = entry.outputs
     (number,) = scope.apply(window_map(map_, launch), entry.ids)
-    count = scope.index(shape_of(scattering.op.operands[1])[0])
+    count = scope.index(scattering.form.count)
     is_window = scope.add(arith.CmpiOp(number, count, "ult"))
 
     def windows(inner: Scope) -> list[SSAValue]:
-        offsets = scattering.padded(inner, scattering.offsets(inner, number))
+        offsets = scattering.padded(inner, scattering.offsets(inner, number), number)
         is_inside = scattering.inside(inner, offsets)
-        return choose_values(inner, is_inside, [target], lambda innermost: elements(innermost, offsets))
+        return choose_values(inner, is_inside, entry.outputs, lambda innermost: elements(innermost, offsets))
 
     def elements(inner: Scope, offsets: Sequence[SSAValue]) -> list[SSAValue]:
-        loop = LoopOp(map_, entry.ids, [target])
+        loop = LoopOp(map_, entry.ids, entry.outputs)
         inner.builder.insert(loop)
         body = entry_scope(functions, loop.body.block)
-        update = scattering.update(body, loop.indices)
+        updates = [scattering.update(body, loop.indices, value) for value in updates_of(scattering.op)]
         place = scattering.place(body, offsets, loop.indices[1:])
-        body.builder.insert(YieldOp(scattering.write(body, loop.carried[0], place, update)))
+        body.builder.insert(YieldOp(*scattering.write_all(body, loop.carried, place, updates)))
         return list(loop.outputs)
 
-    return entry.finished(tuple(choose_values(scope, is_window, [target], windows)))
+    return entry.finished(tuple(choose_values(scope, is_window, entry.outputs, windows)))

@@ -6,11 +6,11 @@ It takes ops only whose bodies do what it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, cast, final
 
-from shardy_py.errors import PluginError
+from shardy_py.errors import Diagnostic, PluginError, UnsupportedError
 from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
@@ -149,10 +149,12 @@ class _Tracer:
         map_: IndexingMap,
         initial: Sequence[Traced],
         body: Callable[[Sequence[Traced], Sequence[Traced]], Sequence[Traced]],
+        indices: Sequence[Traced] | None = None,
     ) -> list[Traced]:
         """Return values that a loop over a map's symbols carries."""
+        of = map_ if indices is None else (map_, tuple(indices))
         index = [Traced("index", "at", (self._loops, number)) for number in range(len(map_.results))]
-        return self._loop("reduce", map_, initial, lambda carried: body(index, carried))
+        return self._loop("reduce", of, initial, lambda carried: body(index, carried))
 
     def repeat(
         self, count: int, initial: Sequence[Traced], body: Callable[[Sequence[Traced]], Sequence[Traced]]
@@ -168,10 +170,26 @@ class _Tracer:
         parts = (of, tuple(initial), tuple(body(carried)))
         return [Traced(item.dtype, kind, (*parts, number)) for number, item in enumerate(initial)]
 
-    def call(self, op: Op, arguments: Sequence[Traced]) -> list[Traced]:
-        """Return what the region of an op computes."""
-        parts: Mapping[int, Traced] = dict(enumerate(arguments[: len(op.results)]))
-        return [Traced(item.dtype, "call", (op.id, tuple(arguments), number)) for number, item in parts.items()]
+    def call(self, op: Op, arguments: Sequence[Traced], region: int = 0) -> list[Traced]:
+        """Return what a region of an op computes."""
+        name: Any = (op.id, region) if region else op.id
+        _, returned = region_of(op, region)
+        dtypes = [_element_dtype(value) for value in returned]
+        return [Traced(dtype, "call", (name, tuple(arguments), number)) for number, dtype in enumerate(dtypes)]
+
+
+def region_of(op: Op, number: int = 0) -> tuple[Sequence[Value], Sequence[Value]]:
+    """Return the arguments of the only block of a region of an op, and what it gives back.
+
+    Raises:
+        UnsupportedError: the region has not one block.
+    """
+    blocks = op.regions[number].blocks if number < len(op.regions) else []
+    terminator = blocks[0].terminator if len(blocks) == 1 else None
+    if terminator is None:
+        message = "the region that combines elements has one block"
+        raise UnsupportedError(Diagnostic("combiner", message, op.location, op.name))
+    return blocks[0].arguments, terminator.operands
 
 
 def joined_dimension(op: Op) -> int:

@@ -77,10 +77,10 @@ def choose(fusion: Fusion) -> Choice:
     if updates := in_place_updates(fusion):
         reason = "every root updates a part of a parameter in place"
         return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, updates)
-    if len(roots) > 1:
-        return Choice(EmitterKind.LOOP, "there are several roots", heroes)
     if roots[0] is not None and fusion.facts[roots[0].id].is_scatter:
         return Choice(EmitterKind.SCATTER, "the root is a scatter", heroes)
+    if len(roots) > 1:
+        return Choice(EmitterKind.LOOP, "there are several roots", heroes)
     hero = heroes[0]
     if hero is not None and fusion.facts[hero.id].is_concatenation and len(hero.operands) <= MAX_CONCATENATED:
         return Choice(EmitterKind.CONCATENATE, f"the hero joins at most {MAX_CONCATENATED} operands", heroes)
@@ -209,7 +209,10 @@ def _leads_through_intermediates(fusion: Fusion, op: Op) -> bool:
 def aliases_of(fusion: Fusion, choice: Choice) -> tuple[int | None, ...]:
     """Return for every root the number of the parameter whose memory it shares, or None."""
     if choice.kind is EmitterKind.SCATTER:
-        return (fusion.parameters.index(scatter_of(fusion).operands[0]),)
+        op = scatter_of(fusion)
+        return tuple(
+            fusion.parameters.index(fusion.updated(op.operands[op.results.index(root)])) for root in fusion.roots
+        )
     if choice.kind is not EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
         return (None,) * len(fusion.roots)
     sources = [updated_parameter(fusion, update) for update in in_place_updates(fusion)]

@@ -60,6 +60,8 @@ class Fusion:
         registry: What is known about the ops.
         layouts: By the id of a value its dimensions, the one that varies fastest in memory first; row-major for values
             that are not in it.
+        copied: The numbers of the parameters of which the last parameters are copies: a scatter updates these in the
+            place of the parameters, which others read.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Fusion:
     roots: tuple[Value, ...]
     registry: Registry = field(repr=False)
     layouts: Layouts = field(factory=dict, repr=False)
+    copied: tuple[int, ...] = ()
 
     @classmethod
     def of_function(
@@ -105,6 +108,20 @@ class Fusion:
         problems = [*problems_of_values(self.parameters, self.ops), *problems_of_ops(computed, self.registry)]
         if problems:
             raise UnsupportedError(*problems)
+
+    def updated(self, operand: Value) -> Value:
+        """Return the parameter that is updated for an operand of a scatter: a copy where others read the operand."""
+        number = self.parameter_numbers.get(operand.id)
+        if number not in self.copied:
+            return operand
+        return self.parameters[len(self.parameters) - len(self.copied) + self.copied.index(number)]
+
+    def operands_of(self, op: Op) -> tuple[Value, ...]:
+        """Return the operands of an op; those that a scatter updates may be copies."""
+        if not self.copied or not self.facts[op.id].is_scatter:
+            return tuple(op.operands)
+        count = len(op.results)
+        return (*map(self.updated, op.operands[:count]), *op.operands[count:])
 
     def layout_of(self, value: Value) -> tuple[int, ...]:
         """Return the dimensions of a value, the one that varies fastest in memory first."""

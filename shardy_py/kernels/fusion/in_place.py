@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.fusion.element_reads import ElementReads, Read, UnknownReadsError
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
+from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
 
 
 def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
@@ -82,62 +84,107 @@ def _parameter_reads(reads: ElementReads, update: Op) -> Iterator[Read]:
         yield from reads.of(start, ())
 
 
-_TARGETS = re.compile(r"scatter_dims_to_operand_dims = \[([^\]]*)\]")
-
-
 def scatter_of(fusion: Fusion) -> Op:
-    """Return the scatter that is the root of a fusion.
+    """Return the scatter whose results are the roots of a fusion.
 
     Raises:
-        UnsupportedError: its operand is no parameter, its updates or indices are computed from the operand, or it has
-            not the simple form: indices (n, k), updates of n windows with as many dimensions as the operand, whose
-            first k are those that indices shift.
+        UnsupportedError: an operand of it is not a parameter, its updates or indices are computed from one, the roots
+            are not results of one scatter, or its attributes do not fit its operands.
     """
     op = fusion.producer(fusion.roots[0])
     assert op is not None
     problem = form_problem(op)
-    if not problem and op.operands[0].id not in fusion.parameter_ids:
+    operands = op.operands[: len(op.results)]
+    if not problem and any(fusion.producer(root) is not op for root in fusion.roots):
+        problem = "a kernel that updates memory by a scatter has no other results"
+    if not problem and any(value.id not in fusion.parameter_ids for value in operands):
         problem = "a kernel updates memory that it is given, its operand is computed"
     if problem:
-        hint = "give it indices (n, k) and updates (n, windows), and the operand as a parameter of the kernel"
+        hint = "compute the operand in a kernel before this one: 'shardy emit FILE --list' shows pieces that are cut so"
         raise UnsupportedError(Diagnostic("scatter-form", problem, op.location, op.name, hint))
-    if _reads_operand(fusion, op):
-        message = "the operand is updated in its own memory, but its updates or indices are computed from it"
-        hint = "compute these in a kernel before this one: 'shardy emit FILE --list' shows pieces that are cut so"
-        raise UnsupportedError(Diagnostic("scatter-reads-operand", message, op.location, op.name, hint))
     return op
 
 
-def _reads_operand(fusion: Fusion, scatter: Op) -> bool:
-    """Return whether updates or indices of a scatter are computed from its operand.
+def form_of(fusion: Fusion) -> ScatterForm:
+    """Return the form of the scatter that is the root of a fusion.
 
-    No order is known between a thread that reads an element and others that update it: windows may overlap.
+    Raises:
+        UnsupportedError: as for `scatter_of`.
     """
-    pending, seen = list(scatter.operands[1:]), set[int]()
+    form = scatter_form(scatter_of(fusion))
+    assert form is not None
+    return form
+
+
+_FIRST_COPY = 1 << 61
+
+
+def with_operand_copies(fusion: Fusion) -> Fusion:
+    """Return a fusion whose scatter updates copies of the operands that its updates or indices are computed from.
+
+    A copy is a parameter behind the others. No order is known between a thread that reads an element and others that
+    update it: windows may overlap.
+
+    Args:
+        fusion: The fusion; one whose root is not a scatter stays as it is.
+    """
+    op = fusion.producer(fusion.roots[0])
+    if op is None or not fusion.facts[op.id].is_scatter or form_problem(op):
+        return fusion
+    numbers = fusion.parameter_numbers
+    operands = [value for value in op.operands[: len(op.results)] if value.id in numbers]
+    read = _read_by(fusion, op.operands[len(op.results) :])
+    copied = [value for value in operands if value.id in read]
+    copies = [Value(_FIRST_COPY + value.id, value.type, value.owner, value.index) for value in copied]
+    if not copies:
+        return fusion
+    layouts = {copy.id: fusion.layout_of(value) for copy, value in zip(copies, copied, strict=True)}
+    return evolve(
+        fusion,
+        parameters=(*fusion.parameters, *copies),
+        layouts={**fusion.layouts, **layouts},
+        copied=tuple(numbers[value.id] for value in copied),
+    )
+
+
+def _read_by(fusion: Fusion, values: Iterable[Value]) -> set[int]:
+    """Return the ids of all values that some values are computed from, these among them."""
+    pending, seen = list(values), set[int]()
     while pending:
         value = pending.pop()
-        if value.id == scatter.operands[0].id:
-            return True
+        if value.id in seen:
+            continue
+        seen.add(value.id)
         producer = fusion.producer(value)
-        if producer is not None and producer.id not in seen:
-            seen.add(producer.id)
-            pending += producer.operands
-    return False
+        pending += producer.operands if producer is not None else ()
+    return seen
 
 
 def form_problem(op: Op) -> str:
-    """Return what is not simple about the form of a scatter; nothing where it is."""
-    if len(op.operands) != 3 or len(op.results) != 1:
-        return "a kernel scatters into one operand only"
-    if op.operands[0].id in (value.id for value in op.operands[1:]):
-        return "a kernel updates the operand in its own memory, it cannot be the updates or indices as well"
-    operand, indices, updates = (shape_of(value) for value in op.operands)
-    if len(indices) != 2 or len(updates) != len(operand) + 1 or indices[0] != updates[0]:
-        return "a kernel takes scatters that are simplified"
-    found = _TARGETS.search(str(op.attributes.get("scatter_dimension_numbers", "")))
-    if found is not None and found[1] != ", ".join(str(number) for number in range(indices[1])):
-        return "a kernel shifts the first dimensions of windows, in their order"
+    """Return why no kernel takes a scatter in its form; nothing where one does."""
+    if scatter_form(op) is None:
+        return "its dimension numbers do not fit its operands"
+    updated = [value.id for value in op.operands[: len(op.results)]]
+    if len(set(updated)) < len(updated):
+        return "a kernel updates each operand in its own memory, one cannot be another one as well"
+    if len(updated) > 1 and not has_unique_indices(op) and not has_separate_results(op):
+        return "a kernel updates several operands at once only where no two windows overlap, or each by itself"
     return ""
+
+
+def has_separate_results(op: Op) -> bool:
+    """Return whether the region of a scatter combines each operand with its own updates alone."""
+    (block,) = op.regions[0].blocks
+    count = len(op.results)
+    arguments = {value.id: number % count for number, value in enumerate(block.arguments)}
+    for number, value in enumerate(block.terminator.operands if block.terminator else ()):
+        pending = [value]
+        while pending:
+            current = pending.pop()
+            if arguments.get(current.id, number) != number:
+                return False
+            pending += current.defining_op.operands if current.defining_op is not None else ()
+    return True
 
 
 def has_unique_indices(op: Op) -> bool:

@@ -13,7 +13,7 @@ from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.fusion.bodies import joined_dimension
 from shardy_py.kernels.fusion.choose import Choice, EmitterKind
 from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
-from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of
+from shardy_py.kernels.fusion.in_place import form_of, in_place_updates, scatter_of
 from shardy_py.kernels.launch.grid import THREADS, Launch, loop_map, loop_unroll, spread
 from shardy_py.kernels.launch.reduction_maps import reduction_maps
 from shardy_py.kernels.launch.reductions import plan_reduction, reduction_launch
@@ -75,7 +75,7 @@ def _concatenate(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
 
 def _scatter(fusion: Fusion, device: DeviceSpec) -> Launch:
     root = scatter_of(fusion)
-    updates = shape_of(root.operands[2])
+    updates = form_of(fusion).updates_shape
     unroll = loop_unroll(prod(updates), device, bits=bits_of(element_type_of(root.results[0])))
     unroll = gcd(prod(updates[1:]), unroll)
     per_warp = indices_per_warp(fusion, root, device)

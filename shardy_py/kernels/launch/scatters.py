@@ -18,11 +18,12 @@ from shardy_py.indexing import (
     symbol,
     without_variables,
 )
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.fusion.combiners import is_associative
 from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
-from shardy_py.kernels.fusion.in_place import scatter_of
+from shardy_py.kernels.fusion.in_place import form_of, scatter_of
+from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
 from shardy_py.kernels.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds, loop_map
 from shardy_py.values import frozen
 
@@ -69,8 +70,22 @@ def update_map(fusion: Fusion, launch: Launch, rows: SortedRows | None) -> Index
     """
     if rows is not None:
         return _row_map(fusion, launch, rows)
-    updates = scatter_of(fusion).operands[2]
-    return loop_map(launch, shape_of(updates), fusion.layout_of(updates))
+    form, updates = form_of(fusion), updates_of(scatter_of(fusion))[0]
+    # Updates of another form are passed over in the order of windows, whatever their layout.
+    layout = (
+        fusion.layout_of(updates) if form.has_canonical_updates else tuple(reversed(range(len(form.updates_shape))))
+    )
+    return loop_map(launch, form.updates_shape, layout)
+
+
+def indices_of(scatter: Op) -> Value:
+    """Return the indices of a scatter."""
+    return scatter.operands[len(scatter.results)]
+
+
+def updates_of(scatter: Op) -> tuple[Value, ...]:
+    """Return the updates of a scatter, those for each operand."""
+    return tuple(scatter.operands[len(scatter.results) + 1 :])
 
 
 def window_map(map_: IndexingMap, launch: Launch) -> IndexingMap:
@@ -91,26 +106,28 @@ def indices_per_warp(fusion: Fusion, scatter: Op, device: DeviceSpec) -> int | N
     Indices of one component are read as vectors of up to 128 bits, so that the number is a multiple of their length. A
     warp combines updates with each other first, so that the region has to be associative.
     """
-    output, indices, updates = (shape_of(value) for value in (scatter.results[0], *scatter.operands[1:3]))
+    form = scatter_form(scatter)
+    # A lane adds up windows of one operand, whose place only their index says.
+    if form is None or form.batches or len(scatter.results) > 1 or not form.targets:
+        return None
     warps = (THREADS // device.threads_per_warp) * device.cores
     is_sorted = bool(scatter.attributes.get("indices_are_sorted"))
     # A lane adds up in a vector, and there are none of complex numbers.
     is_complex = element_type_of(scatter.results[0]).startswith("complex")
-    if not is_sorted or is_complex or scatter.attributes.get("unique_indices") or indices[0] <= warps:
+    if not is_sorted or is_complex or scatter.attributes.get("unique_indices") or form.count <= warps:
         return None
     if not is_associative(fusion, scatter):
         return None
-    pairs = zip(output, updates[1:], strict=True)
-    possible = prod(max(1, size - width + 1) for size, width in list(pairs)[: indices[1]])
-    count = -(-indices[0] // max(warps, possible))
-    vector = _indices_at_once(scatter, count)
+    output = shape_of(scatter.results[0])
+    possible = prod(max(1, output[number] - form.window[number] + 1) for number in form.targets)
+    count = -(-form.count // max(warps, possible))
+    vector = _indices_at_once(scatter, form, count)
     return -(-count // vector) * vector
 
 
-def _indices_at_once(scatter: Op, count: int) -> int:
-    indices = scatter.operands[1]
-    vector = _VECTOR_BITS // bits_of(element_type_of(indices))
-    return vector if shape_of(indices)[1] == 1 and count > vector else 1
+def _indices_at_once(scatter: Op, form: ScatterForm, count: int) -> int:
+    vector = _VECTOR_BITS // bits_of(element_type_of(indices_of(scatter)))
+    return vector if form.components == 1 and count > vector else 1
 
 
 def sorted_rows(fusion: Fusion, device: DeviceSpec) -> SortedRows | None:
@@ -119,17 +136,19 @@ def sorted_rows(fusion: Fusion, device: DeviceSpec) -> SortedRows | None:
     per_warp = indices_per_warp(fusion, scatter, device)
     if per_warp is None:
         return None
-    updates = scatter.operands[2]
-    lanes, elements = device.threads_per_warp, prod(shape_of(updates)[1:])
+    form, (updates,) = form_of(fusion), updates_of(scatter)
+    lanes, elements = device.threads_per_warp, prod(form.window)
     width = gcd(elements, _VECTOR_BITS // bits_of(element_type_of(updates)))
     while width > 1 and lanes * width > elements:
         width //= 2
-    return SortedRows(per_warp, _indices_at_once(scatter, per_warp), lanes, width, -(-elements // (lanes * width)))
+    return SortedRows(
+        per_warp, _indices_at_once(scatter, form, per_warp), lanes, width, -(-elements // (lanes * width))
+    )
 
 
 def index_map(fusion: Fusion, launch: Launch, rows: SortedRows) -> IndexingMap:
     """Return the map from a warp, and two loops over its indices, to the number of an index."""
-    count = shape_of(scatter_of(fusion).operands[1])[0]
+    count = form_of(fusion).count
     number = _first_index(launch, rows) + symbol(0) * rows.indices_at_once + symbol(1)
     loops = (rows.per_warp // rows.indices_at_once, rows.indices_at_once)
     ranges = tuple(
@@ -162,7 +181,7 @@ def _row_map(fusion: Fusion, launch: Launch, rows: SortedRows) -> IndexingMap:
     loops = (Bound(Interval(0, rows.per_warp - 1), "index_id_loop"), *_element_loops(rows))
     place, window = _places(fusion, rows, (symbol(1), symbol(2)))
     map_ = IndexingMap((number, *window), grid_bounds(launch), loops)
-    limits = (shape_of(scatter_of(fusion).operands[1])[0], _window_elements(fusion))
+    limits = (form_of(fusion).count, _window_elements(fusion))
     pairs = zip((number, place), limits, strict=True)
     return simplify(map_.with_constraints([(expression, Interval(0, limit - 1)) for expression, limit in pairs]))
 
@@ -172,14 +191,14 @@ def _element_loops(rows: SortedRows) -> tuple[Bound, ...]:
 
 
 def _window_elements(fusion: Fusion) -> int:
-    return prod(shape_of(scatter_of(fusion).operands[2])[1:])
+    return prod(form_of(fusion).window)
 
 
 def _places(
     fusion: Fusion, rows: SortedRows, loops: tuple[Expression, Expression]
 ) -> tuple[Expression, tuple[Expression, ...]]:
     """Return the number of an element in its window, and its index there."""
-    _, *window = shape_of(scatter_of(fusion).operands[2])
+    window = form_of(fusion).window
     step, inner = loops
     place = step * (rows.lanes * rows.width) + dim(TH_X) % rows.lanes * rows.width + inner
     strides = zip(op_maps.strides_of(window), window, strict=True)

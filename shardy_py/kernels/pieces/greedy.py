@@ -4,9 +4,8 @@ The rule: ops are looked at from the last to the first. An op joins the piece of
 piece, so that nothing is computed twice; otherwise it is the root of a piece of its own. A value that the function
 returns, or that an op outside of all pieces uses, is a root. An op that combines elements joins a piece only where the
 piece reads each of its results once, and a piece has one such op. Constants, and what is made of one constant alone,
-are in every piece that uses them. Ops that no kernel can have inside, contractions among them, are in no piece; nor
-are scatters that are not simplified, or whose operand a kernel may compute. What reads the operand of a scatter, which
-is updated in its own memory, does not join its piece.
+are in every piece that uses them. Ops that no kernel can have inside, contractions among them, are in no piece. What
+makes the operand of a scatter, which is updated in its own memory, and what reads it do not join the scatter's piece.
 """
 
 from __future__ import annotations
@@ -45,8 +44,6 @@ def kernel_problem(op: Op, registry: Registry) -> Diagnostic | None:
         return Diagnostic("contraction", "contractions are left to libraries", op.location, op.name, hint)
     if is_scatter(op, registry):
         reason = form_problem(op)
-        if not reason and _is_computed(op.operands[0], registry):
-            reason = "a kernel updates memory that it is given, its operand is computed"
         return Diagnostic("scatter-form", reason, op.location, op.name) if reason else None
     return next(iter(problems_of_ops([op], registry)), None)
 
@@ -59,11 +56,6 @@ def can_be_in_kernel(op: Op, registry: Registry) -> bool:
 def is_scatter(op: Op, registry: Registry) -> bool:
     """Return whether an op combines updates by its region into places that are known at run time."""
     return bool(op.regions) and registry.has_trait(op, Scatter)
-
-
-def _is_computed(value: Value, registry: Registry) -> bool:
-    """Return whether a kernel may compute a value, so that it is not in memory before."""
-    return value.defining_op is not None and can_be_in_kernel(value.defining_op, registry)
 
 
 @define(eq=False)
@@ -148,6 +140,8 @@ class _Walk:
         for op in self._ops.values():
             if self._is_copied(op):
                 self._copied.add(op.id)
+        # What a scatter updates has to be in memory, also where it is made of one constant.
+        self._in_memory = {number for op in self._ops.values() for number in self._updated(op)}
 
     def _is_copied(self, op: Op) -> bool:
         """Return whether an op makes its elements of nothing or of one constant."""
@@ -164,7 +158,8 @@ class _Walk:
             users = {user.id: user for value in op.results for user in value.users if user.id not in unused}
             if not users:
                 unused.add(op.id)
-            if not users or (op.id in self._copied and all(user in self._ops for user in users)):
+            is_copied = op.id in self._copied and self._in_memory.isdisjoint(value.id for value in op.results)
+            if not users or (is_copied and all(user in self._ops for user in users)):
                 continue
             piece = self._joined(op, users, owners)
             if piece is None:
@@ -187,7 +182,10 @@ class _Walk:
         if len(found) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
             return None
         (piece,) = found.values()
-        if is_scatter(piece.root, self._registry) and piece.root.operands[0].id in (value.id for value in op.operands):
+        if any(self._rereads(users[user]) for user in users):
+            return None
+        updated = self._updated(piece.root)
+        if not updated.isdisjoint(value.id for value in (*op.operands, *op.results)):
             return None
         is_at_root = all(user in piece.at_root and self._keeps_places(users[user]) for user in users)
         if self._combines(op) and (piece.has_reduction or not is_at_root):
@@ -196,6 +194,15 @@ class _Walk:
             piece.at_root.add(op.id)
         return piece
 
+    def _rereads(self, op: Op) -> bool:
+        """Return whether a scatter that a kernel gathers reads elements once for each window that each is in."""
+        return len(op.regions) > 1 and self._registry.get_indexing(op) is None
+
+    def _updated(self, op: Op) -> set[int]:
+        """Return the values in whose memory an op writes its results: the operands of a scatter."""
+        is_update = is_scatter(op, self._registry)
+        return {value.id for value in op.operands[: len(op.results)]} if is_update else set()
+
     def _keeps_places(self, op: Op) -> bool:
         """Return whether an op reads each element of its operands once."""
         return any(self._registry.has_trait(op, trait) for trait in (Elementwise, Reshape, Bitcast))
@@ -203,9 +210,11 @@ class _Walk:
     def fusion(self, piece: _Piece, name: str, layouts: Layouts) -> Fusion:
         """Return a piece as a fusion, with the constants that it uses."""
         members = {number: self._ops[number] for number in piece.ops}
-        pending = list(members.values())
+        pending, updated = list(members.values()), self._updated(piece.root)
         while pending:
             for value in pending.pop().operands:
+                if value.id in updated:
+                    continue
                 producer = value.defining_op
                 if producer is not None and producer.id in self._copied and producer.id not in members:
                     members[producer.id] = producer

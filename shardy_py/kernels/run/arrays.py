@@ -29,17 +29,23 @@ def run_fusion(
 
     Args:
         fusion: The fusion.
-        arrays: An array of numpy for every parameter.
+        arrays: An array of numpy for every parameter; those of copies may be left out.
         run: What runs its kernel: arrays in the order of memory, shape and dtype of every result.
         stage: The name of the stage, for errors.
 
     Raises:
         VerificationError: arrays that do not fit, or what `run` refuses.
     """
-    checked = checked_arrays(fusion, arrays, stage)
+    checked = checked_arrays(fusion, with_copies(fusion, arrays), stage)
     with memory_guard(fusion, stage):
         found = run(memory_inputs(fusion, checked), memory_outputs(fusion))
     return [array.transpose(_inverse(_order(fusion, root))) for root, array in zip(fusion.roots, found, strict=True)]
+
+
+def with_copies(fusion: Fusion, arrays: Sequence[Any]) -> Sequence[Any]:
+    """Return arrays for all parameters of a fusion from those for all but the copies of others."""
+    count = len(fusion.parameters) - len(fusion.copied)
+    return [*arrays, *(arrays[number] for number in fusion.copied)] if len(arrays) == count else arrays
 
 
 def checked_arrays(fusion: Fusion, arrays: Sequence[Any], stage: str = "") -> list[Any]:
@@ -151,7 +157,9 @@ def random_arrays(fusion: Fusion, seed: int) -> list[Any]:
         VerificationError: the arrays do not fit into the memory of this machine.
     """
     with memory_guard(fusion):
-        return [_random(value, np.random.default_rng((seed, number))) for number, value in enumerate(fusion.parameters)]
+        own = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
+        arrays = [_random(value, np.random.default_rng((seed, number))) for number, value in enumerate(own)]
+    return list(with_copies(fusion, arrays))
 
 
 def _random(value: Value, random: np.random.Generator) -> Any:

@@ -253,7 +253,7 @@ def _layout(type_: Attribute, dtype: Any, size: int) -> Buffer:
     if isinstance(type_, builtin.TensorType):
         return Buffer(no_memory, type_.element_type, tuple(type_.get_shape()), layout_of_type(type_))
     bits = builtin.IntegerType(8 * np.dtype(dtype).itemsize)
-    # No word has the bits of two doubles, and the error about them names the type of the array.
+    # No integer of numpy has the bits of two doubles.
     is_wide_complex = np.dtype(dtype) == np.complex128
     return Buffer(no_memory, builtin.ComplexType(builtin.f64) if is_wide_complex else bits, (size,))
 

@@ -36,6 +36,9 @@ _FLOATS: dict[type[Attribute], tuple[Any, Any]] = {
 # Integers of 4 and 2 bits wrap as they are; their arrays hold one in the lower bits of a byte.
 _INTEGERS = {1: np.bool_, 2: ml_dtypes.int2, 4: ml_dtypes.int4, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+# No integer of numpy has the bits of two doubles.
+_WIDE_WORD = np.dtype([("real", np.uint64), ("imaginary", np.uint64)])
+_COMPLEX: dict[type[Attribute], Any] = {builtin.Float32Type: np.complex64, builtin.Float64Type: np.complex128}
 
 
 def element_type(type_: Attribute) -> Attribute:
@@ -61,8 +64,8 @@ def array_dtype(type_: Attribute) -> Any:
         return _FLOATS[type(element)][0]
     if isinstance(element, builtin.IntegerType) and element.width.data in _INTEGERS:
         return _INTEGERS[element.width.data]
-    if isinstance(element, builtin.ComplexType) and isinstance(element.element_type, builtin.Float32Type):
-        return np.complex64
+    if isinstance(element, builtin.ComplexType) and type(element.element_type) in _COMPLEX:
+        return _COMPLEX[type(element.element_type)]
     message = f"no kernel with elements of type {element} can be run in the interpreter"
     raise UnsupportedError(Diagnostic("run-element-type", message, hint='run the kernel with on="host"'))
 
@@ -72,7 +75,8 @@ def word_dtype(type_: Attribute) -> Any:
     element = element_type(type_)
     if type(element) in _FLOATS:
         return _FLOATS[type(element)][1]
-    return _WORDS[np.dtype(array_dtype(element)).itemsize]
+    size = np.dtype(array_dtype(element)).itemsize
+    return _WIDE_WORD if size == _WIDE_WORD.itemsize else _WORDS[size]
 
 
 def is_bfloat16(type_: Attribute) -> bool:

@@ -93,16 +93,6 @@ CUSTOM_CALL = ONE_OP.format(
     result="tensor<4xf32>",
 )
 
-GATHER = ONE_OP.format(
-    op="gather",
-    arguments="%x: tensor<8x16xf32>, %i: tensor<5x1xi32>",
-    operands="%x, %i",
-    attributes="<{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],"
-    " start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 16>}>",
-    types="tensor<8x16xf32>, tensor<5x1xi32>",
-    result="tensor<5x16xf32>",
-)
-
 NIBBLES = """
 func.func @main(%x: tensor<8xi32>) -> tensor<8x8xi4> {
   %0 = stablehlo.bitcast_convert %x : (tensor<8xi32>) -> tensor<8x8xi4>
@@ -152,10 +142,9 @@ def test_ops_that_are_not_elemental(text: str, op: str) -> None:
     assert codes(text) == {(op, "no-emission")}
 
 
-@pytest.mark.parametrize(("text", "op"), [(GATHER, "gather"), (NIBBLES, "bitcast_convert")])
-def test_forms_without_indexing_maps(text: str, op: str) -> None:
-    """Gathers that are not canonical, and bitcasts to parts of bytes, are refused."""
-    assert codes(text) == {(op, "no-indexing-map")}
+def test_forms_without_indexing_maps() -> None:
+    """Bitcasts to parts of bytes are refused."""
+    assert codes(NIBBLES) == {("bitcast_convert", "no-indexing-map")}
 
 
 def test_tuples() -> None:

@@ -85,7 +85,7 @@ def _define_client_ops(definitions: Definitions) -> None:
     """Define the ops of CHLO. The reference has no rule for any of them; here they have one as an extended rule."""
 
     def define(entry: ElementwiseOp, rule: RuleFunction, *traits: Trait) -> None:
-        maps = elementwise_maps if Elementwise in traits else None
+        maps = elementwise_maps if Elementwise in traits or entry.body is not None else None
         definitions.define(entry.name, rule, extended=True, traits=traits, maps=maps, body=entry.body, cost=entry.cost)
 
     for entry in CLIENT_OPS:

@@ -64,6 +64,11 @@ def _own(name: str, *arguments: object, module: str = "functions", **keywords: o
     return FACETS.body(name, *arguments, module=module, **keywords)
 
 
+def _special(name: str) -> Body:
+    """Return the body that is a special function."""
+    return FACETS.body("special", name, module="special_functions")
+
+
 def _neutral(number: float, *, is_commutative: bool = True) -> Cost:
     """Return the cost of an op that gives an operand where the other one is neutral."""
     return FACETS.cost("NeutralCost", number, is_commutative)
@@ -210,18 +215,18 @@ CLIENT_OPS = (
     ElementwiseOp("chlo.asinh", _function("math.asinh"), _expanded((11, 3), (205, 9))),
     ElementwiseOp("chlo.atan", _function("math.atan"), _expanded((0, 1), (47, 2))),
     ElementwiseOp("chlo.atanh", _function("math.atanh"), _expanded((6, 2), (45, 2))),
-    ElementwiseOp("chlo.bessel_i1e", None, _expanded((83, 1))),
-    ElementwiseOp("chlo.conj"),
+    ElementwiseOp("chlo.bessel_i1e", _special("bessel_i1e"), _expanded((83, 1))),
+    ElementwiseOp("chlo.conj", _own("conjugate", module="special_functions")),
     ElementwiseOp("chlo.cosh", _function("math.cosh"), _expanded((3, 2), (33, 8))),
-    ElementwiseOp("chlo.digamma", None, _expanded((73, 3))),
+    ElementwiseOp("chlo.digamma", _special("digamma"), _expanded((73, 3))),
     # One op of HLO, unlike the other ops of CHLO.
     ElementwiseOp("chlo.erf", _function("math.erf"), _TRANSCENDENTAL),
-    ElementwiseOp("chlo.erf_inv", None, _expanded((37, 2))),
-    ElementwiseOp("chlo.erfc", None, _expanded((60, 1))),
+    ElementwiseOp("chlo.erf_inv", _special("erf_inv"), _expanded((37, 2))),
+    ElementwiseOp("chlo.erfc", _special("erfc"), _expanded((60, 1))),
     ElementwiseOp("chlo.is_inf", _own("is_infinite", inf, of_magnitude=True), _expanded((2, 0))),
     ElementwiseOp("chlo.is_neg_inf", _own("is_infinite", -inf)),
     ElementwiseOp("chlo.is_pos_inf", _own("is_infinite", inf)),
-    ElementwiseOp("chlo.lgamma", None, _expanded((52, 4))),
+    ElementwiseOp("chlo.lgamma", _special("lgamma"), _expanded((52, 4))),
     ElementwiseOp("chlo.sinh", _function("math.sinh"), _expanded((10, 3), (33, 8))),
     ElementwiseOp("chlo.square", _own("square"), _expanded((1, 0), (14, 0))),
     ElementwiseOp("chlo.tan", _function("math.tan", complex_="complex.tan"), _expanded((0, 1), (0, 1))),
@@ -229,10 +234,10 @@ CLIENT_OPS = (
 """The ops of CHLO of one operand."""
 
 CLIENT_OPS_OF_TWO = (
-    ElementwiseOp("chlo.mulhi"),
-    ElementwiseOp("chlo.next_after", None, _expanded((23, 0))),
-    ElementwiseOp("chlo.polygamma", None, _expanded((254, 19))),
-    ElementwiseOp("chlo.zeta", None, _expanded((122, 11))),
+    ElementwiseOp("chlo.mulhi", _own("multiply_high", module="special_functions")),
+    ElementwiseOp("chlo.next_after", _own("next_after", module="special_functions"), _expanded((23, 0))),
+    ElementwiseOp("chlo.polygamma", _special("polygamma"), _expanded((254, 19))),
+    ElementwiseOp("chlo.zeta", _special("zeta"), _expanded((122, 11))),
 )
 """Those of two operands, which the dialect does not mark as elementwise, so that the schedule does not prefer them."""
 

@@ -97,6 +97,11 @@ class _Geometry:
     indices_batching_dims: Dims
     index_vector_dim: int
 
+    @property
+    def has_index_vector(self) -> bool:
+        """Whether a dimension of the indices holds one index each; otherwise an element is an index."""
+        return self.index_vector_dim < len(self.indices_shape)
+
     def window_dims(self) -> Iterator[tuple[int, int]]:
         """Yield (slices dimension, input dimension) of each window dimension."""
         window = [
@@ -119,24 +124,14 @@ class _Geometry:
 
     def index_vector_factors(self) -> Iterator[_Factor]:
         """Yield the factor of the index vector, if it has a dimension."""
-        if self.index_vector_dim < len(self.indices_shape):
+        if self.has_index_vector:
             size = self.indices_shape[self.index_vector_dim]
             yield _Factor(size, indices_dim=self.index_vector_dim, kind=FactorKind.NEED_REPLICATION)
 
 
 def gather_rule(op: Op) -> OpShardingRule:
     """Reduce along collapsed and single-element dimensions, pass unsliced and batch dimensions through."""
-    numbers = dimension_numbers_of(op, "dimension_numbers")
-    geometry = _Geometry(
-        tensor_shape(op.operands[0]),
-        tensor_shape(op.operands[1]),
-        tensor_shape(op.results[0]),
-        numbers.dims("offset_dims"),
-        numbers.dims("collapsed_slice_dims"),
-        numbers.dims("operand_batching_dims"),
-        numbers.dims("start_indices_batching_dims"),
-        numbers.number("index_vector_dim"),
-    )
+    geometry = _gather_geometry(op, dimension_numbers_of(op, "dimension_numbers"))
     builder = OpShardingRuleBuilder.for_op(op)
     for factor in _gather_factors(geometry):
         dims = (factor.input_dim, factor.indices_dim)
@@ -187,6 +182,19 @@ def torch_index_select_rule(op: Op) -> OpShardingRule:
     for after in range(dim + 1, len(shape)):
         builder.add_factor({0: after}, {0: after + added - 1}, shape[after])
     return builder.build()
+
+
+def _gather_geometry(op: Op, numbers: DimensionNumbers) -> _Geometry:
+    return _Geometry(
+        tensor_shape(op.operands[0]),
+        tensor_shape(op.operands[1]),
+        tensor_shape(op.results[0]),
+        numbers.dims("offset_dims"),
+        numbers.dims("collapsed_slice_dims"),
+        numbers.dims("operand_batching_dims"),
+        numbers.dims("start_indices_batching_dims"),
+        numbers.number("index_vector_dim"),
+    )
 
 
 def _scatter_geometry(op: Op, numbers: DimensionNumbers, updates: int) -> _Geometry:
@@ -255,17 +263,21 @@ def _scatter_window_factors(geometry: _Geometry, slices_dim: int, input_dim: int
     yield _Factor(slice_size, slices_dim=slices_dim, kind=FactorKind.NEED_REPLICATION)
 
 
-def gather_maps(op: Op) -> Maps | None:
-    """Read slices at starts that are known at run time; only the canonical form has maps."""
+def gather_maps(op: Op) -> Maps:
+    """Read slices at starts that are known at run time."""
     numbers = dimension_numbers_of(op, "dimension_numbers")
     output, shape, indices = (shape_of(value) for value in (op.results[0], *op.operands))
-    is_canonical = (
-        len(indices) == 2
-        and numbers.number("index_vector_dim") == 1
-        and numbers.dims("offset_dims") == tuple(range(1, len(output)))
-        and not numbers.dims("collapsed_slice_dims")
-        and not numbers.dims("operand_batching_dims")
+    geometry = _gather_geometry(op, numbers)
+    return op_maps.gather(
+        output,
+        shape,
+        integers_of(op, "slice_sizes"),
+        numbers.dims("start_index_map"),
+        window_dims={operand_dim: slices_dim for slices_dim, operand_dim in geometry.window_dims()},
+        batch_dims={indices_dim: slices_dim for slices_dim, indices_dim, _ in geometry.batch_dims()},
+        operand_batch_dims={
+            operand_dim: slices_dim for slices_dim, _, operand_dim in geometry.batch_dims() if operand_dim is not None
+        },
+        index_vector_dim=numbers.number("index_vector_dim") if geometry.has_index_vector else None,
+        indices_rank=len(indices),
     )
-    if not is_canonical:
-        return None
-    return op_maps.gather(output, shape, integers_of(op, "slice_sizes"), numbers.dims("start_index_map"))

@@ -28,6 +28,8 @@ from shardy_dialects.stablehlo.local.indices import (
 from shardy_dialects.stablehlo.local.windows import Cut
 from shardy_dialects.stablehlo.local.writer import Writer, resized
 from shardy_dialects.stablehlo.slicing.body import start
+from shardy_py.indexing import Expression, VariableKind
+from shardy_py.indexing.expressions import variables_of
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import tensor
 from shardy_py.ir.interfaces.local import Shard, no_local_form
@@ -164,15 +166,28 @@ def localize_torch_index_select(op: Op, shard: Shard) -> Sequence[Value]:
 
 
 def gather_body(b: ElementBuilder, op: Op) -> Scalar:
-    """Read a slice at a start that the indices give; only the canonical form has a body."""
+    """Read a slice at a start that the indices give."""
     numbers = dimension_numbers_of(op, "dimension_numbers")
     operand, indices = op.operands
-    row, *inner = b.indices
-    sizes = integers_of(op, "slice_sizes")
-    index = list(inner)
-    for column, dimension in enumerate(numbers.dims("start_index_map")):
-        last = shape_of(operand)[dimension] - sizes[dimension]
-        component = b.operand(1, [row, b.constant(column, "index")])
-        offset = start(b, indices, component, last)
-        index[dimension] = b.op("arith.addi", inner[dimension], offset)
-    return b.operand(0, index)
+    shape, sizes = shape_of(operand), integers_of(op, "slice_sizes")
+    of_operand, of_indices = b.maps
+    inner = [_inside_slice(b, result) for result in of_operand.results]
+    columns = {dimension: column for column, dimension in enumerate(numbers.dims("start_index_map"))}
+    starts: dict[int, Scalar] = {}
+    for dimension, column in columns.items():
+        symbols = [b.constant(column, "index")] if of_indices.ranges else []
+        component = b.operand(1, b.apply(of_indices, b.indices, symbols))
+        starts[dimension] = start(b, indices, component, shape[dimension] - sizes[dimension])
+    return b.operand(0, [_moved(b, index, starts.get(number)) for number, index in enumerate(inner)])
+
+
+def _inside_slice(b: ElementBuilder, expression: Expression) -> Scalar | None:
+    """Return the index inside of the slice along a dimension; None where the slice has one element."""
+    dims = [variable.number for variable in variables_of(expression) if variable.kind is VariableKind.DIM]
+    return b.indices[dims[0]] if dims else None
+
+
+def _moved(b: ElementBuilder, index: Scalar | None, start: Scalar | None) -> Scalar:
+    if index is None:
+        return b.constant(0, "index") if start is None else start
+    return index if start is None else b.op("arith.addi", index, start)

@@ -39,6 +39,7 @@ def register(definitions: Definitions) -> None:
         "stablehlo.select_and_scatter",
         of_options=select_and_scatter_rule,
         traits=(RecursiveMemoryEffects,),
+        body=FACETS.body("select_and_scatter_body"),
         local=FACETS.local("localize_select_and_scatter"),
         cost=FACETS.cost("SelectAndScatterCost"),
     )
