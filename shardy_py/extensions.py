@@ -58,7 +58,7 @@ FRONTENDS = {
 }
 """Frontends for other programs than op graphs, MLIR and xDSL."""
 
-PASS_ROOMS = ("shardy_py.local",)
+PASS_ROOMS = ("shardy_py.local", "shardy_py.mpmd")
 """Leaves whose files have passes, for the text of pipelines."""
 
 FUNCTIONS = {

@@ -1,0 +1,1 @@
+"""Programs over several meshes: stages, transfers, pipeline schedules, their simulation and execution."""
