@@ -38,9 +38,6 @@ class InsertNamelessCloneOfNegligibleOpsPass(NoFields):
                 anchor = clone
                 for user, number in uses:
                     user.set_operand(number, clone.results[0])
-                if not clone.results[0].uses:
-                    anchor = clone.prev or op
-                    clone.erase()
 
 
 def is_negligible(op: Op, semantics: OpSemantics) -> bool:
