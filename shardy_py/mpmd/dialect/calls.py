@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
@@ -107,7 +108,7 @@ def with_signature(
     for op in list(old_block.ops):
         old_block.remove(op)
         block.append(op)
-    attributes = dict(function.attributes.items())
+    attributes = copy(function.attributes)
     attributes["function_type"] = function_type(argument_types, result_types)
     new = Op(program, FUNCTION, (), (), attributes, [Region([block])])
     set_attributes_at(new, "arg_attrs", argument_attributes)
@@ -123,7 +124,7 @@ def with_signature(
 def set_returned(function: Op, values: Sequence[Value]) -> None:
     """Make a function return other values; their types are those of its results already, or `with_signature` follows."""
     old = return_of(function)
-    new = Op(function.program, old.name, values, attributes=dict(old.attributes.items()))
+    new = Op(function.program, old.name, values, attributes=copy(old.attributes))
     block = block_of(function)
     block.insert_after(old, new)
     old.erase()
@@ -131,7 +132,7 @@ def set_returned(function: Op, values: Sequence[Value]) -> None:
 
 def replace_call(call: Op, operands: Sequence[Value], result_types: Sequence[Type]) -> Op:
     """Put a call with other operands and results in the place of one; the old one is left to be erased."""
-    new = Op(call.program, call.name, operands, result_types, dict(call.attributes.items()))
+    new = Op(call.program, call.name, operands, result_types, copy(call.attributes))
     assert call.parent is not None
     call.parent.insert_after(call, new)
     return new

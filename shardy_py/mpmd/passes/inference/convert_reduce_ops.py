@@ -36,13 +36,19 @@ class InferMeshConvertReduceOpsPass:
         for function in mpmd_functions(program):
             asked = {op.id for reduce in function.walk() if word_of(reduce) == _NONE for op in _below(reduce)}
             for op in list(function.walk()):
-                is_marked = REDUCTION in op.attributes and op.name != REDUCE and len(op.operands) == 2
-                if is_marked and not op.regions and (self.infer_cross_mesh_reductions or op.id in asked):
+                if _is_marked(op) and (self.infer_cross_mesh_reductions or op.id in asked):
                     _convert(op)
             for op in list(function.walk()):
                 if word_of(op) == _NONE and word_of(op.operands[0].defining_op) not in ("", _NONE):
                     op.results[0].replace_all_uses_with(op.operands[0])
                     op.erase()
+
+
+def _is_marked(op: Op) -> bool:
+    """Return whether an op is marked and combines its two operands; a concatenation that is reduced does not."""
+    if REDUCTION not in op.attributes or op.name == REDUCE or len(op.operands) != 2 or op.regions:
+        return False
+    return all(value.type == op.results[0].type for value in op.operands)
 
 
 def word_of(op: Op | None) -> str:
