@@ -10,6 +10,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.attributes import SymbolRef
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.types import Type, function_type
 from shardy_py.mpmd.dialect.op_names import CALL, FRAGMENT_CALL
 from shardy_py.sharding.tensor import symbol
@@ -114,9 +115,10 @@ def with_signature(
     set_attributes_at(new, "arg_attrs", argument_attributes)
     set_attributes_at(new, "res_attrs", result_attributes)
     program.new_function_results(new, result_types)
-    for old, value in zip(function.function_results, new.function_results, strict=False):
-        if old.id in program.shardings:
-            program.shardings[value.id] = program.shardings[old.id]
+    for values, items in ((block.arguments, argument_attributes), (new.function_results, result_attributes)):
+        for value, item in zip(values, items, strict=True):
+            if SHARDING in item:
+                program.shardings[value.id] = item[SHARDING]
     program.body.insert_after(function, new)
     return new, old_arguments
 
