@@ -25,6 +25,7 @@ from shardy_py.mpmd.passes.named.map_input_output import MapInputOutputToMeshPas
 from shardy_py.mpmd.passes.named.map_named_ops import MapNamedOpsToMpmdOpsPass
 from shardy_py.mpmd.passes.named.nameless_clones import InsertNamelessCloneOfNegligibleOpsPass
 from shardy_py.mpmd.passes.named.simplify_named_computations import SimplifyNamedComputationsPass
+from shardy_py.mpmd.passes.named.unroll_loops import FromUnrollToCallCounterPass, UnrollForLoopsPass
 from shardy_py.mpmd.passes.named.unused_arguments import (
     EraseUnusedCalleeBlockArgumentsPass,
     SinkNegligibleOpsIntoCallOpPass,
@@ -76,6 +77,8 @@ class MpmdImportPipeline(PassPipeline):
             Stage(CallsToNamedOpsPass(names=functions), "before calls are inlined: some stand for names"),
             Stage(InlineCallsPass(), "inference looks at ops, not into functions"),
             Stage(CopyTopologyFromMainPass(), "microbatches are on the meshes of their caller"),
+            Stage(UnrollForLoopsPass(), "the rest knows straight code only"),
+            Stage(FromUnrollToCallCounterPass(), "each iteration is a microbatch"),
             Stage(SinkNegligibleOpsIntoCallOpPass(), "constants have no mesh; as arguments they would need one"),
             Stage(InsertNamelessCloneOfNegligibleOpsPass(), "constants that a computation returns have no mesh, either"),
             Stage(SimplifyNamedComputationsPass(), "what passes through a computation is not part of it"),

@@ -106,7 +106,7 @@ class _Leaves:
     def _choose(self, use_set: MeshSet | None, src_set: MeshSet | None) -> str | None:
         """Return the mesh of a leaf; None where there is none."""
         mesh = preferred_mesh(use_set, src_set)
-        return self.default if mesh is None and src_set is None else mesh
+        return self.default if mesh is None and (src_set is None or self.may_transfer) else mesh
 
     def _use_set(self, value: Value) -> MeshSet | None:
         op = value.defining_op

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of
@@ -43,12 +43,12 @@ class PipelineSchedulerPass:
 
         Raises:
             OptionError: there is no such schedule.
-            UnsupportedError: the schedule asks for an order that the data do not allow.
         """
         predicate = find_predicate(self.must_happen_before)
         for function in mpmd_functions(program):
             block = block_of(function)
-            order_block(block, controls(block, require_topology(function), predicate))
+            pairs = controls(block, require_topology(function), predicate)
+            context.warnings.extend(order_block(block, pairs, self.must_happen_before))
 
 
 def unit_of(op: Op, topology: Topology) -> Unit | None:
@@ -108,25 +108,32 @@ def ancestors(block: Block) -> Ancestors:
     return Ancestors(block)
 
 
-def order_block(block: Block, pairs: Iterable[tuple[Op, Op]]) -> None:
+def order_block(block: Block, pairs: Iterable[tuple[Op, Op]], schedule: str) -> list[Diagnostic]:
     """Sort the ops of a block so that each comes after what it uses and after what must come before it.
 
     As MLIR sorts: the ops that are not ordered yet are visited in order, again and again, and each whose
-    operands are ordered is taken.
+    operands are ordered is taken. Where the schedule asks for a cycle, the first fragment in it comes without waiting.
 
-    Raises:
-        UnsupportedError: there is no such order.
+    Args:
+        block: The block.
+        pairs: Ops of which the first must come before the second.
+        schedule: The name of the schedule, for warnings.
+
+    Returns:
+        A warning for each fragment that the schedule would let wait for itself.
     """
     before: dict[int, list[Op]] = {}
     for first, second in pairs:
         before.setdefault(second.id, []).append(first)
     if not before:
-        return
+        return []
     terminator = block.terminator
     waiting = [op for op in block.ops if op is not terminator]
-    needed = {op.id: {item.id for item in (*_producers(op, block), *before.get(op.id, ()))} for op in waiting}
+    data = {op.id: {item.id for item in _producers(op, block)} for op in waiting}
+    needed = {op.id: data[op.id] | {item.id for item in before.get(op.id, ())} for op in waiting}
     done: set[int] = set()
     ordered: list[Op] = []
+    warnings = []
     while waiting:
         left = []
         for op in waiting:
@@ -136,15 +143,17 @@ def order_block(block: Block, pairs: Iterable[tuple[Op, Op]]) -> None:
             else:
                 left.append(op)
         if len(left) == len(waiting):
-            op = next(item for item in waiting if item.id in before)
-            message = "the schedule asks for an order of fragments that their data do not allow: a cycle"
+            op = next(item for item in waiting if data[item.id] <= done)
+            needed[op.id] = data[op.id]
+            message = f"the schedule {schedule} lets a fragment wait for itself; it comes where the program has it"
             hint = "choose another schedule, or more microbatches"
-            raise UnsupportedError(Diagnostic("schedule-cycle", message, op.location, op.name, hint))
+            warnings.append(Diagnostic("schedule-cycle", message, op.location, op.name, hint))
         waiting = left
     anchor: Op | None = None
     for op in ordered:
         block.remove(op)
         anchor = block.insert_after(anchor, op)
+    return warnings
 
 
 def _producers(op: Op, block: Block) -> list[Op]:
