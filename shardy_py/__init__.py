@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shardy_py import mpmd
     from shardy_py.api.coverage import Coverage, MissingRule
     from shardy_py.api.propagate import propagate
     from shardy_py.api.result import Result
@@ -122,6 +123,7 @@ __all__ = [
     "propagate",
     "advise",
     "plan",
+    "mpmd",
     "compare_schedules",
     "diff_schedules",
     "search_schedule",
@@ -235,6 +237,7 @@ _HOMES = {
     "shardy_py.explain.diff": "diff_schedules",
     "shardy_py.jax.jit": "jit",
     "shardy_py.cost.session": "Session",
+    "shardy_py.mpmd": "mpmd",
     "shardy_py.plans.planning": "plan",
     "shardy_py.cost.sweeps.comparison": "compare_schedules",
     "shardy_py.cost.sweeps.search": "search_schedule",

@@ -34,6 +34,7 @@ COMMANDS = {
     "layout": "shardy_py.layout.commands.layout:layout",
     "local": "shardy_py.jax.commands.local:local",
     "machines": "shardy_py.cost.commands.machines:machines",
+    "mpmd": "shardy_py.mpmd.commands.mpmd:mpmd",
     "plan": "shardy_py.plans.commands.plan:plan",
     "run": "shardy_py.jax.commands.run:run",
     "search": "shardy_py.cost.commands.search:search",
@@ -58,7 +59,7 @@ FRONTENDS = {
 }
 """Frontends for other programs than op graphs, MLIR and xDSL."""
 
-PASS_ROOMS = ("shardy_py.local",)
+PASS_ROOMS = ("shardy_py.local", "shardy_py.mpmd")
 """Leaves whose files have passes, for the text of pipelines."""
 
 FUNCTIONS = {

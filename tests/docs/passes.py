@@ -19,8 +19,8 @@ HEAD = """\
 # Passes
 
 Passes whose names begin with `sdy-` are the reference's and have its names and options; it does not know the option
-`reshard-ops-without-rule` and, by name, `sdy-save-module`. `canonicalize` and `symbol-dce` are MLIR's, the others our
-own.
+`reshard-ops-without-rule` and, by name, `sdy-save-module`. So are those that begin with `mpmd-`, but for
+`mpmd-calls-to-named-ops`. `canonicalize` and `symbol-dce` are MLIR's, the others our own.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
 several. In Python `shardy_py.transforms.pass_names.parse_pipeline` reads the same text.
 
@@ -39,6 +39,7 @@ SECTIONS = (
     ("Before propagation", ("prepare.",)),
     ("Propagation", ("propagate:", "populate_op_sharding_rules:")),
     ("After propagation", ("finish.",)),
+    ("Programs over several meshes", ("shardy_py.mpmd.",)),
     ("Others", ("",)),
 )
 
@@ -68,8 +69,10 @@ def _entry(name: str) -> str:
     for option, field in fields.items():
         lines.append(f"| `{option}` | {_default(field.default)} | {arguments[field.name]} |\n")
     if issubclass(class_, PassPipeline):
-        lines.append("\nIt runs, snapshots where they have a directory:\n\n")
-        lines += [f"1. `{stage.item.name}`: {stage.reason}\n" for stage in class_(dump_directory="DIRECTORY").stages()]
+        has_snapshots = "dump-directory" in fields
+        lines.append(f"\nIt runs{', snapshots where they have a directory' if has_snapshots else ''}:\n\n")
+        pipeline = class_(dump_directory="DIRECTORY") if has_snapshots else class_()
+        lines += [f"1. `{stage.item.name}`: {stage.reason}\n" for stage in pipeline.stages()]
     return "".join(lines)
 
 

@@ -9,7 +9,7 @@ from threading import Lock
 
 from attrs import evolve
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _sdyMpmd, _stablehlo
 
 from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.ir.graph.op_names import MESH
@@ -31,7 +31,7 @@ def make_context() -> ir.Context:
     with _REGISTRATION:
         dialects = _dialects()
     context.append_dialect_registry(dialects)
-    for library in (_sdy, _stablehlo, _chlo):
+    for library in (_sdy, _sdyMpmd, _stablehlo, _chlo):
         library.register_dialect(context)
     _mlirHlo.register_mhlo_dialect(context)
     context.allow_unregistered_dialects = True

@@ -18,6 +18,8 @@ SHARDY = "sdy.sharding"
 FOREIGN = "shardy.sharding"
 _SHARDY_DIALECT = "sdy."
 _FOREIGN_DIALECT = "shardy."
+_TAKEN_BY_SHARDY = "!mpmd."
+"""Tensors on a mesh are of Shardy's other dialect, and its attributes stand with them."""
 
 
 def native_name(op: Op) -> str:
@@ -71,8 +73,9 @@ def _renamed(item: Any, value: Value, old: str, new: str) -> Any:
 
 
 def _is_foreign_tensor(value: Value) -> bool:
-    """Return whether the shape of a value comes from a plugin; tokens have no shape."""
-    return isinstance(value.type, TensorType) and value.type.is_foreign
+    """Return whether Shardy's own verifiers do not take the type of a value, whose shape comes from a plugin."""
+    type_ = value.type
+    return isinstance(type_, TensorType) and type_.is_foreign and not type_.text.startswith(_TAKEN_BY_SHARDY)
 
 
 def _set(op: Op, name: str, items: tuple[Any, ...]) -> None:

@@ -1,0 +1,1 @@
+"""The commands about programs over several meshes."""

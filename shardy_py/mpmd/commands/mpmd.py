@@ -1,0 +1,36 @@
+"""``shardy mpmd`` and its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from shardy_py.cli.command import Command
+
+
+@click.group()
+def mpmd() -> None:
+    """Programs over several meshes: pipelines of stages."""
+
+
+@mpmd.command(cls=Command)
+@click.argument("file", required=False, type=click.Path(allow_dash=True))
+@click.option("--schedule", default="1F1B", show_default=True, metavar="NAME", help="The schedule, unless FILE has one.")
+@click.option("--meshes", type=int, default=4, show_default=True, help="The number of meshes.")
+@click.option("--microbatches", type=int, default=8, show_default=True, help="The number of microbatches.")
+@click.option("--chunks", type=int, default=1, show_default=True, help="The number of stages on each mesh.")
+@click.option(
+    "--times",
+    default="F=1,I=1,W=1,transfer=0",
+    show_default=True,
+    metavar="F=..,I=..,W=..,transfer=..",
+    help="Times of a forward part, of gradients of inputs, of weights, and of a transfer.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print only the schedule, one mesh a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def simulate(**options: Any) -> None:
+    """Simulate a pipeline schedule, of FILE (- for stdin) with one line of actions per mesh, or by its name."""
+    from shardy_py.mpmd.commands.run_simulate import run_simulate
+
+    run_simulate(**options)

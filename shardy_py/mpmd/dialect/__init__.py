@@ -1,0 +1,1 @@
+"""The mpmd dialect as Python values: types, topologies, origins, and views of fragments."""

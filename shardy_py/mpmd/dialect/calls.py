@@ -1,0 +1,140 @@
+"""Calls of functions over several meshes: callees, callers, and functions with other arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.ir.graph.attributes import SymbolRef
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
+from shardy_py.ir.graph.shardings import SHARDING
+from shardy_py.ir.graph.types import Type, function_type
+from shardy_py.mpmd.dialect.op_names import CALL, FRAGMENT_CALL
+from shardy_py.sharding.tensor import symbol
+
+
+def callee_name(call: Op) -> str:
+    """Return the name of the function that a call calls."""
+    callee = call.attributes["callee"]
+    return callee.name if isinstance(callee, SymbolRef) else str(callee).removeprefix("@")
+
+
+def callee_of(call: Op) -> Op:
+    """Return the function that a call calls.
+
+    Raises:
+        VerificationError: there is no such function.
+    """
+    function = call.program.functions.get(callee_name(call))
+    if function is None:
+        message = f"there is no function {symbol(callee_name(call))}"
+        raise VerificationError(Diagnostic("unknown-function", message, call.location, call.name))
+    return function
+
+
+def calls_of(program: Program) -> dict[str, list[Op]]:
+    """Return name of a function to the ops that call it, in program order."""
+    calls: dict[str, list[Op]] = {}
+    for op in program.walk():
+        if op.name in (CALL, FRAGMENT_CALL):
+            calls.setdefault(callee_name(op), []).append(op)
+    return calls
+
+
+def callees_first(program: Program) -> list[Op]:
+    """Return all functions, each after those that it calls with ``mpmd.call``."""
+    functions, result, done = program.functions, [], set()
+
+    def visit(name: str) -> None:
+        if name in done or name not in functions:
+            return
+        done.add(name)
+        for op in functions[name].walk():
+            if op.name == CALL:
+                visit(callee_name(op))
+        result.append(functions[name])
+
+    for name in functions:
+        visit(name)
+    return result
+
+
+def block_of(function: Op) -> Block:
+    """Return the body of a function."""
+    return function.regions[0].block
+
+
+def return_of(function: Op) -> Op:
+    """Return the op that ends the body of a function."""
+    terminator = block_of(function).terminator
+    assert terminator is not None
+    return terminator
+
+
+def attributes_at(function: Op, name: str, count: int) -> list[dict[str, Any]]:
+    """Return the attributes of the arguments or results of a function, one dictionary for each."""
+    return [dict(item) for item in function.attributes.get(name) or ({},) * count]
+
+
+def set_attributes_at(function: Op, name: str, items: Sequence[dict[str, Any]]) -> None:
+    """Set the attributes of the arguments or results of a function."""
+    if any(items):
+        function.attributes[name] = tuple(dict(item) for item in items)
+    elif name in function.attributes:
+        del function.attributes[name]
+
+
+def with_signature(
+    function: Op,
+    argument_types: Sequence[Type],
+    result_types: Sequence[Type],
+    *,
+    argument_attributes: Sequence[dict[str, Any]],
+    result_attributes: Sequence[dict[str, Any]],
+) -> tuple[Op, Sequence[Value]]:
+    """Put a function with other arguments and results in the place of one, and move its ops there.
+
+    The old function stays with its arguments, whose uses the caller replaces, until `drop_function`.
+
+    Returns:
+        The new function, and the arguments of the old one.
+    """
+    program = function.program
+    old_block = block_of(function)
+    old_arguments = list(old_block.arguments)
+    block = Block(program, argument_types)
+    for op in list(old_block.ops):
+        old_block.remove(op)
+        block.append(op)
+    attributes = copy(function.attributes)
+    attributes["function_type"] = function_type(argument_types, result_types)
+    new = Op(program, FUNCTION, (), (), attributes, [Region([block])])
+    set_attributes_at(new, "arg_attrs", argument_attributes)
+    set_attributes_at(new, "res_attrs", result_attributes)
+    program.new_function_results(new, result_types)
+    for values, items in ((block.arguments, argument_attributes), (new.function_results, result_attributes)):
+        for value, item in zip(values, items, strict=True):
+            if SHARDING in item:
+                program.shardings[value.id] = item[SHARDING]
+    program.body.insert_after(function, new)
+    return new, old_arguments
+
+
+def set_returned(function: Op, values: Sequence[Value]) -> None:
+    """Make a function return other values; their types are those of its results already, or `with_signature` follows."""
+    old = return_of(function)
+    new = Op(function.program, old.name, values, attributes=copy(old.attributes))
+    block = block_of(function)
+    block.insert_after(old, new)
+    old.erase()
+
+
+def replace_call(call: Op, operands: Sequence[Value], result_types: Sequence[Type]) -> Op:
+    """Put a call with other operands and results in the place of one; the old one is left to be erased."""
+    new = Op(call.program, call.name, operands, result_types, copy(call.attributes))
+    assert call.parent is not None
+    call.parent.insert_after(call, new)
+    return new

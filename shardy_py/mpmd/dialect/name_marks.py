@@ -1,0 +1,50 @@
+"""Names of functions that say that a call is a named computation, a named tensor or a microbatch.
+
+Frontends without ops for these write calls of functions with such names. A name that is taken gets a number behind it,
+so the last character before that is always a bar.
+"""
+
+from __future__ import annotations
+
+import re
+
+from shardy_py.mpmd.dialect.origins import UserOrigin
+
+_MARK = re.compile(r"mpmd\|(computation|tensor|call)\|(.*)\|(\d+)\|(?:_\d+)?")
+
+
+def computation_mark(name: str, transpose_count: int) -> str:
+    """Return the name of a function that is a named computation.
+
+    >>> computation_mark("stage1", 0)
+    'mpmd|computation|stage1|0|'
+    """
+    return f"mpmd|computation|{name}|{transpose_count}|"
+
+
+def tensor_mark(name: str) -> str:
+    """Return the name of a function that is a named tensor."""
+    return f"mpmd|tensor|{name}|0|"
+
+
+def call_mark(counter: int) -> str:
+    """Return the name of a function that is a microbatch."""
+    return f"mpmd|call||{counter}|"
+
+
+def marked_computation(name: str) -> UserOrigin | None:
+    """Return the origin of the named computation that a function is, or None."""
+    match = _MARK.fullmatch(name)
+    return UserOrigin(match[2], int(match[3])) if match is not None and match[1] == "computation" else None
+
+
+def marked_tensor(name: str) -> str | None:
+    """Return the name of the named tensor that a function is, or None."""
+    match = _MARK.fullmatch(name)
+    return match[2] if match is not None and match[1] == "tensor" else None
+
+
+def marked_call(name: str) -> int | None:
+    """Return the number of the microbatch that a function is, or None."""
+    match = _MARK.fullmatch(name)
+    return int(match[3]) if match is not None and match[1] == "call" else None

@@ -1,0 +1,169 @@
+"""`jit`: functions of JAX whose named computations run on several meshes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.mpmd.pipeline_program import PipelineProgram, partition, read_topology
+from shardy_py.values import define, frozen
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    topology: Mapping[str, Any],
+    assignment: Mapping[str, str] | Iterable[str],
+    schedule: str = "1F1B",
+    in_shardings: Any = None,
+    devices: Mapping[str, Sequence[Any]] | None = None,
+    **options: Any,
+) -> Any:
+    """Return a function that runs its named computations on their meshes, as a schedule orders them.
+
+    It is traced and partitioned once for all calls with the same trees, shapes and types.
+
+    Args:
+        function: The function; without one, `jit` returns a decorator.
+        topology: Name to mesh: a mapping of axis sizes, a `Mesh`, or a mesh of JAX, whose devices are used.
+        assignment: Name of a computation or tensor to mesh; see `partition`.
+        schedule: The name of the schedule.
+        in_shardings: The specs of arguments, in the tree that `jax.jit` takes; axes are those of the first mesh.
+        devices: The devices of each mesh; by default each gets the next ones of ``jax.devices()``.
+        options: Options of `partition`, such as ``infer_transfers``.
+
+    Raises:
+        OptionError: the topology is not valid.
+    """
+    require_library("jax", purpose="functions over several meshes need", extra="jax")
+    read_topology(topology)
+    settings = _Settings(topology, assignment, schedule, in_shardings, devices, options)
+    if function is None:
+        return lambda inner: PipelineFunction.of(inner, settings)
+    return PipelineFunction.of(function, settings)
+
+
+@frozen(eq=False)
+class _Settings:
+    """Arguments of `jit` besides the function, with the same names."""
+
+    topology: Mapping[str, Any]
+    assignment: Mapping[str, str] | Iterable[str]
+    schedule: str
+    in_shardings: Any
+    devices: Mapping[str, Sequence[Any]] | None
+    options: Mapping[str, Any]
+
+
+@define(eq=False)
+class LoweredPipeline:
+    """A function for the shapes of one call: a program over several meshes, called with the function's trees.
+
+    Attributes:
+        program: The program.
+        in_tree: The tree of the arguments.
+        out_tree: The tree of the results.
+    """
+
+    program: PipelineProgram
+    in_tree: Any
+    out_tree: Any
+    _devices: Mapping[str, Sequence[Any]] | None = None
+    _execution: Any = field(default=None, init=False, repr=False)
+
+    def as_text(self) -> str:
+        """Return the program as MLIR of the mpmd dialect."""
+        return self.program.text
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the program with the trees of the function; results are arrays on the meshes that make them.
+
+        Raises:
+            OptionError: the arguments are not of the trees, shapes or types that it was lowered for.
+        """
+        import jax
+
+        leaves, tree = jax.tree_util.tree_flatten(arguments)
+        if tree != self.in_tree:
+            message = f"expected arguments in the tree {self.in_tree}, got {tree}"
+            raise OptionError(Diagnostic("argument-tree", message, hint="lower the function again for these"))
+        if self._execution is None:
+            self._execution = self.program.execution(self._devices)
+        return jax.tree_util.tree_unflatten(self.out_tree, self._execution(*leaves))
+
+
+class PipelineFunction:
+    """A function of JAX that `jit` wrapped."""
+
+    def __init__(self, function: Callable[..., Any], settings: _Settings) -> None:
+        self._function = function
+        self._settings = settings
+        self._lowered: dict[Any, LoweredPipeline] = {}
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], settings: _Settings) -> PipelineFunction:
+        """Return the wrapped function, with its name and docstring."""
+        if not callable(function):
+            message = f"a {type(function).__name__} is not a function"
+            raise OptionError(Diagnostic("invalid-function", message, hint="sdy.mpmd.jit(step, topology=..., ...)"))
+        wrapped = cls(function, settings)
+        update_wrapper(wrapped, function)
+        return wrapped
+
+    def lower(self, *arguments: Any) -> LoweredPipeline:
+        """Return the program for the shapes of some arguments: arrays, or what `jax.eval_shape` returns.
+
+        Raises:
+            ShardyError: a name has no mesh, or the program cannot be partitioned.
+        """
+        import jax
+
+        leaves, tree = jax.tree_util.tree_flatten(arguments)
+        types = tuple((tuple(jax.numpy.shape(leaf)), str(jax.numpy.result_type(leaf))) for leaf in leaves)
+        key = tree, types
+        if key not in self._lowered:
+            self._lowered[key] = self._lower(arguments, tree)
+        return self._lowered[key]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the function; see `LoweredPipeline.__call__`."""
+        return self.lower(*arguments)(*arguments)
+
+    def _lower(self, arguments: Sequence[Any], tree: Any) -> LoweredPipeline:
+        import jax
+
+        settings = self._settings
+        shardings = {} if settings.in_shardings is None else {"in_shardings": self._in_shardings()}
+        lowered = jax.jit(self._function, keep_unused=True, **shardings).lower(*arguments)
+        program = partition(
+            lowered, settings.topology, settings.assignment, schedule=settings.schedule, **settings.options
+        )
+        out_tree = jax.tree_util.tree_structure(lowered.out_info)
+        return LoweredPipeline(program, tree, out_tree, settings.devices or self._devices_of_meshes())
+
+    def _devices_of_meshes(self) -> Mapping[str, Sequence[Any]] | None:
+        """Return the devices of meshes of JAX; None where no mesh has any."""
+        found = {
+            name: list(mesh.devices.flat) for name, mesh in self._settings.topology.items() if hasattr(mesh, "devices")
+        }
+        return found or None
+
+    def _in_shardings(self) -> Any:
+        """Return the shardings of arguments over a mesh of JAX like the first one of the topology."""
+        import jax
+        import numpy
+        from jax.sharding import NamedSharding, PartitionSpec
+
+        _, mesh = read_topology(self._settings.topology).meshes[0]
+        devices = numpy.array(jax.devices()[: mesh.total_size], dtype=object)
+        sizes = {axis.name: axis.size for axis in mesh.axes}
+        jax_mesh = jax.sharding.Mesh(devices.reshape(tuple(sizes.values())), tuple(sizes))
+        return jax.tree_util.tree_map(
+            lambda spec: NamedSharding(jax_mesh, spec),
+            self._settings.in_shardings,
+            is_leaf=lambda item: isinstance(item, PartitionSpec),
+        )

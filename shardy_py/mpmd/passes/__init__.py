@@ -1,0 +1,1 @@
+"""Passes over programs of several meshes, under upstream's names."""

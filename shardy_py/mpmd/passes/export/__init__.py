@@ -1,0 +1,1 @@
+"""Passes that turn fragments into functions, one program per mesh."""

@@ -1,0 +1,126 @@
+"""Functions in the places of fragments.
+
+Mirrors mpmd/transforms/export/lower_to_fragment_calls.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+from shardy_py.ir.graph.attributes import RawAttribute, SymbolRef
+from shardy_py.ir.graph.op_names import FUNCTION, RETURN
+from shardy_py.ir.graph.program import Block, Op, Program, Region
+from shardy_py.ir.graph.symbols import SymbolTable
+from shardy_py.ir.graph.types import function_type
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.mpmd.dialect.calls import block_of, set_attributes_at
+from shardy_py.mpmd.dialect.fragments import MESH_NAME, body_of, is_fragment, mesh_of, mpmd_functions, origins_of
+from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, ORIGIN, REMAT
+from shardy_py.mpmd.dialect.types import require_topology
+from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name
+from shardy_py.mpmd.passes.region_ops import move_ops
+from shardy_py.sharding.tensor import symbol
+from shardy_py.values import frozen
+
+_RESERVED = "reserved_hbm_bytes"
+
+
+@frozen
+class LowerToFragmentCallsPass:
+    """Turn each fragment into a call of a function; equal fragments of one mesh share it.
+
+    Args:
+        group_across_meshes: Whether fragments of meshes of equal shape may share one, too.
+        verbose_logging: Whether functions remember the origins of all their fragments.
+    """
+
+    name: ClassVar[str] = "mpmd-lower-to-fragment-calls"
+
+    group_across_meshes: bool = False
+    verbose_logging: bool = False
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Lower the fragments of all functions; groups are numbered in the order in which they appear."""
+        for function in mpmd_functions(program):
+            groups: dict[Hashable, list[Op]] = {}
+            for op in block_of(function).ops:
+                if is_fragment(op):
+                    key = body_key(op)
+                    if self.group_across_meshes:
+                        key = (str(require_topology(op).mesh(mesh_of(op))), key[1:])  # type: ignore[index]
+                    groups.setdefault(key, []).append(op)
+            fragments = [op for group in groups.values() for op in group]
+            has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
+            symbols = SymbolTable(program)
+            for number, group in enumerate(groups.values()):
+                name = function_name(number, group, program, has_backward=has_backward)
+                _lower(group, name, symbols)
+
+
+def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
+    """Make the function of a group from its first fragment, and calls of it in the places of all."""
+    first = group[0]
+    program = first.program
+    shardings = argument_shardings(first)
+    old = body_of(first)
+    block = Block(program, [argument.type for argument in old.arguments])
+    terminator = old.terminator
+    assert terminator is not None
+    returned = list(terminator.operands)
+    move_ops(old, block, returned)
+    for argument, new in zip(old.arguments, block.arguments, strict=True):
+        argument.replace_all_uses_with(new)
+    end = block.terminator
+    assert end is not None
+    block.append(Op(program, RETURN, list(end.operands)))
+    end.erase()
+    results = [value.type for value in end_operands(block)]
+    attributes: dict[str, Any] = {
+        "sym_name": name,
+        "function_type": function_type([value.type for value in block.arguments], results),
+        MESH_SHAPE: RawAttribute(f"#sdy.mesh{require_topology(first).mesh(mesh_of(first))}"),
+    }
+    reserved = [op.attributes[_RESERVED] for op in group if _RESERVED in op.attributes]
+    if reserved:
+        attributes[_RESERVED] = max(reserved)
+    function = Op(program, FUNCTION, (), (), attributes, [Region([block])])
+    program.new_function_results(function, results)
+    items = first.attributes.get("arg_attrs"), first.attributes.get("res_attrs")
+    for where, count, present, found in zip(
+        ("arg_attrs", "res_attrs"), (len(block.arguments), len(results)), items, shardings, strict=True
+    ):
+        dictionaries = [dict(item) for item in present or ({},) * count]
+        for number, sharding in found.items():
+            dictionaries[number]["sdy.sharding"] = sharding
+        set_attributes_at(function, where, dictionaries)
+    table = program.shardings
+    for values, found in zip((block.arguments, function.function_results), shardings, strict=True):
+        for number, sharding in found.items():
+            table[values[number].id] = sharding  # type: ignore[assignment]
+    final = symbols.insert(function)
+    for op in group:
+        _replace_by_call(op, final)
+
+
+def end_operands(block: Block) -> list[Any]:
+    """Return what a block returns."""
+    terminator = block.terminator
+    assert terminator is not None
+    return list(terminator.operands)
+
+
+def _replace_by_call(op: Op, name: str) -> None:
+    attributes: dict[str, Any] = {
+        "callee": SymbolRef(name, symbol(name)),
+        MESH_NAME: op.attributes[MESH_NAME],
+        ORIGIN: op.attributes[ORIGIN],
+    }
+    if REMAT in op.attributes:
+        attributes[REMAT] = op.attributes[REMAT]
+    call = Op(op.program, FRAGMENT_CALL, op.operands, [value.type for value in op.results], attributes)
+    assert op.parent is not None
+    op.parent.insert_before(op, call)
+    for value, new in zip(op.results, call.results, strict=True):
+        value.replace_all_uses_with(new)
+    op.erase()

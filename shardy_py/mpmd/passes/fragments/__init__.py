@@ -1,0 +1,1 @@
+"""Passes that merge, split, simplify and move fragments."""

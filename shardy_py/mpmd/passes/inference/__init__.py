@@ -1,0 +1,1 @@
+"""Mesh inference: a mesh for every op that no name has put on one."""

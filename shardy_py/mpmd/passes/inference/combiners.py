@@ -1,0 +1,29 @@
+"""Which ops combine two tensors, by their traits, and ops that combine more."""
+
+from __future__ import annotations
+
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Reduction, Sum
+
+_WORDS = {Sum: "add", Maximum: "max", Minimum: "min"}
+
+
+def combiner_of(op: Op, semantics: OpSemantics) -> str | None:
+    """Return the word of upstream's reduction for an op that combines its two operands, or reduces its first, or None."""
+    if semantics.has_trait(op, Reduction):
+        combiners = [item for item in semantics.get_reductions(op).combiners.values() if item is not None]
+        return combiners[0].value if len(set(combiners)) == 1 else None
+    if len(op.operands) != 2 or len(op.results) != 1 or op.regions:
+        return None
+    traits = semantics.get_traits(op)
+    return next((word for trait, word in _WORDS.items() if trait in traits), None)
+
+
+def reduction_attribute(word: str) -> RawAttribute:
+    """Return the attribute of a reduction over meshes.
+
+    >>> str(reduction_attribute("add"))
+    '#mpmd.reduction<add>'
+    """
+    return RawAttribute(f"#mpmd.reduction<{word}>")

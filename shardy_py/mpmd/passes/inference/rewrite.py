@@ -1,0 +1,388 @@
+"""Ops without a mesh, put into fragments of the meshes that use them.
+
+Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshRewriteUsingAnalysisPass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.graph.dead_ops import is_removable
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.rewriting import clone_op
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.mpmd.dialect.calls import (
+    attributes_at,
+    block_of,
+    callee_of,
+    calls_of,
+    replace_call,
+    return_of,
+    set_returned,
+    with_signature,
+)
+from shardy_py.mpmd.dialect.fragments import (
+    inferred_by,
+    is_fragment,
+    mesh_of,
+    mpmd_functions,
+    new_assign,
+    new_fragment,
+    new_unassign,
+    terminator_of,
+)
+from shardy_py.mpmd.dialect.op_names import ASSIGN, CALL, REDUCTION, SRC_SET, USE_SET
+from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology
+from shardy_py.mpmd.passes.inference.mesh_sets import (
+    is_meshless,
+    set_of_argument,
+    set_of_result,
+    used_values,
+)
+from shardy_py.mpmd.passes.inference.validate import raise_some
+from shardy_py.mpmd.passes.region_ops import move_ops
+from shardy_py.values import frozen
+
+WRAP_MESHLESS = "infer_mesh_wrap_meshless_ops"
+_SETS = (USE_SET, SRC_SET, REDUCTION)
+COPIES = "mpmd.copies"
+"""The attribute of an argument or result of a callee that is needed on more meshes: the numbers of its copies."""
+
+
+@frozen
+class InferMeshRewriteUsingAnalysisPass:
+    """Move each op without a mesh into the fragment that uses it, or into one of its own on each mesh that does.
+
+    Args:
+        max_clones: The number of fragments up to which an op is cloned into each, instead of into fragments of its own.
+    """
+
+    name: ClassVar[str] = "mpmd-infer-mesh-rewrite-using-analysis"
+
+    max_clones: int = 1
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Rewrite callees before their callers, and each block from its end.
+
+        Raises:
+            UnsupportedError: an op is used in no mesh.
+        """
+        problems: list[Diagnostic] = []
+        called = calls_of(program)
+        for function in mpmd_functions(program):
+            if function.attributes["sym_name"] in called:
+                function = _Callee(function).put_on_meshes()
+            rewriter = _Rewriter(context.semantics, self.max_clones)
+            op = block_of(function).last
+            while op is not None:
+                # What a rewrite inserts before an op is visited next, what it inserts behind is not.
+                op = rewriter.rewrite(op)
+            problems += rewriter.problems
+        raise_some(problems, -1)
+
+
+class _Callee:
+    """A function that is called, as it gets the meshes of its use sets."""
+
+    def __init__(self, function: Op) -> None:
+        self.function = function
+        self.default = min(require_topology(function).names)
+
+    def put_on_meshes(self) -> Op:
+        """Return the function whose arguments and results are on meshes; those needed on several have copies at the end."""
+        function = self.function
+        block = block_of(function)
+        in_meshes = [self._meshes(value, set_of_argument(function, value.index, USE_SET)) for value in block.arguments]
+        returned = list(return_of(function).operands)
+        out_meshes = [
+            self._meshes(value, set_of_result(function, number, USE_SET)) for number, value in enumerate(returned)
+        ]
+        argument_types, in_copies = _types(list(block.arguments), in_meshes)
+        result_types, out_copies = _types(returned, out_meshes)
+        self._assign_results(returned, out_meshes, out_copies)
+        new, old_arguments = with_signature(
+            function,
+            argument_types,
+            result_types,
+            argument_attributes=_attributes(function, "arg_attrs", len(old_arguments_of(block)), len(argument_types), in_copies),
+            result_attributes=_attributes(function, "res_attrs", len(returned), len(result_types), out_copies),
+        )
+        _take_arguments_off(block_of(new), old_arguments, in_copies)
+        function.erase()
+        return new
+
+    def _meshes(self, value: Value, use_set: object) -> list[str]:
+        if is_on_mesh(value) or not isinstance(value.type, TensorType):
+            return []
+        return list(getattr(use_set, "names", ())) or [self.default]
+
+    def _assign_results(self, returned: list[Value], meshes: Sequence[list[str]], copies: Sequence[list[int]]) -> None:
+        terminator = return_of(self.function)
+        block, total = block_of(self.function), len(returned) + sum(map(len, copies))
+        values: list[Value | None] = [*returned, *[None] * (total - len(returned))]
+        for number, value in enumerate(returned):
+            for position, mesh in zip((number, *copies[number]), meshes[number], strict=False):
+                assign = new_assign(self.function.program, value, MeshTensor(mesh, value.type))  # type: ignore[arg-type]
+                values[position] = block.insert_before(terminator, assign).results[0]
+        set_returned(self.function, [value for value in values if value is not None])
+
+
+def old_arguments_of(block: Block) -> list[Value]:
+    """Return the arguments of a block."""
+    return list(block.arguments)
+
+
+def _types(values: Sequence[Value], meshes: Sequence[list[str]]) -> tuple[list[Any], list[list[int]]]:
+    """Return the types of values on their first meshes and of their copies behind them, and the numbers of the copies."""
+    types: list[Any] = [
+        MeshTensor(names[0], value.type).type if names else value.type  # type: ignore[arg-type]
+        for value, names in zip(values, meshes, strict=True)
+    ]
+    copies: list[list[int]] = []
+    for value, names in zip(values, meshes, strict=True):
+        copies.append(list(range(len(types), len(types) + len(names[1:]))))
+        types += [MeshTensor(name, value.type).type for name in names[1:]]  # type: ignore[arg-type]
+    return types, copies
+
+
+def _attributes(
+    function: Op, name: str, count: int, new_count: int, copies: Sequence[list[int]]
+) -> list[dict[str, Any]]:
+    """Return the attributes of arguments or results without sets, with the numbers of copies."""
+    items = [
+        {key: value for key, value in item.items() if key not in _SETS} for item in attributes_at(function, name, count)
+    ]
+    for item, numbers in zip(items, copies, strict=True):
+        if numbers:
+            item[COPIES] = tuple(numbers)
+    return [*items, *({} for _ in range(new_count - count))]
+
+
+def _take_arguments_off(block: Block, old_arguments: Sequence[Value], copies: Sequence[list[int]]) -> None:
+    """Replace the old arguments by what is taken off the mesh of the new ones, in each mesh by the copy there."""
+    anchor: Op | None = None
+    for old, numbers in zip(old_arguments, copies, strict=True):
+        new = block.arguments[old.index]
+        if new.type == old.type:
+            old.replace_all_uses_with(new)
+            continue
+        first: Value | None = None
+        for value in (new, *(block.arguments[number] for number in numbers)):
+            anchor = block.insert_after(anchor, new_unassign(anchor.program if anchor else block.parent_op.program, value))  # type: ignore[union-attr]
+            mesh = require_mesh_tensor(value).mesh
+            first = first or anchor.results[0]
+            for user, number in list(old.uses):
+                if user.name == ASSIGN and require_mesh_tensor(user.results[0]).mesh == mesh:
+                    user.set_operand(number, anchor.results[0])
+        if first is not None:
+            old.replace_all_uses_with(first)
+
+
+class _Rewriter:
+    """Rewrites the ops of one function."""
+
+    def __init__(self, semantics: OpSemantics, max_clones: int) -> None:
+        self.semantics = semantics
+        self.max_clones = max_clones
+        self.problems: list[Diagnostic] = []
+
+    def rewrite(self, op: Op) -> Op | None:
+        """Rewrite an op; return the op to visit next, further up."""
+        if op.name == CALL:
+            return self._call(op)
+        if not is_meshless(op):
+            return op.prev
+        if not any(value.uses for value in op.results):
+            previous = op.prev
+            if is_removable(op, self.semantics):
+                op.erase()
+            return previous
+        assigns = _assigns_of(op)
+        if assigns is None:
+            message = "the op is used by an op that is in no mesh"
+            self.problems.append(Diagnostic("no-mesh", message, op.location, op.name))
+            return op.prev
+        fragments = _fragments_of(assigns)
+        if fragments is not None and self._may_clone(op, len(fragments)):
+            return self._into_fragments(op, assigns, fragments)
+        return self._wrap(op, assigns)
+
+    def _may_clone(self, op: Op, count: int) -> bool:
+        if count == 1 or not op.operands and not used_values(op):
+            return True
+        is_small = len(op.operands) <= 1 and len(op.results) == 1 and not op.regions
+        return (is_small and is_removable(op, self.semantics)) or count <= self.max_clones
+
+    def _into_fragments(self, op: Op, assigns: list[Op], fragments: list[Op]) -> Op | None:
+        """Move an op into the fragments that use it, as clones into all but one."""
+        values = used_values(op)
+        for fragment in fragments:
+            assigned = {
+                assign.results[0].id: assign.operands[0].index
+                for assign in assigns
+                if any(user is fragment for user, _ in assign.results[0].uses)
+            }
+            _pull_in(op, values, fragment, assigned)
+        for assign in assigns:
+            assign.erase()
+        previous = op.prev
+        op.erase()
+        return previous
+
+    def _wrap(self, op: Op, assigns: list[Op]) -> Op | None:
+        """Put an op into a fragment on each mesh to which its results are assigned."""
+        program, block = op.program, op.parent
+        assert block is not None
+        values = used_values(op)
+        first: Op | None = None
+        meshes = dict.fromkeys(require_mesh_tensor(assign.results[0]).mesh for assign in assigns)
+        used = [value.index for value in op.results if value.uses]
+        for mesh in meshes:
+            new = [new_assign(program, value, MeshTensor(mesh, value.type)) for value in values]  # type: ignore[arg-type]
+            operands = [block.insert_before(op, assign).results[0] for assign in new]
+            fragment = _wrapped(op, values, mesh, operands, used)
+            block.insert_before(op, fragment)
+            first = first or (new[0] if new else fragment)
+            unassigns = {
+                number: block.insert_before(op, new_unassign(program, value)).results[0]
+                for number, value in zip(used, fragment.results, strict=True)
+            }
+            for assign in assigns:
+                if require_mesh_tensor(assign.results[0]).mesh == mesh:
+                    assign.set_operand(0, unassigns[assign.operands[0].index])
+        op.erase()
+        assert first is not None
+        return first.prev
+
+    def _call(self, call: Op) -> Op | None:
+        """Assign the operands of a call to the meshes of its function's arguments, and take its results off theirs."""
+        program, block, function = call.program, call.parent, callee_of(call)
+        assert block is not None
+        arguments = block_of(function).arguments
+        copies = {
+            number: index
+            for index, item in enumerate(attributes_at(function, "arg_attrs", len(arguments)))
+            for number in item.get(COPIES, ())
+        }
+        operands = []
+        first: Op | None = None
+        for argument in arguments:
+            value = call.operands[copies.get(argument.index, argument.index)]
+            if value.type != argument.type:
+                assign = block.insert_before(call, new_assign(program, value, require_mesh_tensor(argument)))
+                first = first or assign
+                value = assign.results[0]
+            operands.append(value)
+        new = replace_call(call, operands, [value.type for value in function.function_results])
+        _take_results_off(call, new, function)
+        call.erase()
+        return (first or new).prev
+
+
+def _take_results_off(call: Op, new: Op, function: Op) -> None:
+    """Replace the results of a call by those of the new one, taken off their meshes, in each mesh by the copy there."""
+    block, anchor = new.parent, new
+    assert block is not None
+    items = attributes_at(function, "res_attrs", len(new.results))
+    for value in call.results:
+        if value.type == new.results[value.index].type:
+            value.replace_all_uses_with(new.results[value.index])
+            continue
+        first: Value | None = None
+        for number in (value.index, *items[value.index].get(COPIES, ())):
+            anchor = block.insert_after(anchor, new_unassign(new.program, new.results[number]))
+            first = first or anchor.results[0]
+            mesh = require_mesh_tensor(new.results[number]).mesh
+            for user, position in list(value.uses):
+                if user.name == ASSIGN and require_mesh_tensor(user.results[0]).mesh == mesh:
+                    user.set_operand(position, anchor.results[0])
+        if first is not None:
+            value.replace_all_uses_with(first)
+
+
+def _assigns_of(op: Op) -> list[Op] | None:
+    """Return the assigns that use an op, in the order of uses; None where something else uses it."""
+    users = {user.id: user for value in op.results for user, _ in value.uses}
+    assigns = list(users.values())
+    return assigns if all(user.name == ASSIGN for user in assigns) else None
+
+
+def _fragments_of(assigns: list[Op]) -> list[Op] | None:
+    """Return the fragments that use assigns; None where something else uses one."""
+    fragments: dict[int, Op] = {}
+    for assign in assigns:
+        for user, _ in assign.results[0].uses:
+            if not is_fragment(user) or user.parent is not assign.parent:
+                return None
+            fragments[user.id] = user
+    return list(fragments.values())
+
+
+def _clean_clone(op: Op, mapping: dict[int, Value]) -> Op:
+    clone = clone_op(op, mapping)
+    for name in _SETS:
+        if name in clone.attributes:
+            del clone.attributes[name]
+    return clone
+
+
+def _wrapped(op: Op, values: Sequence[Value], mesh: str, operands: Sequence[Value], used: Sequence[int]) -> Op:
+    def fill(block: Block) -> list[Value]:
+        mapping = {value.id: argument for value, argument in zip(values, block.arguments, strict=True)}
+        clone = _clean_clone(op, mapping)
+        block.append(clone)
+        return [clone.results[number] for number in used]
+
+    types = [MeshTensor(mesh, op.results[number].type).type for number in used]  # type: ignore[arg-type]
+    return new_fragment(op.program, mesh, operands, types, attributes=inferred_by(WRAP_MESHLESS), body=fill)
+
+
+def _pull_in(op: Op, values: Sequence[Value], fragment: Op, assigned: dict[int, int]) -> Op:
+    """Put a clone of an op at the start of a fragment; its operands become new operands, the last ones."""
+    program, parent = op.program, fragment.parent
+    assert parent is not None
+    mesh = mesh_of(fragment)
+    kept = [number for number, value in enumerate(fragment.operands) if value.id not in assigned]
+    present = {_assigned_value(fragment.operands[number]): number for number in kept}
+    added = [value for value in values if value.id not in present]
+    assigns = [new_assign(program, value, MeshTensor(mesh, value.type)) for value in added]  # type: ignore[arg-type]
+    new_operands = [parent.insert_before(fragment, assign).results[0] for assign in assigns]
+    operands = [*(fragment.operands[number] for number in kept), *new_operands]
+    old_block = fragment.regions[0].block
+    block = Block(program, [require_mesh_tensor(value).tensor for value in operands])
+    move_ops(old_block, block, list(terminator_of(fragment).operands))
+    for position, number in enumerate(kept):
+        old_block.arguments[number].replace_all_uses_with(block.arguments[position])
+    positions = {fragment.operands[number].id: position for position, number in enumerate(kept)}
+    mapping = {value.id: block.arguments[len(kept) + index] for index, value in enumerate(added)}
+    for value in values:
+        if value.id in present:
+            mapping[value.id] = block.arguments[positions[fragment.operands[present[value.id]].id]]
+    clone = _clean_clone(op, mapping)
+    block.insert_after(None, clone)
+    for number, value in enumerate(fragment.operands):
+        if value.id in assigned:
+            old_block.arguments[number].replace_all_uses_with(clone.results[assigned[value.id]])
+    new = new_fragment(program, mesh, operands, [value.type for value in fragment.results], block=block)
+    _copy_attributes(fragment, new)
+    parent.insert_before(fragment, new)
+    for old_value, new_value in zip(fragment.results, new.results, strict=True):
+        old_value.replace_all_uses_with(new_value)
+    fragment.erase()
+    return new
+
+
+def _assigned_value(value: Value) -> int | None:
+    """Return the id of the value that an operand of a fragment was assigned from."""
+    op = value.defining_op
+    return op.operands[0].id if op is not None and op.name == ASSIGN else None
+
+
+def _copy_attributes(source: Op, target: Op) -> None:
+    from copy import copy
+
+    target.attributes = copy(source.attributes)

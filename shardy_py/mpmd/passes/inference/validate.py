@@ -1,0 +1,121 @@
+"""Errors where a program would need transfers that the user did not ask for.
+
+Mirrors mpmd/transforms/import/mesh_inference_utils / infer_mesh_validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.mpmd.dialect.calls import block_of, calls_of
+from shardy_py.mpmd.dialect.fragments import mpmd_functions
+from shardy_py.mpmd.dialect.op_names import REDUCTION, SRC_SET, UNASSIGN, USE_SET
+from shardy_py.mpmd.dialect.origins import MeshSet
+from shardy_py.mpmd.passes.inference.mesh_sets import blocks_of, get_set, is_meshless, set_of_argument, used_values
+from shardy_py.mpmd.passes.inference.src_sets import SrcSets
+from shardy_py.values import frozen
+
+_ADD_TRANSFER = "Add an explicit transfer to fix this."
+DEFAULT_LIMIT = 5
+
+
+@frozen
+class InferMeshValidateSrcSetNotEmptyPass:
+    """Refuse ops whose operands are on different meshes.
+
+    Args:
+        error_limit: The largest number of errors; -1 for all.
+    """
+
+    name: ClassVar[str] = "mpmd-infer-mesh-validate-src-set-not-empty"
+
+    error_limit: int = DEFAULT_LIMIT
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Check the ops of all functions.
+
+        Raises:
+            UnsupportedError: the operands of an op have no mesh in common.
+        """
+        sets = SrcSets(program, context.semantics)
+        raise_some([item for op in _meshless_ops(program) for item in _conflicts(op, sets)], self.error_limit)
+
+
+@frozen
+class InferMeshValidateNoAdditionalTransfersNeededPass:
+    """Refuse values that are used in a mesh in which they cannot be had.
+
+    Args:
+        error_limit: The largest number of errors; -1 for all.
+    """
+
+    name: ClassVar[str] = "mpmd-infer-mesh-validate-no-additional-transfers-needed"
+
+    error_limit: int = DEFAULT_LIMIT
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Check the ops and arguments of all functions.
+
+        Raises:
+            UnsupportedError: a use needs a transfer.
+        """
+        problems: list[Diagnostic] = []
+        calls = calls_of(program)
+        for function in mpmd_functions(program):
+            if function.attributes["sym_name"] in calls:
+                for argument in block_of(function).arguments:
+                    sets = [set_of_argument(function, argument.index, name) for name in (USE_SET, SRC_SET)]
+                    problems += _missing(function, *sets)
+            for block in blocks_of(function):
+                for op in block.ops:
+                    if is_meshless(op) or op.name == UNASSIGN:
+                        problems += _missing(op, get_set(op.attributes, USE_SET), get_set(op.attributes, SRC_SET))
+        raise_some(problems, self.error_limit)
+
+
+def raise_some(problems: list[Diagnostic], limit: int) -> None:
+    """Raise an error with the first problems; none without any.
+
+    Raises:
+        UnsupportedError: there are some.
+    """
+    if problems:
+        raise UnsupportedError(*(problems if limit < 0 else problems[:limit]))
+
+
+def _meshless_ops(program: Program) -> Iterator[Op]:
+    for function in mpmd_functions(program):
+        for block in blocks_of(function):
+            yield from (op for op in block.ops if is_meshless(op))
+
+
+def _conflicts(op: Op, sets: SrcSets) -> Iterator[Diagnostic]:
+    own = get_set(op.attributes, SRC_SET)
+    if own is None or own or REDUCTION in op.attributes:
+        return
+    operands = [item for value in used_values(op) if (item := sets.of_value(value)) is not None]
+    if any(not item for item in operands):
+        return  # The conflict is further up.
+    shown = "; ".join(item.show() for item in operands)
+    message = (
+        "Mesh assignment is not possible for op as its operands are on conflicting meshes and thus we need to transfer "
+        f"some of the operands. {_ADD_TRANSFER} The operands are on {shown}"
+    )
+    yield Diagnostic("mesh-conflict", message, op.location, op.name, hint="or set infer-transfers=true")
+
+
+def _missing(op: Op, use_set: MeshSet | None, src_set: MeshSet | None) -> Iterator[Diagnostic]:
+    if not use_set or src_set is None:
+        return
+    if all(name in src_set or "*" in src_set for name in use_set.names):
+        return
+    what = "op" if op.name != "func.func" else "argument"
+    message = (
+        f"Mesh assignment is not possible for {what} as it is used in {{{use_set.show()}}} but it can only be placed on "
+        f"{{{src_set.show()}}} without introducing a transfer. {_ADD_TRANSFER}"
+    )
+    yield Diagnostic("mesh-conflict", message, op.location, op.name, hint="or set infer-transfers=true")

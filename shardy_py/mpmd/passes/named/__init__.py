@@ -1,0 +1,1 @@
+"""Passes from named computations and tensors to fragments with assigns, unassigns and transfers."""

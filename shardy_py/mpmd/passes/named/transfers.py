@@ -1,0 +1,93 @@
+"""Transfers of one value to other meshes, alone or in a chain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.mpmd.dialect.fragments import new_transfer
+from shardy_py.mpmd.dialect.op_names import TRANSFER
+from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor
+
+_NUMBER_AT_END = re.compile(r"(\d+)$")
+
+
+def sorted_meshes(types: Iterable[MeshTensor]) -> list[MeshTensor]:
+    """Return types in the order of a chain: by the numbers at the ends of the names of meshes if all have one, else by text.
+
+    `m2` comes before `m10`.
+
+    Mirrors mpmd/ir/utils.cc: IsMeshNameBefore.
+    """
+    items = list(types)
+    numbers = [_NUMBER_AT_END.search(item.mesh) for item in items]
+    if all(numbers):
+        return sorted(items, key=lambda item: (int(_NUMBER_AT_END.search(item.mesh)[1]), item.mesh))  # type: ignore[index]
+    return sorted(items, key=lambda item: item.mesh)
+
+
+def find_transfer(value: Value, type_: MeshTensor) -> Op | None:
+    """Return a transfer of a value to a type, the first in the program."""
+    found = [op for op, _ in value.uses if op.name == TRANSFER and op.results[0].type.text == str(type_)]
+    return min(found, key=position_in_block, default=None)
+
+
+def position_in_block(op: Op) -> int:
+    """Return the index of an op in its block."""
+    index = 0
+    while op.prev is not None:
+        op, index = op.prev, index + 1
+    return index
+
+
+def earliest(ops: Sequence[Op]) -> Op:
+    """Return the op that comes first in its block, of ops of one block."""
+    block = ops[0].parent
+    assert block is not None
+    wanted = {op.id for op in ops}
+    return next(op for op in block.ops if op.id in wanted)
+
+
+def comes_before(first: Op, second: Op) -> bool:
+    """Return whether an op comes before another one of the same block."""
+    return first is not second and earliest([first, second]) is first
+
+
+def transfer_before(value: Value, type_: MeshTensor, anchor: Op) -> Value:
+    """Return a value on another mesh: a transfer that is there already, moved before the anchor if need be, or a new one."""
+    if value.type.text == str(type_):
+        return value
+    assert anchor.parent is not None
+    existing = find_transfer(value, type_)
+    if existing is None or existing.parent is not anchor.parent:
+        return anchor.parent.insert_before(anchor, new_transfer(value.owning_op.program, value, type_)).results[0]
+    if existing is not anchor and comes_before(anchor, existing):
+        anchor.parent.remove(existing)
+        anchor.parent.insert_before(anchor, existing)
+    return existing.results[0]
+
+
+def chain_before(value: Value, types: Iterable[MeshTensor], anchor: Op) -> dict[str, Value]:
+    """Return the text of each type to the value there, each transferred from the one before it."""
+    own = require_mesh_tensor(value)
+    others = [type_ for type_ in dict.fromkeys(types) if type_ != own]
+    result, current = {str(own): value}, value
+    if len({type_.mesh for type_ in others}) < len(others):
+        # Two memories of one mesh are no chain.
+        return result | {str(type_): transfer_before(value, type_, anchor) for type_ in others}
+    for type_ in sorted_meshes(others):
+        current = result[str(type_)] = transfer_before(current, type_, anchor)
+    return result
+
+
+def block_top(block: Block) -> Op:
+    """Return the first op of a block."""
+    assert block.first is not None
+    return block.first
+
+
+def is_in_function(op: Op) -> bool:
+    """Return whether an op stands in the block of a function."""
+    return op.parent_op is not None and op.parent_op.name == FUNCTION

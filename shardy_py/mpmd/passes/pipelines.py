@@ -1,0 +1,142 @@
+"""The pipelines of programs over several meshes.
+
+Mirrors mpmd/transforms/import/passes.cc and optimize/pipeline.cc.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from shardy_py.mpmd.passes.fragments.dead_fragments import FragmentDcePass, FragmentDedupPass
+from shardy_py.mpmd.passes.fragments.merge_passes import (
+    AbsorbInferredFragmentsPass,
+    MergeInferredFragmentsPass,
+    MergeUserFragmentsIntoSchedulingUnitsPass,
+)
+from shardy_py.mpmd.passes.fragments.move_transfers import MoveTransfersToProducerPass, RemoveTransferCyclesPass
+from shardy_py.mpmd.passes.inference.pipeline import InferMeshPipeline
+from shardy_py.mpmd.passes.inference.validate import DEFAULT_LIMIT
+from shardy_py.mpmd.passes.named.call_inline import CallInlinePass
+from shardy_py.mpmd.passes.named.calls_to_named_ops import CallsToNamedOpsPass
+from shardy_py.mpmd.passes.named.copy_topology import CopyTopologyFromMainPass
+from shardy_py.mpmd.passes.named.inline_nested import InlineNestedUserExposedOpsPass
+from shardy_py.mpmd.passes.named.introduce_transfers import IntroduceTransfersPass
+from shardy_py.mpmd.passes.named.map_input_output import MapInputOutputToMeshPass
+from shardy_py.mpmd.passes.named.map_named_ops import MapNamedOpsToMpmdOpsPass
+from shardy_py.mpmd.passes.named.nameless_clones import InsertNamelessCloneOfNegligibleOpsPass
+from shardy_py.mpmd.passes.named.simplify_named_computations import SimplifyNamedComputationsPass
+from shardy_py.mpmd.passes.named.unroll_loops import FromUnrollToCallCounterPass, UnrollForLoopsPass
+from shardy_py.mpmd.passes.named.unused_arguments import (
+    EraseUnusedCalleeBlockArgumentsPass,
+    SinkNegligibleOpsIntoCallOpPass,
+)
+from shardy_py.mpmd.passes.named.validate_named_ops import ValidateNamedOpsInMpmdFuncPass
+from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import PipelineSchedulerPass
+from shardy_py.mpmd.passes.scheduling.verify_stages import VerifyStageMergingPass
+from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
+from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
+from shardy_py.transforms.run import PassPipeline, Stage
+from shardy_py.values import frozen
+
+
+@frozen
+class MpmdImportPipeline(PassPipeline):
+    """Turn named computations into fragments with transfers, and give every other op a mesh.
+
+    Args:
+        name_to_mesh_assignment: The meshes, and perhaps stages, of names.
+        input_assignment: The meshes of arguments by number.
+        output_assignment: The meshes of results by number.
+        infer_transfers: Whether transfers may be added that no name asks for.
+        infer_cross_mesh_reductions: Whether reductions of values of several meshes become reductions over meshes.
+        merge_after_scheduling: Whether inferred fragments are merged after scheduling only.
+    """
+
+    name: ClassVar[str] = "mpmd-import-pipeline"
+
+    name_to_mesh_assignment: tuple[str, ...] = ()
+    input_assignment: tuple[str, ...] = ()
+    output_assignment: tuple[str, ...] = ()
+    infer_transfers: bool = False
+    infer_cross_mesh_reductions: bool = False
+    merge_after_scheduling: bool = False
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the passes in order, with reasons."""
+        names = self.name_to_mesh_assignment
+        functions = tuple(item.partition("@")[0] for item in names)
+        inference = InferMeshPipeline(
+            infer_transfers=self.infer_transfers,
+            infer_cross_mesh_reductions=self.infer_cross_mesh_reductions,
+            error_limit=DEFAULT_LIMIT,
+        )
+        inputs = MapInputOutputToMeshPass(
+            input_assignment=self.input_assignment, output_assignment=self.output_assignment
+        )
+        return (
+            Stage(CallsToNamedOpsPass(names=functions), "before calls are inlined: some stand for names"),
+            Stage(InlineCallsPass(), "inference looks at ops, not into functions"),
+            Stage(CopyTopologyFromMainPass(), "microbatches are on the meshes of their caller"),
+            Stage(UnrollForLoopsPass(), "the rest knows straight code only"),
+            Stage(FromUnrollToCallCounterPass(), "each iteration is a microbatch"),
+            Stage(SinkNegligibleOpsIntoCallOpPass(), "constants have no mesh; as arguments they would need one"),
+            Stage(InsertNamelessCloneOfNegligibleOpsPass(), "constants that a computation returns have no mesh, either"),
+            Stage(SimplifyNamedComputationsPass(), "what passes through a computation is not part of it"),
+            Stage(inputs, "what the user chose is fixed before anything is inferred"),
+            Stage(InlineNestedUserExposedOpsPass(assignment=names), "a fragment holds no names"),
+            Stage(ValidateNamedOpsInMpmdFuncPass(), "names outside of functions with a topology have no effect"),
+            Stage(MapNamedOpsToMpmdOpsPass(assignment=names), "names become fragments, assigns and unassigns"),
+            Stage(IntroduceTransfersPass(), "between the meshes of names, before others are inferred"),
+            Stage(EraseUnusedCalleeBlockArgumentsPass(), "what passes through a microbatch needs no mesh there"),
+            *inference.stages(),
+            *(() if self.merge_after_scheduling else merge_stages()),
+            Stage(FragmentDedupPass(), "merging makes duplicate operands and results"),
+            Stage(FragmentDcePass(), "and values that nobody uses"),
+            Stage(RemoveTransferCyclesPass(), "round trips show once each value has its mesh"),
+            Stage(CallInlinePass(), "schedules order the fragments of all microbatches"),
+            Stage(SymbolDcePass(), "the functions of microbatches are not called any more"),
+            *(() if self.merge_after_scheduling else (_merge_again(),)),
+            Stage(FragmentDcePass(), "inlining leaves values that one microbatch does not use"),
+            Stage(MoveTransfersToProducerPass(), "a transfer starts as soon as its value is there"),
+            Stage(MergeUserFragmentsIntoSchedulingUnitsPass(), "a unit is all that a mesh does for one microbatch"),
+        )
+
+
+def merge_stages() -> tuple[Stage, ...]:
+    """Return the passes that merge inferred fragments into others."""
+    return (
+        Stage(AbsorbInferredFragmentsPass(), "those of microbatches belong to the computations next to them"),
+        Stage(MergeInferredFragmentsPass(merge_any_consumer=True), "the rest goes to what uses it"),
+        Stage(MergeInferredFragmentsPass(merge_sideways=True), "or to what comes next on its mesh"),
+    )
+
+
+def _merge_again() -> Stage:
+    return Stage(MergeInferredFragmentsPass(), "fragments of callers and of microbatches meet now")
+
+
+@frozen
+class MpmdOptimizePipeline(PassPipeline):
+    """Order fragments as a schedule says.
+
+    Args:
+        pipeline_schedule: The name of the schedule.
+        merge_after_scheduling: Whether inferred fragments are merged after scheduling only.
+    """
+
+    name: ClassVar[str] = "mpmd-optimize-pipeline"
+
+    pipeline_schedule: str = "1F1B"
+    merge_after_scheduling: bool = False
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the passes in order, with reasons."""
+        merging = (
+            Stage(AbsorbInferredFragmentsPass(absorb_on_entry_point_function=True), "calls are inlined by now"),
+            *merge_stages()[1:],
+        )
+        return (
+            Stage(PipelineSchedulerPass(must_happen_before=self.pipeline_schedule), "orders the scheduling units"),
+            Stage(VerifyStageMergingPass(), "two units of one stage and microbatch have no order"),
+            *(merging if self.merge_after_scheduling else ()),
+        )

@@ -1,0 +1,1 @@
+"""Pipeline schedules: in which order each mesh runs its parts of microbatches."""
