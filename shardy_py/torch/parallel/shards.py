@@ -25,6 +25,11 @@ class TensorPort:
     sharding: TensorSharding | None
     mesh: Mesh
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether devices have parts of the tensor."""
+        return bool(self._cuts(0))
+
     def part(self, tensor: Any, device: int) -> Any:
         """Return the shard of a device; dimensions that do not divide are padded with zeros at the high end."""
         import torch
