@@ -11,6 +11,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.op_names import SHARDING_GROUP
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.frontend import Frontend
@@ -87,6 +88,7 @@ class Importer:
             self.values.update(signature.bind(arguments))
             outputs = self.run_graph(signature.module)
             results, described = self._outputs(outputs)
+            self._tie(arguments, described, results)
             self.builder.return_(*results)
         program = self.builder.build()
         program.frontend = self._frontend
@@ -102,6 +104,14 @@ class Importer:
             self._shape_indices,
         )
         return program
+
+    def _tie(self, arguments: Sequence[Value], outputs: Sequence[Output], results: Sequence[Value]) -> None:
+        """Let results be sharded as the arguments are that they belong to: gradients as parameters."""
+        for group, (argument, output) in enumerate(self.signature.pairs):
+            number = outputs[output].result
+            if number is not None:
+                for value in (arguments[argument], results[number]):
+                    self.builder.emit(SHARDING_GROUP, [value], (), {"group_id": group})
 
     def run_graph(self, module: Any) -> Any:
         """Add the ops of the graph of a module whose placeholders have values, and return its output."""
