@@ -121,8 +121,8 @@ class ParallelMethods:
         leaves, spec = pytree.tree_flatten((args, kwargs))
         _check_inputs(step, leaves, spec)
         tensors = self._arguments(step, iter(_tensors(leaves)))
-        records = step.has_gradients and torch.is_grad_enabled()
-        made = iter(step.run(tensors, records=records))
+        run = step.function.apply if step.function is not None and torch.is_grad_enabled() else step.graphs.inference
+        made = iter(run(*tensors))
         found: list[Any] = []
         for item, port in zip((o for o in step.trace.outputs if o.kind != "gradient"), step.outputs, strict=True):
             if item.kind == "buffer" and port is not None:

@@ -22,10 +22,10 @@ def parallelize(
     strict: bool = False,
     **options: Any,
 ) -> Any:
-    """Return a module that is used as ``model`` is, and runs on the shards that sharding propagation gives each process.
+    """Return a module that is used as ``model`` is, and runs on shards as sharding propagation places them.
 
-    Forward and backward pass are traced and propagated together. Parameters and buffers are DTensors under their names.
-    Every process calls this, with equal arguments; the tensors of the first process count.
+    Forward and backward pass are traced and propagated together. Parameters and buffers are DTensors under their
+    names. Every process calls this, with equal arguments; the tensors of the first process count.
 
     Args:
         model: The module; it stays as it is. Its tensors may be on the device ``meta``.
@@ -87,7 +87,8 @@ def parallelize(
 
     def distributed(name: str, tensor: Any) -> Any:
         placements = ports[name].placements if name in ports else None
-        return distribute_tensor(tensor.detach(), device_mesh, placements)
+        # A part of a tensor would keep all of it, and the whole one would be that of the model.
+        return distribute_tensor(tensor.detach(), device_mesh, placements).clone()
 
     parallel = with_tensors(model, distributed)
     parallel.__class__ = parallel_class(type(model))

@@ -31,13 +31,14 @@ class SplitGraph:
     output_count: int
 
 
-def split_graph(graph: Any, tangent_count: int, output_count: int) -> SplitGraph:
+def split_graph(graph: Any, tangent_count: int, output_count: int, written: Collection[int]) -> SplitGraph:
     """Return the two passes of a graph.
 
     Args:
         graph: The joint graph. Its last placeholders are gradients of outputs.
         tangent_count: How many these are.
         output_count: How many of its outputs are those of the forward pass, the first ones.
+        written: The numbers of inputs that are written to after the forward pass: their old values are saved.
     """
     import torch
 
@@ -45,7 +46,7 @@ def split_graph(graph: Any, tangent_count: int, output_count: int) -> SplitGraph
     inputs = placeholders[: len(placeholders) - tangent_count]
     tangents = placeholders[len(inputs) :]
     results = list(next(iter(graph.find_nodes(op="output"))).args[0])
-    outputs, gradients = results[:output_count], results[output_count:]
+    outputs, gradients = _apart(graph, results[:output_count]), results[output_count:]
     in_forward = set(inputs) | _with_parts(_needed(outputs), set(graph.nodes))
     in_backward = [node for node in _in_order(graph, _needed(gradients)) if node not in in_forward]
     read = {operand for node in in_backward for operand in node.all_input_nodes}
@@ -53,12 +54,26 @@ def split_graph(graph: Any, tangent_count: int, output_count: int) -> SplitGraph
     saved = [node for node in graph.nodes if node in in_forward and node in read]
     ahead = [node for node in graph.nodes if node in in_forward and node.op not in ("placeholder", "output")]
     needed = _needed(outputs)
+    old_values = {inputs[number] for number in written}
     return SplitGraph(
-        _module(inputs, ahead, [*outputs, *saved], "ForwardPass"),
+        _module(inputs, ahead, [*outputs, *saved], "ForwardPass", copied=old_values.intersection(saved)),
         _module([*saved, *tangents], in_backward, gradients, "BackwardPass"),
         _module(inputs, [node for node in ahead if node in needed], outputs, "InferencePass"),
         output_count,
     )
+
+
+def _apart(graph: Any, outputs: Sequence[Any]) -> list[Any]:
+    """Return outputs of which no two are one tensor."""
+    import torch
+
+    found: list[Any] = []
+    for node in outputs:
+        if node in found and isinstance(node, torch.fx.Node):
+            with graph.inserting_before(next(iter(graph.find_nodes(op="output")))):
+                node = graph.call_function(torch.ops.aten.clone.default, (node,))
+        found.append(node)
+    return found
 
 
 def _needed(results: Iterable[Any]) -> set[Any]:
@@ -94,8 +109,10 @@ def _in_order(graph: Any, nodes: Collection[Any]) -> list[Any]:
     return [node for node in graph.nodes if node in nodes and node.op not in ("placeholder", "output")]
 
 
-def _module(placeholders: Sequence[Any], nodes: Sequence[Any], results: Sequence[Any], name: str) -> Any:
-    """Return the module with the graph of some nodes."""
+def _module(
+    placeholders: Sequence[Any], nodes: Sequence[Any], results: Sequence[Any], name: str, copied: Collection[Any] = ()
+) -> Any:
+    """Return the module with the graph of some nodes, which returns copies of some of its inputs."""
     import torch
 
     graph = torch.fx.Graph()
@@ -104,5 +121,8 @@ def _module(placeholders: Sequence[Any], nodes: Sequence[Any], results: Sequence
         copies[node] = graph.placeholder(node.name)
     for node in nodes:
         copies[node] = graph.node_copy(node, copies.__getitem__)
+    for node in placeholders:
+        if node in copied:
+            copies[node] = graph.call_function(torch.ops.aten.clone.default, (copies[node],))
     graph.output(tuple(copies[node] if isinstance(node, torch.fx.Node) else node for node in results))
     return torch.fx.GraphModule({}, graph, name)

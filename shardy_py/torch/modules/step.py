@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import field
@@ -13,7 +13,6 @@ from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.support.identity import identity
 from shardy_py.torch.modules.expressible import make_expressible
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
@@ -36,7 +35,7 @@ class LocalStep:
         arguments: The ports of inputs, parameters, buffers and constants, in the order of the graphs.
         outputs: The ports of the outputs of the forward pass; None for those that are no tensors.
         counts: Kind of collective to how many run forward and backward.
-        has_gradients: Whether there is a backward pass.
+        function: The function of PyTorch's autograd that runs both passes; None where there is no backward pass.
     """
 
     result: Result
@@ -45,77 +44,7 @@ class LocalStep:
     arguments: tuple[Port, ...] = field(repr=False)
     outputs: tuple[Port | None, ...] = field(repr=False)
     counts: Mapping[str, int]
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether there is a backward pass."""
-        return any(argument.kind == "tangent" for _, argument in self.trace.arguments)
-
-    def run(self, tensors: Sequence[Any], *, records: bool) -> tuple[Any, ...]:
-        """Return the shards of the outputs, those that become buffers included.
-
-        Args:
-            tensors: The shards of the arguments.
-            records: Whether gradients are recorded.
-        """
-        if not records:
-            made: tuple[Any, ...] = self.graphs.inference(*tensors)
-            return made
-        recorded: tuple[Any, ...] = step_function().apply(self.graphs, self._differentiable(), *tensors)
-        return recorded
-
-    def _differentiable(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the numbers of the outputs that have a gradient, and of the arguments in the order of gradients."""
-        names = {argument.name: number for number, (_, argument) in enumerate(self.trace.arguments)}
-        leaves = [item for item in self.trace.outputs if item.kind != "gradient" and item.is_tensor]
-        wanted = [n for n, item in enumerate(leaves) if f"gradient of output {item.leaf}" in names]
-        found = [names[item.name] for item in self.trace.outputs if item.kind == "gradient"]
-        return tuple(wanted), tuple(found)
-
-
-_FUNCTIONS: list[Any] = []
-
-
-def step_function() -> Any:
-    """Return the function of PyTorch's autograd that runs the two passes of a step."""
-    if not _FUNCTIONS:
-        import torch
-
-        class Step(torch.autograd.Function):
-            """The forward and the backward pass of a module on shards."""
-
-            @staticmethod
-            def forward(ctx: Any, graphs: SplitGraph, numbers: Any, *tensors: Any) -> Any:
-                results = graphs.forward(*tensors)
-                count = graphs.output_count
-                outputs, saved = _apart(results[:count]), results[count:]
-                ctx.save_for_backward(*saved)
-                ctx.graphs, ctx.numbers, ctx.count = graphs, numbers, len(tensors)
-                kept = set(numbers[0])
-                ctx.mark_non_differentiable(*(item for n, item in enumerate(outputs) if n not in kept))
-                return tuple(outputs)
-
-            @staticmethod
-            def backward(ctx: Any, *gradients: Any) -> Any:
-                wanted, places = ctx.numbers
-                made = ctx.graphs.backward(*ctx.saved_tensors, *(gradients[number] for number in wanted))
-                found: list[Any] = [None] * ctx.count
-                for place, gradient in zip(places, made, strict=True):
-                    found[place] = gradient
-                return None, None, *found
-
-        _FUNCTIONS.append(Step)
-    return _FUNCTIONS[0]
-
-
-def _apart(outputs: Sequence[Any]) -> list[Any]:
-    """Return outputs of which no two are one tensor."""
-    seen: set[int] = set()
-    found = []
-    for item in outputs:
-        found.append(item.clone() if identity(item) in seen else item)
-        seen.add(identity(item))
-    return found
+    function: Any = field(repr=False)
 
 
 def make_step(
@@ -178,7 +107,9 @@ def make_step(
     tangents = kinds.count("tangent")
     builder = make_graph(made.program, groups, device_mesh.device_type, names)
     forward_count = sum(item.kind != "gradient" and item.is_tensor for item in trace.outputs)
-    graphs = split_graph(builder.graph, tangents, forward_count)
+    buffers = {item.name for item in trace.outputs if item.kind == "buffer"}
+    written = [number for number, name in enumerate(names) if name in buffers]
+    graphs = split_graph(builder.graph, tangents, forward_count, written)
     return LocalStep(
         result,
         trace,
@@ -186,4 +117,16 @@ def make_step(
         tuple(ports[: len(ports) - tangents]),
         tuple(port for port, item in zip(outputs, trace.outputs, strict=True) if item.kind != "gradient"),
         builder.counts,
+        _differentiable(trace, graphs) if tangents else None,
     )
+
+
+def _differentiable(trace: JointTrace, graphs: SplitGraph) -> Any:
+    """Return the function of autograd with the passes of a trace."""
+    from shardy_py.torch.modules.autograd import make_function
+
+    names = {argument.name: number for number, (_, argument) in enumerate(trace.arguments)}
+    leaves = [item for item in trace.outputs if item.kind != "gradient" and item.is_tensor]
+    wanted = [number for number, item in enumerate(leaves) if f"gradient of output {item.leaf}" in names]
+    found = [names[item.name] for item in trace.outputs if item.kind == "gradient"]
+    return make_function(graphs, wanted, found)
