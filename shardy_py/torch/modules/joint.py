@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.support.identity import identity
 from shardy_py.torch.frontend.origin import Argument, ArgumentKind
 from shardy_py.torch.modules.input_names import input_names
@@ -96,6 +96,8 @@ def trace_joint(
         stack.enter_context(torch.enable_grad())
         try:
             joint = aot_export_joint_with_descriptors(stack, wrapper, tuple(args), dict(kwargs))
+        except ShardyError:
+            raise
         except (RuntimeError, AssertionError, ValueError, TypeError) as error:
             message = f"the module cannot be traced: {str(error).strip().splitlines()[0] if str(error) else error!r}"
             hint = "shapes must not depend on data, and what is called must be made of operators of PyTorch"

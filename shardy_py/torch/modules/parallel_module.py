@@ -11,6 +11,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.torch.constraints import constraints_on
 from shardy_py.torch.modules.joint import trace_joint
 from shardy_py.torch.modules.local_tensors import Port
 from shardy_py.torch.modules.process_groups import ProcessGroups
@@ -65,7 +66,8 @@ class ParallelProgram:
     def _make(self, flags: Flags) -> LocalStep:
         for module, flag in zip(self.model.modules(), flags, strict=True):
             module.training = flag
-        trace = trace_joint(self.model, self.args, self.kwargs, mode=self.mode, loss=self.loss, count=self.count)
+        with constraints_on(self.device_mesh):
+            trace = trace_joint(self.model, self.args, self.kwargs, mode=self.mode, loss=self.loss, count=self.count)
         given = dict(self.in_shardings)
         first = next(iter(self.steps.values()), None)
         if first is not None:
