@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from shardy_py.sharding.rule import FactorKind, OpShardingRule
     from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
     from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+    from shardy_py.torch.modules.parallelize import parallelize
 
 __all__ = [
     # A run
@@ -230,6 +231,8 @@ __all__ = [
     "VerificationError",
     "WorkerError",
     "jit",
+    "parallelize",
+    "torch",
 ]
 
 _HOMES = {
@@ -264,6 +267,8 @@ _HOMES = {
         "ShardingRuleOpInterface Sort Sum Trait TraitsOf UnitedByMlir Unpartitioned hookimpl "
         "local_by_types no_local_form with_window "
     ),
+    "shardy_py.torch": "torch",
+    "shardy_py.torch.modules.parallelize": "parallelize",
     "shardy_py.sharding.rules": "rules",
     "shardy_py.sharding.axes": "AxisRef SubAxis",
     "shardy_py.sharding.combiner": "Combiner",

@@ -48,6 +48,7 @@ SLOW = (
 TORCH = (
     "docs/explanation/llama.md",
     "docs/how-to/programs-from-pytorch.md",
+    "docs/how-to/train-pytorch.md",
     "docs/tutorial/from-a-module-to-four-processes.md",
 )
 """Pages that need PyTorch."""

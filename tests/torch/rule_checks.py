@@ -17,7 +17,7 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
 from shardy_py.torch.frontend.calls import Call, schema_arguments
 from shardy_py.torch.frontend.types import tensor_type
-from shardy_py.torch.parallel.calls import call, operator
+from shardy_py.torch.parallel.calls import call, operator_of
 from shardy_py.torch.parallel.exported import to_array
 from tests.torch.random_calls import UNKNOWN
 from tests.torch.rule_calls import CALLS
@@ -32,7 +32,7 @@ _OWN_SIZE = ("unfold", "affine_grid_generator")
 def op_and_arrays(name: str) -> tuple[Op, list[Any]]:
     """Return the only op of a program, as the frontend makes it of a call, and the arrays of its operands."""
     args, kwargs = (CALLS | UNKNOWN)[name]
-    target = operator(f"aten.{name}")
+    target = operator_of(f"aten.{name}")
     arguments = schema_arguments(target, args, kwargs)
     leaves, spec = pytree.tree_flatten(arguments)
     tensors = [item for item in leaves if isinstance(item, torch.Tensor)]

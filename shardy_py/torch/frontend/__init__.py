@@ -45,7 +45,9 @@ class TorchFrontend(Frontend):
         torch = sys.modules.get("torch")
         if torch is None or isinstance(source, (str, bytes, bytearray)):
             return False
-        return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule))
+        from shardy_py.torch.modules.joint import JointTrace
+
+        return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule, JointTrace))
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph of an exported program or a graph module.

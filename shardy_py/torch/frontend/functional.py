@@ -39,6 +39,9 @@ def functional(native: Any) -> tuple[Any, Overwritten]:
         UnsupportedError: an operator of a graph module writes to an input that is not returned, to a constant, or to
             elements that views read behind it.
     """
+    if hasattr(native, "pairs"):
+        # A traced module is functional.
+        return native, {}
     if hasattr(native, "graph_signature"):
         return (native.run_decompositions({}) if any(map(_writes, _nodes(native.graph_module))) else native), {}
     found: dict[Any, tuple[tuple[Any, int], ...]] = {}

@@ -11,9 +11,12 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.op_names import CONSTRAINT, SHARDING_GROUP
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.sharding.parse import parse_tensor_sharding
+from shardy_py.torch.constraints import OPERATOR
 from shardy_py.torch.frontend import foreach
 from shardy_py.torch.frontend.calls import Call, schema_arguments
 from shardy_py.torch.frontend.drawing import drawn_in_order
@@ -87,6 +90,7 @@ class Importer:
             self.values.update(signature.bind(arguments))
             outputs = self.run_graph(signature.module)
             results, described = self._outputs(outputs)
+            self._tie(arguments, described, results)
             self.builder.return_(*results)
         program = self.builder.build()
         program.frontend = self._frontend
@@ -102,6 +106,14 @@ class Importer:
             self._shape_indices,
         )
         return program
+
+    def _tie(self, arguments: Sequence[Value], outputs: Sequence[Output], results: Sequence[Value]) -> None:
+        """Let results be sharded as the arguments are that they belong to: gradients as parameters."""
+        for group, (argument, output) in enumerate(self.signature.pairs):
+            number = outputs[output].result
+            if number is not None:
+                for value in (arguments[argument], results[number]):
+                    self.builder.emit(SHARDING_GROUP, [value], (), {"group_id": group})
 
     def run_graph(self, module: Any) -> Any:
         """Add the ops of the graph of a module whose placeholders have values, and return its output."""
@@ -195,6 +207,8 @@ class Importer:
         args, kwargs = self.resolve(node.args), self.resolve(node.kwargs)
         if not hasattr(target, "_schema"):
             return self._call_higher_order(node, args, kwargs)
+        if str(target) == OPERATOR:
+            return self._constrain(node, *args)
         types = self.result_types(node)
         if not any(types):
             return self._without_tensors(node)
@@ -223,6 +237,14 @@ class Importer:
         for item, number in self._overwritten.get(node, ()):
             self.values[item] = results[number]
         return results[: len(own)] if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
+
+    def _constrain(self, node: Any, value: Value, text: str) -> Value:
+        """Add a sharding constraint; its mesh comes with the run."""
+        sharding = parse_tensor_sharding(text)
+        result: Value = self.builder.op(CONSTRAINT, [value], [value.type], sharding=sharding)
+        self.builder.program.shardings[result.id] = sharding
+        self.name_results(node, [result])
+        return result
 
     def _as_written(self, call: Call, value: Value | None, type_: TensorType | None) -> Value | None:
         """Return a result in the type of the tensor that it was written to."""

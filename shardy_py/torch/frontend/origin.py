@@ -9,7 +9,7 @@ from attrs import field
 
 from shardy_py.values import frozen
 
-ArgumentKind = Literal["parameter", "buffer", "constant", "input"]
+ArgumentKind = Literal["parameter", "buffer", "constant", "input", "tangent"]
 
 
 def _as_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class Signature:
         nodes: The nodes of the arguments, in the same order; several nodes may read one attribute.
         constants: Node to what it is, for placeholders that are no tensors.
         outputs: The name of each output, and of the buffer or input that it is written to, or "".
+        pairs: Numbers of arguments and of outputs that are sharded alike.
     """
 
     native: Any
@@ -44,6 +45,7 @@ class Signature:
     nodes: tuple[tuple[Any, ...], ...]
     constants: Mapping[Any, Any] = field(factory=dict)
     outputs: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[tuple[int, int], ...] = ()
 
     def bind(self, values: Sequence[Value]) -> dict[Any, Any]:
         """Return node to value for all inputs."""
@@ -63,6 +65,8 @@ def read_signature(native: Any) -> Signature:
     Raises:
         UnsupportedError: an input is neither a tensor nor a constant, or has no fake tensor.
     """
+    if hasattr(native, "pairs"):
+        return _of_joint(native)
     return _of_exported(native) if hasattr(native, "graph_signature") else _of_graph_module(native)
 
 
@@ -92,6 +96,17 @@ def _of_exported(native: Any) -> Signature:
         for spec in signature.output_specs
     )
     return _signature(native, module, tied, constants, outputs)
+
+
+def _of_joint(trace: Any) -> Signature:
+    """Return the inputs and outputs of a traced module, as `shardy_py.torch.modules.joint` has read them."""
+    arguments = tuple(
+        (argument, trace.tensors[argument.name] if argument.name in trace.tensors else nodes[0].meta["val"])
+        for nodes, argument in trace.arguments
+    )
+    nodes = tuple(nodes for nodes, _ in trace.arguments)
+    outputs = tuple((item.name, item.name if item.kind == "buffer" else "") for item in trace.outputs)
+    return Signature(trace, trace.module, arguments, nodes, dict(trace.constants), outputs, trace.pairs)
 
 
 def _of_graph_module(module: Any) -> Signature:

@@ -8,16 +8,19 @@ from functools import cache
 from typing import Any
 
 _ITEM = re.compile(r"(.*)\[(\d+)\]")
-_VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
+VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
+"""Operators that are called as reshapes."""
 _BY_PLACE = frozenset(("aten.as_strided.default",))
 _FOR_GRADIENTS = frozenset(("aten.mkldnn_rnn_layer.default",))
 _IN_WORDS = frozenset(("aten._grouped_mm.default",))
 _WORD_BYTES = 16
 """The bytes that the distance between rows has to be a multiple of, for the operators of `_IN_WORDS`."""
+UNUSUAL = _BY_PLACE | _FOR_GRADIENTS | _IN_WORDS
+"""Operators whose operands or surroundings have to be prepared as the call is made."""
 
 
 @cache
-def operator(name: str) -> Any:
+def operator_of(name: str) -> Any:
     """Return the operator of an op, such as ``torch.ops.aten.linear.default``."""
     import torch
 
@@ -36,7 +39,7 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
         tensors: Its operands.
         device: The device on which tensors are made.
     """
-    if name in _VIEWS:
+    if name in VIEWS:
         # The strides of a tensor that was gathered or permuted may be others than those of one device.
         return (tensors[0].reshape(list(attributes["size"])),)
     if name in _BY_PLACE:
@@ -46,7 +49,26 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
         tensors = [_in_words(tensor) for tensor in tensors]
     import torch
 
-    target = operator(name)
+    target = operator_of(name)
+    args, kwargs = call_arguments(target, attributes, tensors, device)
+    # Some operators leave out what their gradient needs where none is recorded; tensors here never ask for one.
+    with torch.set_grad_enabled(name in _FOR_GRADIENTS):
+        made = target(*args, **kwargs)
+    found = made if isinstance(made, (tuple, list)) else (made,)
+    return tuple(found)
+
+
+def call_arguments(
+    target: Any, attributes: Mapping[str, Any], tensors: Sequence[Any], device: Any
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call of an operator, and those that are given by name.
+
+    Args:
+        target: The operator.
+        attributes: The attributes of its op.
+        tensors: The operands, or what stands for them.
+        device: The device on which tensors are made.
+    """
     given = _arguments(attributes, tensors)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
@@ -59,11 +81,7 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
             kwargs[argument.name] = value
         else:
             args.append(value)
-    # Some operators leave out what their gradient needs where none is recorded; tensors here never ask for one.
-    with torch.set_grad_enabled(name in _FOR_GRADIENTS):
-        made = target(*args, **kwargs)
-    found = made if isinstance(made, (tuple, list)) else (made,)
-    return tuple(found)
+    return args, kwargs
 
 
 def _in_words(tensor: Any) -> Any:

@@ -15,6 +15,8 @@ from shardy_py.ir.graph.types import static_shape
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.frontend.origin import TorchOrigin
+from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
+from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.parallel.collectives import Devices, ProcessDevices, SimulatedDevices
 from shardy_py.torch.parallel.distribute import check_device_mesh
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
@@ -113,7 +115,7 @@ class TorchProgram:
     """A program of PyTorch on the processes of a device mesh.
 
     Parameters and buffers are cut once. What a call returns are whole tensors; buffers that the program writes are
-    kept.
+    kept. The program is an FX graph module, `graph_module`; one with control flow is run op by op instead.
 
     Args:
         local: The program that each device runs.
@@ -131,10 +133,17 @@ class TorchProgram:
         ranks = [int(rank) for rank in device_mesh.mesh.flatten()]
         self.local = local
         self.devices = ProcessDevices(ranks, ranks.index(torch.distributed.get_rank()))
+        self.graph_module: Any = None
         self._torch_device = torch.device(device_mesh.device_type)
-        for op in local.program.walk():
-            if "groups" in op.attributes and op.name.startswith("spmd.") and op.name != "spmd.collective_permute":
-                self.devices.prepare(op.attributes["groups"])
+        if has_control_flow(local.program):
+            for op in local.program.walk():
+                if "groups" in op.attributes and op.name.startswith("spmd.") and op.name != "spmd.collective_permute":
+                    self.devices.prepare(op.attributes["groups"])
+        else:
+            names = local.origin.argument_names
+            made = make_graph(local.program, ProcessGroups(device_mesh), self._torch_device, names)
+            self.graph_module = torch.fx.GraphModule({}, made.graph, "LocalProgram")
+            self._counts = made.counts
         self.devices.prepare([range(len(ranks))])
         self._draws = any(map(draws_numbers, local.program.walk()))
         known = _state_of(local.origin.native) if state is None else state
@@ -211,14 +220,27 @@ class TorchProgram:
         if self._draws:
             state = random_state(self._torch_device).to(self._torch_device)
             check_random_states(self._of_all(state))
-        results = [shards[0] for shards in self.local.run(self.devices, arguments, self._torch_device)]
+        results = self._run(arguments)
         for output in self.local.origin.outputs:
             if output.writes in self._shards and output.result is not None:
                 self._shards[output.writes] = results[output.result]
         return results
 
+    def _run(self, arguments: Sequence[Sequence[Any]]) -> Sequence[Any]:
+        """Return the shards of the results, by the graph or, where there is control flow, op by op."""
+        import torch
+
+        if self.graph_module is None:
+            return [shards[0] for shards in self.local.run(self.devices, arguments, self._torch_device)]
+        for kind, count in self._counts.items():
+            self.devices.counts[kind] = self.devices.counts.get(kind, 0) + count
+        with torch.no_grad():
+            results: Sequence[Any] = self.graph_module(*(shards[0] for shards in arguments))
+        return results
+
     def _whole(self, number: int, shard: Any) -> Any:
-        return self.local.results[number].whole(self._of_all(shard))
+        port = self.local.results[number]
+        return port.whole(self._of_all(shard)) if port.is_cut else shard
 
     def _of_all(self, tensor: Any) -> list[Any]:
         """Return a tensor of each process; this is no part of the program."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Op
-from shardy_py.torch.parallel.calls import operator
+from shardy_py.torch.parallel.calls import operator_of
 
 _Made = TypeVar("_Made")
 _CHANCES = ("dropout_p", "dropout")
@@ -28,13 +28,13 @@ def draws_numbers(op: Op) -> bool:
 def _is_random(name: str) -> bool:
     import torch
 
-    return torch.Tag.nondeterministic_seeded in operator(name).tags
+    return torch.Tag.nondeterministic_seeded in operator_of(name).tags
 
 
 @cache
 def _chance_argument(name: str) -> str | None:
     """Return the argument of attention or of a recurrent layer that holds the chance of a dropout."""
-    arguments = {argument.name for argument in operator(name)._schema.arguments}
+    arguments = {argument.name for argument in operator_of(name)._schema.arguments}
     return next((name for name in _CHANCES if name in arguments), None)
 
 

@@ -16,6 +16,7 @@ from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.pipeline import communication_passes
 from shardy_py.plugins import Registry
+from shardy_py.torch.frontend.semantics import extend
 from shardy_py.transforms.run import run
 from shardy_py.values import define
 
@@ -67,6 +68,7 @@ def localized(explicit: Program, registry: Registry, *, options: LocalOptions = 
         ShardyError: an op has no local form.
     """
     program = copy_program(explicit)
+    registry = extend(program, registry)
     values: dict[int, LocalValue] = {}
     collectives: dict[int, list[Op]] = {}
     context = PassContext(registry, local_values=values, local_collectives=collectives)

@@ -118,7 +118,9 @@ class Runner:
             ]
         # The buffer of a scan, every round of which is written.
         type_ = op.results[0].type
-        return [[torch.empty(_shape(op), dtype=_dtype(type_), device=self.torch_device) for _ in self.devices.numbers]]
+        return [
+            [torch.empty(_shape(op), dtype=dtype_of(type_), device=self.torch_device) for _ in self.devices.numbers]
+        ]
 
     _round: int = 0
 
@@ -152,7 +154,8 @@ def _shape(op: Op) -> tuple[int, ...]:
     return static_shape(op.results[0].type) or ()
 
 
-def _dtype(type_: Any) -> Any:
+def dtype_of(type_: Any) -> Any:
+    """Return the dtype of PyTorch of a tensor type."""
     import torch
 
     from shardy_py.torch.frontend.types import DTYPES
@@ -180,7 +183,7 @@ def _mask(op: Op, tensors: list[Any], device: Any) -> Any:
 def _scalar(op: Op, tensors: list[Any], device: Any) -> Any:
     import torch
 
-    dtype = _dtype(op.results[0].type)
+    dtype = dtype_of(op.results[0].type)
     if "limit" in op.attributes:
         info = torch.iinfo(dtype)
         return torch.tensor(info.max if op.attributes["limit"] == "highest" else info.min, dtype=dtype, device=device)

@@ -25,11 +25,16 @@ class TensorPort:
     sharding: TensorSharding | None
     mesh: Mesh
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether devices have parts of the tensor."""
+        return bool(self.cuts(0))
+
     def part(self, tensor: Any, device: int) -> Any:
         """Return the shard of a device; dimensions that do not divide are padded with zeros at the high end."""
         import torch
 
-        for dim, (parts, position) in self._cuts(device).items():
+        for dim, (parts, position) in self.cuts(device).items():
             size = -(-self.shape[dim] // parts)
             start, stop = min(position * size, self.shape[dim]), min((position + 1) * size, self.shape[dim])
             tensor = tensor.narrow(dim, start, stop - start)
@@ -44,7 +49,7 @@ class TensorPort:
         made = shards[0].new_empty(self.shape)
         for device, shard in enumerate(shards):
             target = made
-            for dim, (parts, position) in self._cuts(device).items():
+            for dim, (parts, position) in self.cuts(device).items():
                 size = -(-self.shape[dim] // parts)
                 start, stop = min(position * size, self.shape[dim]), min((position + 1) * size, self.shape[dim])
                 target = target.narrow(dim, start, stop - start)
@@ -52,7 +57,7 @@ class TensorPort:
             target.copy_(shard)
         return made
 
-    def _cuts(self, device: int) -> Mapping[int, tuple[int, int]]:
+    def cuts(self, device: int) -> Mapping[int, tuple[int, int]]:
         """Return, by dimension, the number of parts and that of the device's own part."""
         if self.sharding is None:
             return {}

@@ -1,0 +1,46 @@
+"""The two passes of a module on shards as one function of PyTorch's autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from shardy_py.torch.modules.splitting import SplitGraph
+
+
+def make_function(graphs: SplitGraph, wanted: Sequence[int], places: Sequence[int]) -> Any:
+    """Return the function of some graphs; it takes the shards of all arguments and returns those of the outputs.
+
+    It is a class of its own for each module, so that `torch.compile` sees its graphs as constants.
+
+    Args:
+        graphs: The passes.
+        wanted: The numbers of the outputs that have a gradient.
+        places: The numbers of the arguments that the gradients belong to which the backward pass returns.
+    """
+    forward_pass, backward_pass, output_count = graphs.forward, graphs.backward, graphs.output_count
+    without = [number for number in range(output_count) if number not in wanted]
+    argument_count = sum(node.op == "placeholder" for node in forward_pass.graph.nodes)
+
+    class Step(torch.autograd.Function):
+        """The forward and the backward pass of a module on shards."""
+
+        @staticmethod
+        def forward(ctx: Any, *tensors: Any) -> Any:
+            results = forward_pass(*tensors)
+            outputs = tuple(results[:output_count])
+            ctx.save_for_backward(*results[output_count:])
+            ctx.mark_non_differentiable(*[outputs[number] for number in without])
+            return outputs
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            made = backward_pass(*ctx.saved_tensors, *[gradients[number] for number in wanted])
+            found: list[Any] = [None] * argument_count
+            for place, gradient in zip(places, made, strict=True):
+                found[place] = gradient
+            return tuple(found)
+
+    return Step

@@ -1,0 +1,152 @@
+"""The collectives of local programs as nodes of FX graphs: PyTorch's functional collectives, started and waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.types import static_shape
+
+if TYPE_CHECKING:
+    from shardy_py.torch.modules.graph_module import GraphBuilder
+
+Finish = Callable[[], Any]
+_REDUCTIONS = {"add": "sum", "mul": "product", "max": "max", "min": "min"}
+
+
+def _all_gather(builder: GraphBuilder, op: Op, node: Any) -> Finish:
+    groups, dim = op.attributes["groups"], op.attributes["dim"]
+    count = len(groups[0])
+    started = builder.call(
+        _functional("all_gather_into_tensor"), _contiguous(builder, node), count, builder.groups.name(groups)
+    )
+    order = builder.groups.positions(groups)
+    return builder.start("all_gather", started, lambda found: _joined(builder, found, order, dim))
+
+
+def _all_reduce(builder: GraphBuilder, op: Op, node: Any) -> Finish:
+    groups, combiner = op.attributes["groups"], op.attributes["combiner"]
+    numbers, name, restore = _as_numbers(builder, op, node, combiner)
+    started = builder.call(_functional("all_reduce"), numbers, name, builder.groups.name(groups))
+    return builder.start("all_reduce", started, restore)
+
+
+def _reduce_scatter(builder: GraphBuilder, op: Op, node: Any) -> Finish:
+    groups, dim, combiner = op.attributes["groups"], op.attributes["dim"], op.attributes["combiner"]
+    count = len(groups[0])
+    numbers, name, restore = _as_numbers(builder, op, node, combiner)
+    parts = _by_rank(builder, numbers, groups, dim)
+    started = builder.call(_functional("reduce_scatter_tensor"), parts, name, count, builder.groups.name(groups))
+    return builder.start("reduce_scatter", started, restore)
+
+
+def _all_to_all(builder: GraphBuilder, op: Op, node: Any) -> Finish:
+    import torch
+
+    groups, split, concat = (op.attributes[name] for name in ("groups", "split_dim", "concat_dim"))
+    count = len(groups[0])
+    shape = list(static_shape(op.operands[0].type) or ())
+    shape[split] //= count
+    parts = _by_rank(builder, node, groups, split)
+    sizes = [shape[0]] * count
+    started = builder.call(_functional("all_to_all_single"), parts, sizes, sizes, builder.groups.name(groups))
+    order = builder.groups.positions(groups)
+    del torch
+    return builder.start("all_to_all", started, lambda found: _joined(builder, found, order, concat))
+
+
+def _collective_permute(builder: GraphBuilder, op: Op, node: Any) -> Finish:
+    """Start an exchange in which each device sends to one other at most; those that get nothing have zeros."""
+    import torch
+
+    pairs, groups, shape = op.attributes["groups"], builder.groups, list(static_shape(op.operands[0].type) or ())
+    everyone = [range(len(groups.ranks))]
+    by_rank = sorted(groups.ranks)
+    source = next((first for first, second in pairs if second == groups.device), None)
+    targets = [second for first, second in pairs if first == groups.device]
+    flat = builder.call(torch.ops.aten.reshape.default, node, [-1])
+    size = 1
+    for each in shape:
+        size *= each
+    received = [size if source is not None and rank == groups.ranks[source] else 0 for rank in by_rank]
+    sent = [size if rank in [groups.ranks[target] for target in targets] else 0 for rank in by_rank]
+    if len(targets) != 1:
+        # Nothing is sent, or the same to several.
+        flat = builder.call(torch.ops.aten.repeat.default, flat, [len(targets)])
+    started = builder.call(_functional("all_to_all_single"), flat, received, sent, groups.name(everyone))
+
+    def finish(found: Any) -> Any:
+        if source is None:
+            return builder.call(torch.ops.aten.zeros_like.default, node)
+        return builder.call(torch.ops.aten.view.default, found, shape)
+
+    return builder.start("collective_permute", started, finish)
+
+
+COLLECTIVES: Mapping[str, Callable[[GraphBuilder, Op, Any], Finish]] = {
+    "all_gather": _all_gather,
+    "all_reduce": _all_reduce,
+    "reduce_scatter": _reduce_scatter,
+    "all_to_all": _all_to_all,
+    "collective_permute": _collective_permute,
+}
+"""Kind of collective to the function that starts it in a graph and returns what waits for it."""
+
+
+def _functional(name: str) -> Any:
+    import torch
+    import torch.distributed._functional_collectives
+
+    return getattr(torch.ops._c10d_functional, name).default
+
+
+def _contiguous(builder: GraphBuilder, node: Any) -> Any:
+    import torch
+
+    return builder.call(torch.ops.aten.contiguous.default, node)
+
+
+def _joined(builder: GraphBuilder, found: Any, order: list[int], dim: int) -> Any:
+    """Return the parts of a group, which are behind each other along the first dimension by rank, along another one."""
+    import torch
+
+    if order == list(range(len(order))) and dim == 0:
+        return found
+    parts = builder.call(torch.ops.aten.chunk.default, found, len(order), 0)
+    import operator
+
+    items = [builder.call(operator.getitem, parts, number) for number in order]
+    return builder.call(torch.ops.aten.cat.default, items, dim)
+
+
+def _by_rank(builder: GraphBuilder, node: Any, groups: Any, dim: int) -> Any:
+    """Return the parts of a tensor along a dimension behind each other along the first one, by rank."""
+    import operator
+
+    import torch
+
+    order = builder.groups.positions(groups)
+    if order == list(range(len(order))) and dim == 0:
+        return _contiguous(builder, node)
+    parts = builder.call(torch.ops.aten.chunk.default, node, len(order), dim)
+    items = [builder.call(operator.getitem, parts, order.index(rank)) for rank in range(len(order))]
+    return builder.call(torch.ops.aten.cat.default, items, 0)
+
+
+def _as_numbers(builder: GraphBuilder, op: Op, node: Any, combiner: str) -> tuple[Any, str, Callable[[Any], Any]]:
+    """Return a tensor as collectives take it, the name of the reduction, and what restores the type of the result.
+
+    Truth values are reduced as bytes.
+    """
+    import torch
+
+    type_ = op.operands[0].type
+    is_bool = getattr(type_, "element_type", "") == "i1"
+    if not is_bool and combiner not in ("and", "or"):
+        return node, _REDUCTIONS[combiner], lambda found: found
+    name = "max" if combiner in ("add", "or", "max") else "min"
+    if not is_bool:
+        return node, name, lambda found: found
+    numbers = builder.call(torch.ops.aten.to.dtype, node, torch.uint8)
+    return numbers, name, lambda found: builder.call(torch.ops.aten.to.dtype, found, torch.bool)

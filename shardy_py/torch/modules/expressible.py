@@ -1,0 +1,58 @@
+"""Shardings that DTensor can say: whole axes of the mesh, in its order, in parts as DTensor cuts them."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from shardy_py.ir.graph.program import Program, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import TensorSharding
+
+
+def make_expressible(program: Program) -> dict[int, TensorSharding]:
+    """Let the arguments and results of a program have shardings that placements can say; the rest is gathered.
+
+    Args:
+        program: A propagated program, before its communication is explicit.
+
+    Returns:
+        The shardings that changed, as they were, by the id of the value.
+    """
+    main = program.functions["main"]
+    mesh = next(iter(program.meshes.values()), Mesh())
+    changed: dict[int, TensorSharding] = {}
+    for value in (*main.regions[0].blocks[0].arguments, *main.function_results):
+        sharding = program.shardings.get(value.id)
+        if sharding is None:
+            continue
+        kept = _kept(value, sharding, mesh)
+        if kept != sharding:
+            changed[value.id] = sharding
+            program.shardings[value.id] = kept
+    return changed
+
+
+def _kept(value: Value, sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
+    order = [axis.name for axis in mesh.axes]
+    dims = []
+    for dim, size in zip(sharding.dim_shardings, static_shape(value.type) or (), strict=True):
+        axes: list[AxisRef] = []
+        for axis in dim.axes:
+            is_whole = axis.size(mesh) == mesh.axis_size(axis.name)
+            is_next = not axes or order.index(axis.name) > order.index(axes[-1].name)
+            # DTensor cuts along one axis after the other: uneven parts of uneven parts are others than ours.
+            is_even = not axes or size % _count([*axes, axis], mesh) == 0
+            if not (is_whole and is_next and is_even):
+                break
+            axes.append(axis)
+        dims.append(evolve(dim, axes=tuple(axes)))
+    return evolve(sharding, dim_shardings=tuple(dims), unreduced_axes=())
+
+
+def _count(axes: list[AxisRef], mesh: Mesh) -> int:
+    count = 1
+    for axis in axes:
+        count *= axis.size(mesh)
+    return count

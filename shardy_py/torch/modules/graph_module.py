@@ -1,0 +1,236 @@
+"""Local programs as FX graphs, with functional collectives over the groups of a device mesh.
+
+The graph is that of one process: what depends on the number of its device is a constant. A collective is started where
+the local program has it and waited for before its first use.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.torch.modules.collective_nodes import COLLECTIVES
+from shardy_py.torch.modules.process_groups import ProcessGroups
+from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of
+from shardy_py.torch.parallel.runner import dtype_of
+
+
+def has_control_flow(program: Program) -> bool:
+    """Return whether a local program has ops with regions, which no FX graph of its own has."""
+    return any(op.regions or op.name.startswith("higher_order.") for op in program.walk() if op.name != FUNCTION)
+
+
+def make_graph(program: Program, groups: ProcessGroups, torch_device: Any, names: Sequence[str]) -> GraphBuilder:
+    """Return the builder with the FX graph of a local program.
+
+    Args:
+        program: The local program, without control flow.
+        groups: The process groups.
+        torch_device: The device of PyTorch on which tensors are made.
+        names: The names of the arguments.
+    """
+    builder = GraphBuilder(groups, torch_device)
+    builder.build(program, names)
+    return builder
+
+
+class GraphBuilder:
+    """Builder of the FX graph of a local program without control flow.
+
+    Attributes:
+        graph: The graph.
+        groups: The process groups.
+        torch_device: The device of PyTorch on which tensors are made.
+        counts: Kind of collective to how many the graph has.
+    """
+
+    def __init__(self, groups: ProcessGroups, torch_device: Any) -> None:
+        import torch
+
+        self.graph = torch.fx.Graph()
+        self.groups = groups
+        self.torch_device = torch_device
+        self.counts: dict[str, int] = {}
+        self._nodes: dict[int, Any] = {}
+        self._waited: dict[Any, Callable[[], Any]] = {}
+
+    def build(self, program: Program, names: Sequence[str]) -> None:
+        """Make the graph of a program; it takes and returns shards.
+
+        Args:
+            program: The local program.
+            names: The names of its arguments, for its placeholders.
+        """
+        block = program.functions["main"].regions[0].blocks[0]
+        for value, name in zip(block.arguments, names, strict=True):
+            self._nodes[value.id] = self.graph.placeholder("".join(c if c.isalnum() else "_" for c in name))
+        for op in block.ops:
+            if op is block.last:
+                self.graph.output(tuple(self._tensor(value) for value in op.operands))
+            else:
+                self._add(op)
+        self.graph.eliminate_dead_code(is_impure_node=lambda node: node.op in ("placeholder", "output"))
+
+    def call(self, target: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return a new node."""
+        return self.graph.call_function(target, args, kwargs)
+
+    def start(self, kind: str, node: Any, finish: Callable[[Any], Any]) -> Callable[[], Any]:
+        """Note a started collective.
+
+        Args:
+            kind: Its kind.
+            node: The node that starts it.
+            finish: Makes the value of what was received.
+        """
+        import torch
+
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        return lambda: finish(self.call(torch.ops._c10d_functional.wait_tensor.default, node))
+
+    def _add(self, op: Op) -> None:
+        space, _, kind = op.name.partition(".")
+        if kind in COLLECTIVES and space == "spmd":
+            self._waited[op.results[0].id] = COLLECTIVES[kind](self, op, self._tensor(op.operands[0]))
+        elif space == "spmd":
+            self._nodes[op.results[0].id] = _FORMS[kind](self, op, [self._value(value) for value in op.operands])
+        else:
+            self._add_call(op)
+
+    def _add_call(self, op: Op) -> None:
+        """Add the call of an operator."""
+        tensors = [self._tensor(value) for value in op.operands]
+        if op.name in UNUSUAL:
+            node = self.call(call, op.name, _plain(op.attributes), tensors, self.torch_device)
+            made = [self.call(operator.getitem, node, number) for number in range(len(op.results))]
+        elif op.name in VIEWS:
+            made = [self.call(operator_of("aten.reshape.default"), tensors[0], list(op.attributes["size"]))]
+        else:
+            target = operator_of(op.name)
+            args, kwargs = call_arguments(target, op.attributes, tensors, self.torch_device)
+            made = self._results(target, self.call(target, *args, **kwargs), len(op.results))
+        for value, node in zip(op.results, made, strict=True):
+            self._nodes[value.id] = node
+
+    def _results(self, target: Any, node: Any, count: int) -> list[Any]:
+        """Return the nodes of the results of a call; what is not computed has no result in the program."""
+        returns = target._schema.returns
+        if len(returns) == 1 and str(returns[0].type) == "Tensor":
+            return [node]
+        if len(returns) != count and len(returns) > 1:
+            node = self.call(present, node)
+        return [self.call(operator.getitem, node, number) for number in range(count)]
+
+    def _value(self, value: Any) -> Any:
+        """Return the node of a value, or the number that it is."""
+        if value.id in self._waited:
+            self._nodes[value.id] = self._waited.pop(value.id)()
+        return self._nodes[value.id]
+
+    def _tensor(self, value: Any) -> Any:
+        """Return the node of a value; a number becomes a tensor."""
+        import torch
+
+        node = self._value(value)
+        if isinstance(node, torch.fx.Node):
+            return node
+        # A tensor of its own for each use: a graph may be cut in two.
+        return self.call(
+            torch.ops.aten.full.default, [], node, dtype=dtype_of(value.type), device=torch.device(self.torch_device)
+        )
+
+
+def present(results: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the results that an operator computes."""
+    return tuple(item for item in results if item is not None)
+
+
+def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in attributes.items()}
+
+
+def _offset(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> int:
+    table = op.attributes["table"]
+    return 0 if not table else int(table[0] if len(table) == 1 else table[builder.groups.device])
+
+
+def _scalar(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> Any:
+    import torch
+
+    dtype = dtype_of(op.results[0].type)
+    if "limit" in op.attributes:
+        info = torch.iinfo(dtype)
+        return info.max if op.attributes["limit"] == "highest" else info.min
+    value = op.attributes["value"]
+    if dtype == torch.bool:
+        return bool(value)
+    return value if dtype.is_floating_point or dtype.is_complex else int(value)
+
+
+def _dynamic_slice(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> Any:
+    import torch
+
+    value, *starts = operands
+    shape = static_shape(op.operands[0].type) or ()
+    for dim, (start, size) in enumerate(zip(starts, op.attributes["sizes"], strict=True)):
+        if size == shape[dim]:
+            continue
+        if isinstance(start, torch.fx.Node):
+            value = builder.call(narrowed, value, dim, start, size)
+        else:
+            first = min(start, shape[dim] - size)
+            value = builder.call(torch.ops.aten.slice.Tensor, value, dim, first, first + size)
+    return value
+
+
+def narrowed(value: Any, dim: int, start: Any, size: int) -> Any:
+    """Return a part of a tensor that begins at a number in another tensor."""
+    return value.narrow(dim, min(int(start), value.shape[dim] - size), size)
+
+
+def _mask(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> Any:
+    import torch
+
+    value, count, fill = operands
+    dim, shape = op.attributes["dim"], static_shape(op.operands[0].type) or ()
+    aten = torch.ops.aten
+    if isinstance(count, int) and not isinstance(fill, torch.fx.Node):
+        if count >= shape[dim]:
+            return value
+        kept = builder.call(aten.slice.Tensor, value, dim, 0, count)
+        widths = [0, 0] * (len(shape) - 1 - dim) + [0, shape[dim] - count]
+        return builder.call(aten.constant_pad_nd.default, kept, widths, fill)
+    numbers = builder.call(aten.arange.default, shape[dim], device=torch.device(builder.torch_device))
+    numbers = builder.call(aten.view.default, numbers, [-1 if each == dim else 1 for each in range(len(shape))])
+    inside = builder.call(operator.lt, numbers, count)
+    return builder.call(torch.where, inside, value, fill)
+
+
+def _embedding(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> Any:
+    """Return the rows that the device has, and zeros for the others."""
+    import torch
+
+    table, indices, offset = operands
+    aten, count = torch.ops.aten, (static_shape(op.operands[0].type) or ())[0]
+    places = builder.call(aten.sub.Tensor, indices, offset)
+    inside = builder.call(
+        aten.logical_and.default,
+        builder.call(aten.ge.Scalar, places, 0),
+        builder.call(aten.lt.Scalar, places, count),
+    )
+    rows = builder.call(aten.embedding.default, table, builder.call(aten.clamp.default, places, 0, count - 1))
+    outside = builder.call(aten.unsqueeze.default, builder.call(aten.logical_not.default, inside), -1)
+    return builder.call(aten.masked_fill.Scalar, rows, outside, 0)
+
+
+_FORMS: Mapping[str, Callable[[GraphBuilder, Op, Sequence[Any]], Any]] = {
+    "offset": _offset,
+    "scalar": _scalar,
+    "dynamic_slice": _dynamic_slice,
+    "mask": _mask,
+    "embedding": _embedding,
+}

@@ -1,0 +1,303 @@
+"""Forward and backward pass of a module as one graph, traced on tensors without elements.
+
+The graph has no module in it: its inputs are those of the module, the parameters and buffers, and the gradients of the
+outputs; it returns the outputs, the new values of buffers, and the gradients of parameters and inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
+from shardy_py.support.identity import identity
+from shardy_py.torch.frontend.origin import Argument, ArgumentKind
+from shardy_py.torch.modules.input_names import input_names
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class JointOutput:
+    """An output of a joint graph.
+
+    Args:
+        kind: What it is: an output of the module, the new value of a buffer, or a gradient.
+        name: Its name; that of the parameter, buffer or input that it belongs to.
+        leaf: The number of an output among the leaves of what the module returns.
+        constant: The output of the module that is no tensor.
+        is_tensor: Whether it is a tensor.
+    """
+
+    kind: str
+    name: str
+    leaf: int = -1
+    constant: Any = None
+    is_tensor: bool = True
+
+
+@frozen(eq=False)
+class JointTrace:
+    """A traced module; `propagate` takes it as a program of PyTorch.
+
+    Args:
+        module: The graph.
+        arguments: The nodes that read each tensor, with its argument: inputs, state, constants, gradients of outputs.
+        constants: Node to its number or None, for placeholders that are no tensors.
+        tensors: The tensors that the graph or the loss holds, by the name of their argument.
+        outputs: The outputs of the graph, in order.
+        pairs: Numbers of arguments and of outputs of the graph that are sharded alike: a parameter and its gradient.
+        in_spec: The structure of the positional and keyword arguments of the module.
+        out_spec: The structure of what it returns.
+        inputs: The inputs of the module: names, or for those that are no tensors what they are.
+    """
+
+    module: Any
+    arguments: tuple[tuple[tuple[Any, ...], Argument], ...]
+    constants: Mapping[Any, Any]
+    tensors: Mapping[str, Any]
+    outputs: tuple[JointOutput, ...]
+    pairs: tuple[tuple[int, int], ...]
+    in_spec: Any = field(repr=False)
+    out_spec: Any = field(repr=False)
+    inputs: tuple[tuple[str, Any], ...] = ()
+
+
+def trace_joint(
+    model: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    mode: Any,
+    loss: Callable[..., Any] | None,
+    count: int,
+) -> JointTrace:
+    """Return the joint graph of a module whose parameters and buffers are fake tensors.
+
+    Args:
+        model: The module.
+        args: Fake inputs; the last ones are those of the loss.
+        kwargs: Those that are given by name.
+        mode: The mode of the fake tensors.
+        loss: The function of the module's outputs, and of the inputs that the module does not take.
+        count: How many of the positional inputs the module takes.
+
+    Raises:
+        UnsupportedError: the module cannot be traced.
+    """
+    import torch
+    from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+
+    wrapper = _wrapped(model, loss, count)
+    with ExitStack() as stack:
+        stack.enter_context(mode)
+        stack.enter_context(torch.enable_grad())
+        try:
+            joint = aot_export_joint_with_descriptors(stack, wrapper, tuple(args), dict(kwargs))
+        except ShardyError:
+            raise
+        except (RuntimeError, AssertionError, ValueError, TypeError) as error:
+            message = f"the module cannot be traced: {str(error).strip().splitlines()[0] if str(error) else error!r}"
+            hint = "shapes must not depend on data, and what is called must be made of operators of PyTorch"
+            raise UnsupportedError(Diagnostic("not-traced", message, hint=hint)) from error
+        return _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
+
+
+def _wrapped(model: Any, loss: Callable[..., Any] | None, count: int) -> Any:
+    """Return a module that gives copies of outputs: none then is an input, or shares its elements with another one."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    class Wrapper(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+            if loss is not None:
+                self.loss = loss
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            output = self.model(*args[:count], **kwargs)
+            output = output if loss is None else self.loss(output, *args[count:])
+            return pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, output)
+
+    return Wrapper().train(model.training)
+
+
+class _Reader:
+    """Reader of what PyTorch says about the inputs and outputs of a joint graph."""
+
+    def __init__(
+        self,
+        model: Any,
+        joint: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        loss: Callable[..., Any] | None,
+        count: int,
+        held: Mapping[str, Any],
+    ) -> None:
+        from torch.utils import _pytree as pytree
+
+        self.joint = joint
+        self.graph = joint.graph_module.graph
+        leaves, self.in_spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+        self.leaves = leaves
+        self.held = held
+        self.names = input_names(model, loss, args, kwargs, count)
+        self.state = dict(model.named_parameters(remove_duplicate=False))
+        self.parameters = set(self.state)
+        self.state |= dict(model.named_buffers(remove_duplicate=False))
+
+    def run(self) -> JointTrace:
+        found: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]] = {}
+        constants: dict[Any, Any] = {}
+        first_names = self._tie()
+        for node in self.graph.find_nodes(op="placeholder"):
+            self._read_placeholder(node, found, constants, first_names)
+        tensors = self._read_tensors(found)
+        order: tuple[ArgumentKind, ...] = ("input", "parameter", "buffer", "constant", "tangent")
+        arguments = [pair for kind in order for pair in found.get(kind, ())]
+        outputs = self._outputs(first_names)
+        return JointTrace(
+            self.joint.graph_module,
+            tuple(arguments),
+            constants,
+            tensors,
+            tuple(outputs),
+            tuple(_pairs([argument for _, argument in arguments], outputs)),
+            self.in_spec,
+            self.joint.out_spec,
+            tuple(
+                (name, None if hasattr(leaf, "dtype") else leaf)
+                for name, leaf in zip(self.names, self.leaves, strict=True)
+            ),
+        )
+
+    def _read_placeholder(
+        self,
+        node: Any,
+        found: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]],
+        constants: dict[Any, Any],
+        first_names: Mapping[str, str],
+    ) -> None:
+        described, value = node.meta["desc"], node.meta.get("val")
+        kind = type(described).__name__
+        if kind == "TangentAOTInput":
+            name = f"gradient of output {described.output.idx}"
+            found.setdefault("tangent", []).append(((node,), Argument(name, "tangent", node.name)))
+        elif kind == "PlainAOTInput":
+            if hasattr(value, "dtype"):
+                argument = Argument(self.names[described.idx], "input", node.name)
+                found.setdefault("input", []).append(((node,), argument))
+            else:
+                constants[node] = self.leaves[described.idx]
+        elif hasattr(value, "dtype"):
+            name = _state_name(described.target)
+            if first_names.get(name, name) != name:
+                constants[node] = None
+                return
+            aliases = tuple(other for other, first in first_names.items() if first == name != other)
+            known: ArgumentKind = "parameter" if name in self.parameters else "buffer"
+            found.setdefault(known if name in self.state else "constant", []).append(
+                ((node,), Argument(name, known if name in self.state else "constant", node.name, aliases))
+            )
+
+    def _read_tensors(self, found: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]]) -> dict[str, Any]:
+        """Return the tensors of the graph, which become arguments."""
+        tensors = {name: tensor for name, tensor in self.held.items() if name.startswith("loss.")}
+        readers: dict[str, list[Any]] = {}
+        for node in self.graph.find_nodes(op="get_attr"):
+            readers.setdefault(node.target, []).append(node)
+        for target, nodes in readers.items():
+            tensors[target] = getattr(self.joint.graph_module, target)
+            found.setdefault("constant", []).append((tuple(nodes), Argument(target, "constant", target)))
+        return tensors
+
+    def _tie(self) -> dict[str, str]:
+        """Let a tensor with several names have one placeholder, and return the first name by each name."""
+        first: dict[Any, str] = {}
+        first_names = {name: first.setdefault(identity(tensor), name) for name, tensor in self.state.items()}
+        nodes = {
+            _state_name(node.meta["desc"].target): node
+            for node in self.graph.find_nodes(op="placeholder")
+            if hasattr(node.meta["desc"], "target")
+        }
+        for name, other in first_names.items():
+            if name != other and name in nodes:
+                nodes[name].replace_all_uses_with(nodes[other])
+        return first_names
+
+    def _outputs(self, first_names: Mapping[str, str]) -> list[JointOutput]:
+        """Return what the outputs are; the gradients of a tensor with several names become one, their sum."""
+        output = next(iter(self.graph.find_nodes(op="output")))
+        nodes, described = list(output.args[0]), list(output.meta["desc"])
+        read = [
+            self._read_output(node, each, first_names)
+            for node, each in zip(nodes, described + [None] * (len(nodes) - len(described)), strict=True)
+        ]
+        kept: list[tuple[Any, JointOutput]] = []
+        gradients: dict[str, int] = {}
+        for node, item in zip(nodes, read, strict=True):
+            if item.kind == "gradient" and not hasattr(node, "meta"):
+                continue
+            if item.kind == "gradient" and item.name in gradients:
+                number = gradients[item.name]
+                kept[number] = self._sum(kept[number][0], node, output), kept[number][1]
+                continue
+            if item.kind == "gradient":
+                gradients[item.name] = len(kept)
+            kept.append((_without_copy(node), item))
+        output.args = (tuple(node for node, _ in kept),)
+        return [item for _, item in kept]
+
+    def _read_output(self, node: Any, described: Any, first_names: Mapping[str, str]) -> JointOutput:
+        kind = type(described).__name__
+        if kind == "InputMutationAOTOutput":
+            target = described.mutated_input
+            if not hasattr(target, "target"):
+                message = f"the module writes to its input {self.names[target.idx]}"
+                raise UnsupportedError(Diagnostic("written-input", message, hint="write to a copy: x = x.clone()"))
+            name = _state_name(target.target)
+            return JointOutput("buffer", first_names.get(name, name))
+        if kind == "GradAOTOutput":
+            of = described.grad_of
+            name = _state_name(of.target) if hasattr(of, "target") else self.names[of.idx]
+            return JointOutput("gradient", first_names.get(name, name))
+        if kind == "PlainAOTOutput":
+            is_tensor = hasattr(node, "meta")
+            constant = None if is_tensor else node
+            return JointOutput("output", f"output{described.idx}", described.idx, constant, is_tensor)
+        if described is None and node is None:
+            return JointOutput("gradient", "")
+        message = f"the graph of the module has an output of the kind {kind}"
+        raise UnsupportedError(Diagnostic("unsupported-output", message, hint="return tensors that are not views"))
+
+    def _sum(self, one: Any, other: Any, output: Any) -> Any:
+        import torch
+
+        with self.graph.inserting_before(output):
+            total = self.graph.call_function(torch.ops.aten.add.Tensor, (one, other))
+        total.meta = {"val": one.meta["val"]}
+        return total
+
+
+def _without_copy(node: Any) -> Any:
+    """Return the node that was copied for an output."""
+    is_copy = str(getattr(node, "target", "")) == "aten.clone.default" and not node.kwargs
+    return node.args[0] if is_copy else node
+
+
+def _state_name(target: str) -> str:
+    return target.removeprefix("model.")
+
+
+def _pairs(arguments: Sequence[Argument], outputs: Sequence[JointOutput]) -> list[tuple[int, int]]:
+    numbers = {item.name: number for number, item in enumerate(arguments)}
+    found = []
+    for number, output in enumerate(outputs):
+        name = f"gradient of output {output.leaf}" if output.kind == "output" else output.name
+        if output.is_tensor and name in numbers:
+            found.append((numbers[name], number))
+    return found

@@ -1,0 +1,121 @@
+"""Tensors of the whole program and their shards: DTensors or whole tensors in, shards to run on, DTensors out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field
+
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class Port:
+    """An input, a parameter, a buffer or an output of a program on shards.
+
+    Args:
+        name: What errors call it.
+        shape: The whole shape.
+        device_mesh: The devices.
+        placements: Its placements, of PyTorch.
+        cuts: By dimension that does not divide, the size of this device's part and that of padded parts.
+        starts: By sharded dimension, where this device's part begins and how long it is.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    device_mesh: Any = field(repr=False)
+    placements: tuple[Any, ...]
+    cuts: dict[int, tuple[int, int]]
+    starts: dict[int, tuple[int, int]]
+
+    def shard(self, tensor: Any) -> Any:
+        """Return the shard of this device, padded; gradients pass."""
+        from torch.distributed.tensor import DTensor
+
+        if isinstance(tensor, DTensor):
+            if tensor.placements != self.placements:
+                tensor = tensor.redistribute(self.device_mesh, self.placements)
+            local = tensor.to_local()
+        elif tensor.requires_grad and self.starts:
+            local = self._replicated(tensor).redistribute(self.device_mesh, self.placements).to_local()
+        else:
+            local = tensor
+            for dim, (start, length) in self.starts.items():
+                local = local.narrow(dim, start, length)
+        return self.padded(local)
+
+    def padded(self, local: Any) -> Any:
+        """Return a shard with zeros at the ends of dimensions that do not divide."""
+        import torch
+
+        for dim, (length, size) in self.cuts.items():
+            if length != size:
+                local = torch.nn.functional.pad(local, [0, 0] * (len(self.shape) - 1 - dim) + [0, size - length])
+        return local
+
+    def unpadded(self, local: Any) -> Any:
+        """Return a shard without the padding."""
+        for dim, (length, size) in self.cuts.items():
+            if length != size:
+                local = local.narrow(dim, 0, length)
+        return local
+
+    def distributed(self, local: Any) -> Any:
+        """Return the DTensor of a padded shard; gradients pass."""
+        from torch.distributed.tensor import DTensor
+
+        shape, stride = self.shape, _strides(self.shape)
+        local = self.unpadded(local)
+        return DTensor.from_local(
+            local, self.device_mesh, self.placements, run_check=False, shape=_size(shape), stride=stride
+        )
+
+    def whole(self, local: Any) -> Any:
+        """Return the whole tensor of padded shards; gradients pass."""
+        return self.distributed(local).full_tensor() if self.starts else local
+
+    def _replicated(self, tensor: Any) -> Any:
+        from torch.distributed.tensor import DTensor, Replicate
+
+        everywhere = [Replicate()] * self.device_mesh.ndim
+        return DTensor.from_local(tensor, self.device_mesh, everywhere, run_check=False)
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def _size(shape: tuple[int, ...]) -> Any:
+    import torch
+
+    return torch.Size(shape)
+
+
+def make_port(name: str, shape: tuple[int, ...], sharding: Any, mesh: Any, device_mesh: Any, device: int) -> Port:
+    """Return the port of a value.
+
+    Args:
+        name: What errors call it.
+        shape: Its whole shape.
+        sharding: Its sharding, which placements can say; None is replicated.
+        mesh: The mesh.
+        device_mesh: The devices.
+        device: The number of this device.
+    """
+    from shardy_py.torch.parallel.placements import placements_of, to_torch_placements
+    from shardy_py.torch.parallel.shards import TensorPort
+
+    starts, cuts = {}, {}
+    for dim, (parts, position) in TensorPort(shape, sharding, mesh).cuts(device).items():
+        size = -(-shape[dim] // parts)
+        start, stop = min(position * size, shape[dim]), min((position + 1) * size, shape[dim])
+        starts[dim] = start, stop - start
+        if shape[dim] % parts:
+            cuts[dim] = stop - start, size
+    placements = to_torch_placements(placements_of(sharding, mesh, name=name))
+    return Port(name, shape, device_mesh, placements, cuts, starts)

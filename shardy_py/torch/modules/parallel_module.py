@@ -1,0 +1,211 @@
+"""Modules whose forward and backward passes run on the shards that sharding propagation gives each process."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.torch.constraints import constraints_on
+from shardy_py.torch.modules.joint import trace_joint
+from shardy_py.torch.modules.local_tensors import Port
+from shardy_py.torch.modules.process_groups import ProcessGroups
+from shardy_py.torch.modules.step import LocalStep, make_step
+from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
+from shardy_py.values import define
+
+Flags = tuple[bool, ...]
+"""Which modules of a module are in training, in the order of ``modules()``."""
+
+
+@define(eq=False, slots=False)
+class ParallelProgram:
+    """The program of a parallel module: one step for each of its modes, made when it is called first.
+
+    Attributes:
+        model: The module that is traced, with tensors without elements.
+        mode: The mode of these tensors.
+        device_mesh: The devices.
+        args: The example inputs, without elements; the last ones are those of the loss.
+        kwargs: Those that are given by name.
+        count: How many of the positional inputs the module takes.
+        in_shardings: The shardings that the caller gave.
+        loss: The function of the outputs of the module, or None.
+        strict: Whether an op without a local form is an error.
+        whole_outputs: Whether outputs are whole tensors; otherwise they are DTensors.
+        options: Further options of `propagate`.
+    """
+
+    model: Any
+    mode: Any
+    device_mesh: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    count: int
+    in_shardings: Mapping[Any, Any]
+    loss: Callable[..., Any] | None
+    strict: bool
+    whole_outputs: bool
+    options: Mapping[str, Any]
+    steps: dict[Flags, LocalStep] = field(factory=dict, init=False)
+    groups: ProcessGroups = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.groups = ProcessGroups(self.device_mesh)
+
+    def step(self, flags: Flags) -> LocalStep:
+        """Return what runs while modules are in training or not, as flags say."""
+        found = self.steps.get(flags)
+        return self._make(flags) if found is None else found
+
+    def _make(self, flags: Flags) -> LocalStep:
+        for module, flag in zip(self.model.modules(), flags, strict=True):
+            module.training = flag
+        with constraints_on(self.device_mesh):
+            trace = trace_joint(self.model, self.args, self.kwargs, mode=self.mode, loss=self.loss, count=self.count)
+        given = dict(self.in_shardings)
+        first = next(iter(self.steps.values()), None)
+        if first is not None:
+            # Parameters stay where they are.
+            given |= {port.name: port.placements for port in first.arguments if port.name in _state_names(first)}
+        step = make_step(
+            trace,
+            self.device_mesh,
+            self.groups,
+            in_shardings=given,
+            strict=self.strict,
+            warn=lambda item: warnings.warn(item.show("warning"), stacklevel=6),
+            options=self.options,
+        )
+        if any(map(draws_numbers, step.result.program.walk())):
+            self._check_random_states()
+        self.steps[flags] = step
+        return step
+
+    def _check_random_states(self) -> None:
+        """Check that the processes would draw the same numbers."""
+        import torch
+        import torch.distributed as dist
+
+        device = torch.device(self.device_mesh.device_type)
+        state = random_state(device).to(device)
+        states = [torch.empty_like(state) for _ in range(dist.get_world_size())]
+        dist.all_gather(states, state)
+        check_random_states([states[rank] for rank in self.groups.ranks])
+
+
+def _state_names(step: LocalStep) -> set[str]:
+    return {item.name for _, item in step.trace.arguments if item.kind in ("parameter", "buffer")}
+
+
+class ParallelMethods:
+    """What a parallel module has in place of the methods of the module."""
+
+    sdy_program: ParallelProgram
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs of the module, or its loss.
+
+        Args:
+            args: The inputs: whole tensors, equal on all processes, or DTensors.
+            kwargs: Inputs by name.
+        """
+        import torch
+        from torch.utils import _pytree as pytree
+
+        program = self.sdy_program
+        step = program.step(tuple(module.training for module in self.modules()))  # type: ignore[attr-defined]
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        _check_inputs(step, leaves, spec)
+        tensors = self._arguments(step, iter(_tensors(leaves)))
+        run = step.function.apply if step.function is not None and torch.is_grad_enabled() else step.graphs.inference
+        made = iter(run(*tensors))
+        found: list[Any] = []
+        for item, port in zip((o for o in step.trace.outputs if o.kind != "gradient"), step.outputs, strict=True):
+            if item.kind == "buffer" and port is not None:
+                _write(self.get_buffer(item.name), port, next(made))  # type: ignore[attr-defined]
+            elif port is None:
+                found.append(item.constant)
+            else:
+                shard = next(made)
+                found.append(port.whole(shard) if program.whole_outputs else port.distributed(shard))
+        return pytree.tree_unflatten(found, step.trace.out_spec)
+
+    def _arguments(self, step: LocalStep, inputs: Any) -> list[Any]:
+        """Return the shards of all arguments."""
+        tensors = []
+        for port, (_, argument) in zip(step.arguments, step.trace.arguments, strict=False):
+            if argument.kind == "input":
+                tensors.append(port.shard(next(inputs).to(port.device_mesh.device_type)))
+            elif argument.kind == "constant":
+                tensors.append(port.shard(step.trace.tensors[argument.name]))
+            elif argument.kind == "parameter":
+                tensors.append(port.padded(self.get_parameter(argument.name).to_local()))  # type: ignore[attr-defined]
+            else:
+                tensors.append(port.padded(self.get_buffer(argument.name).to_local()))  # type: ignore[attr-defined]
+        return tensors
+
+
+def _tensors(leaves: Sequence[Any]) -> list[Any]:
+    return [leaf for leaf in leaves if hasattr(leaf, "dtype")]
+
+
+def _write(buffer: Any, port: Port, shard: Any) -> None:
+    """Write a new value into a buffer."""
+    import torch
+
+    with torch.no_grad():
+        buffer.to_local().copy_(port.unpadded(shard))
+
+
+def _check_inputs(step: LocalStep, leaves: Sequence[Any], spec: Any) -> None:
+    """Check that inputs are like those that were traced.
+
+    Raises:
+        OptionError: they are not.
+    """
+    trace = step.trace
+    if spec != trace.in_spec:
+        names = ", ".join(name for name, _ in trace.inputs)
+        message = f"{len(leaves)} inputs are given in another structure than the example's {len(trace.inputs)}"
+        raise OptionError(Diagnostic("input-structure", message, hint=f"the inputs are {names}"))
+    ports = iter(step.arguments)
+    for leaf, (name, constant) in zip(leaves, trace.inputs, strict=True):
+        if not hasattr(leaf, "dtype"):
+            if leaf != constant:
+                message = f"the input {name} is {leaf!r}, but was {constant!r} when the module was traced"
+                raise OptionError(Diagnostic("input-value", message, hint="call sdy.parallelize with this example"))
+            continue
+        port = next(ports)
+        if tuple(leaf.shape) != port.shape:
+            message = f"the input {name} has the shape {tuple(leaf.shape)}, but had {port.shape} when it was traced"
+            raise OptionError(Diagnostic("input-shape", message, hint="call sdy.parallelize with such an example"))
+
+
+@cache
+def parallel_class(cls: type) -> type:
+    """Return the class of the parallel modules of a class: it has all of its methods but ``forward``."""
+    return type(f"Parallel{cls.__name__}", (ParallelMethods, cls), {"__module__": cls.__module__})
+
+
+def with_tensors(model: Any, convert: Callable[[str, Any], Any]) -> Any:
+    """Return a copy of a module with other tensors in the places of its parameters and buffers; tied ones stay tied.
+
+    Args:
+        model: The module; it stays as it is.
+        convert: Makes the tensor from the name and the tensor.
+    """
+    import torch
+
+    memo: dict[int, Any] = {}
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        new = convert(name, tensor)
+        if isinstance(tensor, torch.nn.Parameter):
+            new = torch.nn.Parameter(new, requires_grad=tensor.requires_grad)
+        memo[id(tensor)] = new
+    return copy.deepcopy(model, memo)

@@ -1,0 +1,107 @@
+"""`parallelize`: a module of PyTorch becomes one whose tensors are sharded over a mesh, and that trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.torch.modules.parallel_module import ParallelProgram, parallel_class, with_tensors
+
+
+def parallelize(
+    model: Any,
+    mesh: Any,
+    example_inputs: Any,
+    in_shardings: Mapping[int | str, Any] | Sequence[Any] | None = None,
+    loss: Callable[..., Any] | None = None,
+    *,
+    example_targets: Sequence[Any] = (),
+    example_kwargs: Mapping[str, Any] | None = None,
+    whole_outputs: bool = True,
+    strict: bool = False,
+    **options: Any,
+) -> Any:
+    """Return a module that is used as ``model`` is, and runs on shards as sharding propagation places them.
+
+    Forward and backward pass are traced and propagated together. Parameters and buffers are DTensors under their
+    names. Every process calls this, with equal arguments; the tensors of the first process count.
+
+    Args:
+        model: The module; it stays as it is. Its tensors may be on the device ``meta``.
+        mesh: A ``DeviceMesh``, or the sizes by name, for a new one of all processes.
+        example_inputs: The inputs of ``model``, a tensor or a tuple: those of later calls have the same shapes.
+        in_shardings: The shardings of inputs, parameters and buffers, as `propagate` takes them: by the names of the
+            parameters of ``forward``, by those of the state, or by the number of an input.
+        loss: A function of what ``model`` returns, and of ``example_targets``; the module then returns its value.
+        example_targets: The further inputs of ``loss``; calls give them behind the inputs of ``model``.
+        example_kwargs: Inputs of ``model`` by name.
+        whole_outputs: Whether the module returns whole tensors; otherwise DTensors.
+        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+        options: Further options of `propagate`, such as ``out_shardings`` or ``schedule``.
+
+    Raises:
+        ShardyError: an argument does not fit, or the module cannot be traced.
+    """
+    import torch
+    from torch._subclasses import FakeTensorMode
+    from torch.distributed.tensor import distribute_tensor
+    from torch.utils import _pytree as pytree
+
+    if not isinstance(model, torch.nn.Module):
+        hint = "give a torch.nn.Module; for a traced graph use propagate"
+        raise OptionError(Diagnostic("not-a-module", f"model is a {type(model).__name__}", hint=hint))
+    if isinstance(loss, torch.nn.Module) and any(True for _ in loss.parameters()):
+        hint = "make it a part of the model, which then returns the loss"
+        raise OptionError(Diagnostic("loss-parameters", "the loss has parameters of its own", hint=hint))
+    device_mesh = as_device_mesh(mesh)
+    args = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+
+    def fake(tensor: Any) -> Any:
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
+        with mode:
+            made = torch.empty_strided(
+                tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device_mesh.device_type
+            )
+        return made.requires_grad_(tensor.requires_grad and tensor.is_leaf)
+
+    program = ParallelProgram(
+        with_tensors(model, lambda name, tensor: fake(tensor.detach())),
+        mode,
+        device_mesh,
+        (*pytree.tree_map(fake, tuple(args)), *pytree.tree_map(fake, tuple(example_targets))),
+        pytree.tree_map(fake, dict(example_kwargs or {})),
+        len(args),
+        in_shardings if isinstance(in_shardings, Mapping) else dict(enumerate(in_shardings or ())),
+        loss,
+        strict,
+        whole_outputs,
+        options,
+    )
+    step = program.step(tuple(module.training for module in model.modules()))
+    ports = {
+        name: port for port, (_, item) in zip(step.arguments, step.trace.arguments, strict=False) for name in item.names
+    }
+
+    def distributed(name: str, tensor: Any) -> Any:
+        placements = ports[name].placements if name in ports else None
+        # A part of a tensor would keep all of it, and the whole one would be that of the model.
+        return distribute_tensor(tensor.detach(), device_mesh, placements).clone()
+
+    parallel = with_tensors(model, distributed)
+    parallel.__class__ = parallel_class(type(model))
+    parallel.__dict__["sdy_program"] = program
+    return parallel
+
+
+def as_device_mesh(mesh: Any) -> Any:
+    """Return a device mesh, made of all processes where only the sizes are given by name."""
+    if not isinstance(mesh, Mapping):
+        return mesh
+    import torch
+    from torch.distributed.device_mesh import init_device_mesh
+
+    kind = "cuda" if torch.cuda.is_available() else "cpu"
+    return init_device_mesh(kind, tuple(mesh.values()), mesh_dim_names=tuple(mesh))

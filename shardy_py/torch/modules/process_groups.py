@@ -1,0 +1,70 @@
+"""Process groups for the collectives of a local program: those of the device mesh, and new ones for other groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import field
+
+from shardy_py.values import define
+
+Groups = Sequence[Sequence[int]]
+
+
+@define(eq=False)
+class ProcessGroups:
+    """The process groups of a device mesh.
+
+    Every process must ask for the same groups in the same order, as making a new one is a collective of its own.
+
+    Attributes:
+        device_mesh: The devices.
+        ranks: Device number to rank.
+        device: The number of the device of this process.
+    """
+
+    device_mesh: Any
+    ranks: Sequence[int] = field(init=False)
+    device: int = field(init=False)
+    _known: dict[tuple[tuple[int, ...], ...], dict[int, Any]] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        import torch.distributed as dist
+
+        self.ranks = [int(rank) for rank in self.device_mesh.mesh.flatten()]
+        self.device = self.ranks.index(dist.get_rank())
+        for dim in range(self.device_mesh.ndim):
+            group = self.device_mesh.get_group(dim)
+            lines = self.device_mesh.mesh.swapdims(-1, dim).reshape(-1, self.device_mesh.mesh.size(dim)).tolist()
+            self._known[_key(lines)] = {rank: group for line in lines for rank in line}
+
+    def name(self, groups: Groups) -> str:
+        """Return the name of the process group of this device, among the groups of a collective."""
+        by_rank = [[self.ranks[device] for device in group] for group in groups]
+        key = _key(by_rank)
+        if key not in self._known:
+            self._known[key] = _made(key)
+        return str(self._known[key][self.ranks[self.device]].group_name)
+
+    def members(self, groups: Groups) -> Sequence[int]:
+        """Return the devices of the group of this device, in the order of the collective."""
+        return next(group for group in groups if self.device in group)
+
+    def positions(self, groups: Groups) -> list[int]:
+        """Return the position in the process group, which has its ranks in order, of each member."""
+        members = self.members(groups)
+        ranks = sorted(self.ranks[device] for device in members)
+        return [ranks.index(self.ranks[device]) for device in members]
+
+
+def _key(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(sorted(tuple(sorted(group)) for group in groups))
+
+
+def _made(key: tuple[tuple[int, ...], ...]) -> dict[int, Any]:
+    import torch.distributed as dist
+
+    if key == (tuple(range(dist.get_world_size())),):
+        return dict.fromkeys(key[0], dist.group.WORLD)
+    return {rank: group for ranks in key for group in (dist.new_group(list(ranks)),) for rank in ranks}

@@ -1,0 +1,128 @@
+"""Joint graphs in two: the forward pass, which returns what it saves, and the backward pass.
+
+The forward pass is what outputs need. What else does not need gradients of outputs, such as an activation that is
+computed again, belongs to the backward pass.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class SplitGraph:
+    """The two passes of a joint graph.
+
+    Args:
+        forward: The forward pass; it takes what the joint graph takes but the gradients of outputs. It returns the
+            outputs, then what it saves.
+        backward: The backward pass; it takes what is saved, then the gradients of outputs. It returns gradients.
+        inference: The forward pass without what it saves.
+        output_count: How many outputs the forward pass has.
+    """
+
+    forward: Any
+    backward: Any
+    inference: Any
+    output_count: int
+
+
+def split_graph(graph: Any, tangent_count: int, output_count: int, written: Collection[int]) -> SplitGraph:
+    """Return the two passes of a graph.
+
+    Args:
+        graph: The joint graph. Its last placeholders are gradients of outputs.
+        tangent_count: How many these are.
+        output_count: How many of its outputs are those of the forward pass, the first ones.
+        written: The numbers of inputs that are written to after the forward pass: their old values are saved.
+    """
+    import torch
+
+    placeholders = list(graph.find_nodes(op="placeholder"))
+    inputs = placeholders[: len(placeholders) - tangent_count]
+    tangents = placeholders[len(inputs) :]
+    results = list(next(iter(graph.find_nodes(op="output"))).args[0])
+    outputs, gradients = _apart(graph, results[:output_count]), results[output_count:]
+    in_forward = set(inputs) | _with_parts(_needed(outputs), set(graph.nodes))
+    in_backward = [node for node in _in_order(graph, _needed(gradients)) if node not in in_forward]
+    read = {operand for node in in_backward for operand in node.all_input_nodes}
+    read |= {node for node in gradients if isinstance(node, torch.fx.Node)}
+    saved = [node for node in graph.nodes if node in in_forward and node in read]
+    ahead = [node for node in graph.nodes if node in in_forward and node.op not in ("placeholder", "output")]
+    needed = _needed(outputs)
+    old_values = {inputs[number] for number in written}
+    return SplitGraph(
+        _module(inputs, ahead, [*outputs, *saved], "ForwardPass", copied=old_values.intersection(saved)),
+        _module([*saved, *tangents], in_backward, gradients, "BackwardPass"),
+        _module(inputs, [node for node in ahead if node in needed], outputs, "InferencePass"),
+        output_count,
+    )
+
+
+def _apart(graph: Any, outputs: Sequence[Any]) -> list[Any]:
+    """Return outputs of which no two are one tensor."""
+    import torch
+
+    found: list[Any] = []
+    for node in outputs:
+        if node in found and isinstance(node, torch.fx.Node):
+            with graph.inserting_before(next(iter(graph.find_nodes(op="output")))):
+                node = graph.call_function(torch.ops.aten.clone.default, (node,))
+        found.append(node)
+    return found
+
+
+def _needed(results: Iterable[Any]) -> set[Any]:
+    """Return the nodes that some results are computed from, these included."""
+    import torch
+
+    left = [node for node in results if isinstance(node, torch.fx.Node)]
+    found: set[Any] = set()
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left.extend(node.all_input_nodes)
+    return found
+
+
+def _with_parts(needed: set[Any], nodes: Collection[Any]) -> set[Any]:
+    """Return nodes with the results of those that have several, and of collectives that they start."""
+    left = list(needed)
+    while left:
+        for user in left.pop().users:
+            if user not in needed and user in nodes and _is_part(user):
+                needed.add(user)
+                left.append(user)
+    return needed
+
+
+def _is_part(node: Any) -> bool:
+    return node.target is operator.getitem or str(node.target) == "_c10d_functional.wait_tensor.default"
+
+
+def _in_order(graph: Any, nodes: Collection[Any]) -> list[Any]:
+    return [node for node in graph.nodes if node in nodes and node.op not in ("placeholder", "output")]
+
+
+def _module(
+    placeholders: Sequence[Any], nodes: Sequence[Any], results: Sequence[Any], name: str, copied: Collection[Any] = ()
+) -> Any:
+    """Return the module with the graph of some nodes, which returns copies of some of its inputs."""
+    import torch
+
+    graph = torch.fx.Graph()
+    copies: dict[Any, Any] = {}
+    for node in placeholders:
+        copies[node] = graph.placeholder(node.name)
+    for node in nodes:
+        copies[node] = graph.node_copy(node, copies.__getitem__)
+    for node in placeholders:
+        if node in copied:
+            copies[node] = graph.call_function(torch.ops.aten.clone.default, (copies[node],))
+    graph.output(tuple(copies[node] if isinstance(node, torch.fx.Node) else node for node in results))
+    return torch.fx.GraphModule({}, graph, name)

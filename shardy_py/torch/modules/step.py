@@ -1,0 +1,132 @@
+"""One traced, propagated and localized module: what each process runs forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import field
+
+from shardy_py.api.options import LocalOptions
+from shardy_py.api.propagate import propagate
+from shardy_py.api.result import Result
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.torch.modules.expressible import make_expressible
+from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
+from shardy_py.torch.modules.joint import JointTrace
+from shardy_py.torch.modules.local_tensors import Port, make_port
+from shardy_py.torch.modules.process_groups import ProcessGroups
+from shardy_py.torch.modules.splitting import SplitGraph, split_graph
+from shardy_py.torch.parallel.explicit import explicit_program
+from shardy_py.torch.parallel.localized import localized
+from shardy_py.values import frozen
+
+
+@frozen(eq=False)
+class LocalStep:
+    """What each process runs.
+
+    Attributes:
+        result: The propagated program, forward and backward.
+        trace: What was traced.
+        graphs: The forward and the backward pass.
+        arguments: The ports of inputs, parameters, buffers and constants, in the order of the graphs.
+        outputs: The ports of the outputs of the forward pass; None for those that are no tensors.
+        counts: Kind of collective to how many run forward and backward.
+        function: The function of PyTorch's autograd that runs both passes; None where there is no backward pass.
+    """
+
+    result: Result
+    trace: JointTrace = field(repr=False)
+    graphs: SplitGraph = field(repr=False)
+    arguments: tuple[Port, ...] = field(repr=False)
+    outputs: tuple[Port | None, ...] = field(repr=False)
+    counts: Mapping[str, int]
+    function: Any = field(repr=False)
+
+
+def make_step(
+    trace: JointTrace,
+    device_mesh: Any,
+    groups: ProcessGroups,
+    *,
+    in_shardings: Any,
+    strict: bool,
+    warn: Callable[[Diagnostic], None],
+    options: Mapping[str, Any],
+) -> LocalStep:
+    """Return what each process runs of a traced module.
+
+    Args:
+        trace: The traced module.
+        device_mesh: The devices.
+        groups: The process groups.
+        in_shardings: The shardings of inputs, parameters and buffers.
+        strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+        warn: Gets warnings.
+        options: Further options of `propagate`.
+
+    Raises:
+        ShardyError: a sharding does not fit, an op has no local form, or the module has control flow.
+    """
+    result = propagate(trace, device_mesh, in_shardings=in_shardings, keep_uneven_shardings=True, **options)
+    program = result.program
+    mesh = next(iter(program.meshes.values()), Mesh())
+    make_expressible(program)
+    explicit = explicit_program(program, result.registry)
+    made = localized(explicit, result.registry, options=LocalOptions(strict=strict))
+    for item in (*result.warnings, *made.warnings):
+        warn(item)
+    if has_control_flow(made.program):
+        message = "the module has control flow: torch.cond, while_loop or scan"
+        raise OptionError(Diagnostic("control-flow", message, hint="export it, propagate, and run Result.to_torch"))
+    main = program.functions["main"]
+    values, names = main.regions[0].blocks[0].arguments, [item.name for item in program.origin.arguments]
+    ports = [
+        make_port(
+            name, static_shape(value.type) or (), program.shardings.get(value.id), mesh, device_mesh, groups.device
+        )
+        for name, value in zip(names, values, strict=True)
+    ]
+    outputs = [
+        make_port(
+            item.name,
+            static_shape(main.function_results[item.result].type) or (),
+            program.shardings.get(main.function_results[item.result].id),
+            mesh,
+            device_mesh,
+            groups.device,
+        )
+        if item.result is not None
+        else None
+        for item in program.origin.outputs
+    ]
+    kinds = [item.kind for item in program.origin.arguments]
+    tangents = kinds.count("tangent")
+    builder = make_graph(made.program, groups, device_mesh.device_type, names)
+    forward_count = sum(item.kind != "gradient" and item.is_tensor for item in trace.outputs)
+    buffers = {item.name for item in trace.outputs if item.kind == "buffer"}
+    written = [number for number, name in enumerate(names) if name in buffers]
+    graphs = split_graph(builder.graph, tangents, forward_count, written)
+    return LocalStep(
+        result,
+        trace,
+        graphs,
+        tuple(ports[: len(ports) - tangents]),
+        tuple(port for port, item in zip(outputs, trace.outputs, strict=True) if item.kind != "gradient"),
+        builder.counts,
+        _differentiable(trace, graphs) if tangents else None,
+    )
+
+
+def _differentiable(trace: JointTrace, graphs: SplitGraph) -> Any:
+    """Return the function of autograd with the passes of a trace."""
+    from shardy_py.torch.modules.autograd import make_function
+
+    names = {argument.name: number for number, (_, argument) in enumerate(trace.arguments)}
+    leaves = [item for item in trace.outputs if item.kind != "gradient" and item.is_tensor]
+    wanted = [number for number, item in enumerate(leaves) if f"gradient of output {item.leaf}" in names]
+    found = [names[item.name] for item in trace.outputs if item.kind == "gradient"]
+    return make_function(graphs, wanted, found)

@@ -1,0 +1,179 @@
+"""Parallel modules: used and trained as the module is, with the numbers of one process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import shardy_py as sdy
+from tests.torch.parallel_processes import CASES, Images, Perceptron, Words
+
+pytestmark = pytest.mark.torch
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def trained() -> dict[str, list[dict[str, Any]]]:
+    """What each of four processes saw of each case."""
+    command = [sys.executable, "-m", "tests.torch.parallel_processes"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=True)
+    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.fixture
+def mesh() -> Iterator[Any]:
+    """A device mesh of four processes, of which this is the first and the others do not answer."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+    yield dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_training_gives_the_numbers_of_one_process(name: str, trained: dict[str, list[dict[str, Any]]]) -> None:
+    """Losses, norms of gradients, the state after some steps of AdamW, and what is evaluated then."""
+    for seen in trained[name]:
+        assert seen["loss"] <= 1e-5
+        assert seen["norm"] <= 1e-5
+        assert seen["state"] <= 1e-4
+        assert seen["evaluated"] <= 1e-4
+        assert seen["is_kept"]
+
+
+def test_parameters_are_placed_as_propagation_says(trained: dict[str, list[dict[str, Any]]]) -> None:
+    """From three annotated weights the whole plan of a decoder; a tied weight is one parameter."""
+    placed = trained["decoder"][0]["placements"]
+    assert placed["layers.1.self_attn.o_proj.weight"] == ["R", "S(1)"]
+    assert placed["layers.1.mlp.down_proj.weight"] == ["R", "S(1)"]
+    assert placed["layers.1.mlp.up_proj.bias"] == ["R", "S(0)"]
+    assert "lm_head.weight" not in placed
+    assert trained["zero"][0]["placements"]["up.weight"] == ["S(0)"]
+
+
+def test_checkpoints_are_read_on_another_mesh(trained: dict[str, list[dict[str, Any]]]) -> None:
+    """What a module on two times two processes saves, one on four reads."""
+    assert [seen["reloaded"] for seen in trained["grid"]] == [0] * 4
+
+
+def test_gradients_are_reduced_to_the_shards_of_parameters(mesh: Any) -> None:
+    """Batches in parts: the gradient of each weight is summed over the processes of its shard, and nothing else is."""
+    shardings = {"input": ("data",), "0.weight": ("model", None)}
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(1024, 4096), nn.GELU(), nn.Linear(4096, 1024))
+        x = torch.randn(512, 1024)
+    parallel = sdy.parallelize(model, mesh, x, shardings)
+    (step,) = parallel.sdy_program.steps.values()
+    targets = [str(node.target) for node in step.graphs.forward.graph.nodes]
+    assert targets.count("_c10d_functional.all_reduce.default") == 1
+    targets = [str(node.target) for node in step.graphs.backward.graph.nodes]
+    assert targets.count("_c10d_functional.all_reduce.default") == 4
+    assert sum(step.counts.values()) == 5
+
+
+def test_inputs_may_be_dtensors_and_outputs_may_stay_such(mesh: Any) -> None:
+    """A DTensor is redistributed to where the program wants it; outputs are DTensors on demand."""
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    x = torch.randn(8, 16)
+    parallel = sdy.parallelize(Perceptron(), mesh, x, {"x": ("data",)}, whole_outputs=False)
+    output = parallel(distribute_tensor(x, mesh, [Shard(0), Replicate()]))
+    assert output.placements == (Shard(0), Replicate())
+    assert output.shape == (8, 16)
+    assert output.requires_grad
+
+
+def test_a_module_on_the_device_meta_gets_no_memory(mesh: Any) -> None:
+    """Parameters without elements stay so, as DTensors that `to_empty` makes."""
+    with torch.device("meta"):
+        model = Perceptron()
+    parallel = sdy.parallelize(model, mesh, torch.randn(8, 16), {"up.weight": ("model", None)})
+    assert parallel.up.weight.device.type == "meta"
+    assert parallel.to_empty(device="cpu").up.weight.to_local().shape == (32, 16)
+
+
+def test_frozen_parameters_have_no_gradient(mesh: Any) -> None:
+    """What does not train has no backward pass; a module without any runs forward only."""
+    model = Perceptron()
+    model.up.requires_grad_(False)
+    parallel = sdy.parallelize(model, mesh, torch.randn(8, 16), {"x": ("data",)})
+    parallel(torch.randn(8, 16)).sum().backward()
+    assert parallel.up.weight.grad is None
+    assert parallel.down.weight.grad is not None
+    parallel = sdy.parallelize(model.requires_grad_(False), mesh, torch.randn(8, 16), {"x": ("data",)})
+    assert not parallel(torch.randn(8, 16)).requires_grad
+
+
+def test_inputs_have_gradients(mesh: Any) -> None:
+    """The gradient of a whole input is whole."""
+    x = torch.randn(8, 16, requires_grad=True)
+    parallel = sdy.parallelize(Perceptron(), mesh, x, {"up.weight": ("model", None)})
+    parallel(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.shape == (8, 16)
+
+
+def test_the_model_stays_as_it_is(mesh: Any) -> None:
+    """Its buffers are not those that the parallel module writes."""
+    model = Images()
+    parallel = sdy.parallelize(model, mesh, torch.randn(8, 3, 6, 6))
+    parallel(torch.randn(8, 3, 6, 6))
+    assert int(model.norm.num_batches_tracked) == 0
+    assert int(parallel.norm.num_batches_tracked.to_local()) == 1
+    assert not hasattr(model, "sdy_program")
+
+
+def test_other_inputs_are_refused(mesh: Any) -> None:
+    """Shapes, structures and numbers are those of the example."""
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16))
+    with pytest.raises(sdy.OptionError, match=r"x has the shape \(4, 16\), but had \(8, 16\)"):
+        parallel(torch.randn(4, 16))
+    with pytest.raises(sdy.OptionError, match="another structure"):
+        parallel(torch.randn(8, 16), torch.randn(8))
+    tokens = torch.zeros(2, 3, dtype=torch.long)
+    parallel = sdy.parallelize(Words(), mesh, tokens, example_kwargs={"scale": 2.0})
+    with pytest.raises(sdy.OptionError, match=r"scale is 3\.0, but was 2\.0"):
+        parallel(tokens, scale=3.0)
+
+
+def test_what_cannot_be_parallel_is_refused(mesh: Any) -> None:
+    """What is no module, a loss with parameters of its own, and shapes that depend on data."""
+
+    class Chosen(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x[x > 0]
+
+    with pytest.raises(sdy.OptionError, match="not-a-module"):
+        sdy.parallelize(torch.relu, mesh, torch.randn(2))
+    with pytest.raises(sdy.OptionError, match="loss-parameters"):
+        sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), loss=Perceptron())
+    with pytest.raises(sdy.UnsupportedError, match="not-traced"):
+        sdy.parallelize(Chosen(), mesh, torch.randn(8))
+
+
+def test_constraints_hold_inside_of_models(mesh: Any) -> None:
+    """A model that asks for a sharding of what it computes gets the weights that go with it; run as it is, nothing."""
+    from torch.distributed.tensor import Replicate, Shard
+
+    class Constrained(Perceptron):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            inner = sdy.torch.with_sharding_constraint(self.up(x), [Replicate(), Shard(1)])
+            return self.down(inner.relu())
+
+    model, x = Constrained(), torch.randn(8, 16)
+    parallel = sdy.parallelize(model, mesh, x)
+    assert parallel.up.weight.placements == (Replicate(), Shard(0))
+    assert parallel.down.weight.placements == (Replicate(), Shard(1))
+    assert model(x).equal(model.down(model.up(x).relu()))
+    with pytest.raises(sdy.OptionError, match="without their mesh"):
+        torch.export.export(model, (x,))
