@@ -64,6 +64,10 @@ class GuardedFrontend(Frontend):
         line: str = self._ask("constraint_code", sharding, mesh, check=_as(str, "a str"))
         return line
 
+    def with_sizes(self, source: Any, sizes: Mapping[str, int]) -> Any:
+        """Return a source with sizes in the place of dynamic ones, or None."""
+        return self._ask("with_sizes", source, sizes)
+
     def write_back(self, program: Program) -> Any:
         """Return the updated native form."""
         return self._ask("write_back", program)
@@ -111,12 +115,12 @@ class GuardedFrontend(Frontend):
 
     @property
     def writes_files(self) -> bool:
-        """Whether the frontend has a form of files."""
+        """True if the frontend has a form of files."""
         return self.frontend.writes_files
 
     @property
     def writes_local(self) -> bool:
-        """Whether the frontend has a form of local programs."""
+        """True if the frontend has a form of local programs."""
         return self.frontend.writes_local
 
     def write_local(self, program: Program) -> Any:

@@ -94,6 +94,18 @@ class Frontend(Protocol):
         """
         return ""
 
+    def with_sizes(self, source: Any, sizes: Mapping[str, int]) -> Any:
+        """Return a source in which dynamic dimensions have sizes. Default: None, to give them in the op graph.
+
+        Args:
+            source: A source that the frontend accepts.
+            sizes: The sizes, by names that the frontend knows, or ``?`` for all others.
+
+        Raises:
+            ShardyError: a name is not known, or a size does not fit.
+        """
+        return None
+
     def write_back(self, program: Program) -> Any:
         """Update the native form of a program and return it; shardings are in the attributes of the ops."""
         ...
@@ -153,12 +165,12 @@ class Frontend(Protocol):
 
     @property
     def writes_files(self) -> bool:
-        """Whether the frontend has a form of files. Default: whether the class defines `write_file`."""
+        """True if the frontend has a form of files. Default: if the class defines `write_file`."""
         return type(self).write_file is not Frontend.write_file
 
     @property
     def writes_local(self) -> bool:
-        """Whether the frontend has a form of local programs. Default: whether the class defines `write_local`."""
+        """True if the frontend has a form of local programs. Default: if the class defines `write_local`."""
         return type(self).write_local is not Frontend.write_local
 
     def write_local(self, program: Program) -> Any:

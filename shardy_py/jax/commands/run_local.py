@@ -53,7 +53,7 @@ def run_local_command(
     warnings = (*result.warnings, *local.warnings)
     print_warnings(warnings)
     if as_run:
-        source = given.input.module if compare else None
+        source = given.module if compare else None
         sys.exit(_run(result, local, given, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
     memory = (
         None

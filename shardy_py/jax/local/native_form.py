@@ -56,7 +56,7 @@ class MlirForm(NativeForm):
 
 @frozen
 class FrontendForm(NativeForm):
-    """What a frontend writes; MLIR's generic text where it has no form of local programs.
+    """The form of a frontend; MLIR's generic text where it writes no local programs.
 
     Args:
         frontend: The frontend that the program came through.
