@@ -29,7 +29,7 @@ def native_file(result: Result, path: str) -> bytes:
         ShardyError: the frontend cannot write the program.
     """
     frontend = frontend_of(result.program)
-    if frontend.name in BUNDLED_NAMES:
+    if frontend.name in BUNDLED_NAMES and not frontend.writes_files:
         return result.text.encode(errors="surrogateescape")
     with TemporaryDirectory() as folder:
         file = Path(folder) / (Path(path).name or "program")

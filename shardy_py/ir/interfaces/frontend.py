@@ -11,7 +11,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
-BUNDLED_NAMES = ("program", "xdsl", "jit", "hlo", "jax", "torch", "mlir")
+BUNDLED_NAMES = ("program", "xdsl", "jit", "hlo", "jax", "onnx", "torch", "mlir")
 """The names of the frontends of this package, in the order in which they are asked; those of plugins have others."""
 
 
