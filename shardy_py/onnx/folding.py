@@ -12,6 +12,10 @@ from onnx import ModelProto, NodeProto
 
 from shardy_py.ir.graph.types import TensorType, Type
 
+_REDUCTIONS = (
+    *("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"),
+    *("ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"),
+)
 OPERANDS: Mapping[str, Mapping[int, str]] = {
     "CenterCropPad": {1: "shape"},
     "ConstantOfShape": {0: "shape"},
@@ -29,13 +33,7 @@ OPERANDS: Mapping[str, Mapping[int, str]] = {
     "Trilu": {1: "k"},
     "Unsqueeze": {1: "axes"},
     "Upsample": {1: "scales"},
-    **dict.fromkeys(
-        (
-            *("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"),
-            *("ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"),
-        ),
-        {1: "axes"},
-    ),
+    **{kind: {1: "axes"} for kind in _REDUCTIONS},
 }
 """Operators whose operands at some positions say what they do: the names of the attributes that these become."""
 FLOATS = ("roi", "scales")

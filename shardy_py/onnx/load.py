@@ -12,6 +12,7 @@ from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.frontends.sources import source_bytes
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.onnx.missing_types import add_missing_types
 
 ELEMENT_TYPES = {
     "FLOAT": "f32",
@@ -80,11 +81,15 @@ def inferred(model: ModelProto) -> ModelProto:
         ParseError: a node does not fit its inputs.
     """
     try:
-        return onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        # Strict inference gives up at operators that it cannot infer, which are no mistakes of the model.
+        model = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
     except Exception as error:
         hint = "onnx.checker.check_model(model, full_check=True) says more"
         message = f"ONNX refuses the model: {describe_error(error)}"
         raise ParseError(Diagnostic("malformed-model", message, hint=hint)) from None
+    while add_missing_types(model):
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    return model
 
 
 def tensor_types(model: ModelProto) -> dict[str, Type]:

@@ -82,7 +82,7 @@ def _run_nodes(
     session = _session(nodes, model, inputs, outputs)
     for device in devices:
         try:
-            results = session.run(outputs, {name: np.ascontiguousarray(device[name]) for name in inputs})
+            results = session.run(outputs, {name: np.asarray(device[name], order="C") for name in inputs})
         except Exception as error:
             raise _refusal(error) from None
         device.update(zip(outputs, results, strict=True))

@@ -45,9 +45,13 @@ def _gemm(op: Op) -> OpShardingRule:
     """Return the rule of a product of two matrices; the importer has made an addition of the third operand."""
     rows, left = (1, 0) if attribute(op, "transA", 0) else (0, 1)
     right, columns = (1, 0) if attribute(op, "transB", 0) else (0, 1)
-    ties = [Tie({0: rows}, {0: 0}), Tie({1: columns}, {0: 1})]
+    if len(op.operands) == 2:
+        ties = [Tie({0: rows}, {0: 0}), Tie({1: columns}, {0: 1})]
+        return tied(op, [*ties, Tie({0: left, 1: right}, {}, Combiner.ADD)])
     # A scaled operand to add stays with the product, whose sum must be complete then.
-    return tied(op, ties if len(op.operands) > 2 else [*ties, Tie({0: left, 1: right}, {}, Combiner.ADD)])
+    rank = len(shape_of(op, 2))
+    added = [{2: rank - 2} if rank > 1 else {}, {2: rank - 1} if rank else {}]
+    return tied(op, [Tie({0: rows, **added[0]}, {0: 0}), Tie({1: columns, **added[1]}, {0: 1})])
 
 
 def _einsum(op: Op) -> OpShardingRule | None:
