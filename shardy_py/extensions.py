@@ -55,6 +55,7 @@ FRONTENDS = {
     "hlo": "shardy_py.jax.hlo:HLO",
     "jax": "shardy_py.jax.stages:JAX",
     "jit": "shardy_py.jax.like_jit.modules:JIT",
+    "onnx": "shardy_py.onnx:ONNX",
     "torch": "shardy_py.torch.frontend:TORCH",
 }
 """Frontends for other programs than op graphs, MLIR and xDSL."""

@@ -50,6 +50,8 @@ class ProgramInput:
             and back; or ``passes``, as Shardy's passes propagate the module as it is. By default, ``jit`` for programs
             of JAX (a jitted function, a ``Traced``, ``Lowered`` or ``Exported``, a serialized ``Exported``, HLO text)
             and ``passes`` for everything else.
+        sizes: Sizes of dynamic dimensions: by argument and dimension (``{"arg0.0": 64}``, ``{"x.0": 64}``), or for all
+            that have none (``{"?": 64}``). Propagation needs none; costs and local programs do.
         args: Example arguments of a jitted function: arrays or `jax.ShapeDtypeStruct`.
         kwargs: Example arguments by keyword.
     """
@@ -59,6 +61,7 @@ class ProgramInput:
     in_shardings: InShardings | None = field(default=None, kw_only=True)
     out_shardings: OutShardings | None = field(default=None, kw_only=True)
     like: Like | None = field(default=None, kw_only=True)
+    sizes: Mapping[str, int] | None = field(default=None, kw_only=True)
     args: Sequence[Any] | None = field(default=None, kw_only=True)
     kwargs: Mapping[str, Any] | None = field(default=None, kw_only=True)
 

@@ -15,6 +15,7 @@ from shardy_py.api.run_input import give_shardings, make_semantics, read_input, 
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.dynamic_sizes import put_stand_ins, take_stand_ins
 from shardy_py.ir.graph.op_names import (
     CONSTANT,
     CONSTRAINT,
@@ -151,6 +152,7 @@ def propagate(arguments: PropagateArguments) -> Result:
     progress.finish_step()
     progress.stage("prepare")
     left_out = give_shardings(read, arguments)
+    has_dynamic_sizes = put_stand_ins(program)
     verify_manual_axes(program)
     if arguments.strict:
         require_shapes(left_out)
@@ -175,6 +177,8 @@ def propagate(arguments: PropagateArguments) -> Result:
         run(program, passes, context, _after_pass(arguments, registry, progress))
         verify_shardings(program)
         store_shardings(program, registry)
+        if has_dynamic_sizes:
+            take_stand_ins(program)
         progress.stage("write")
         native = write_verified(program, passes, read.source_name) if arguments.verify else write(program)
     # From here on the program is the caller's, who may change types.

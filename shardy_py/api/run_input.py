@@ -14,6 +14,7 @@ from shardy_py.api.given_shardings import (
     apply_out_shardings,
     mesh_of_shardings,
 )
+from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.main_function import (
     argument_name,
     argument_names,
@@ -182,6 +183,9 @@ def read_input(
         module = function("lower_function")(module, program_input.args or (), program_input.kwargs or {})
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
+    if program_input.sizes:
+        module = module_of_sizes(module, frontend, program_input.sizes, registry)
+        frontend = find_frontend(module, registry)
     like = resolve_like(program_input.like, module, frontend)
     program: Program | None = None
     warnings: tuple[Diagnostic, ...] = ()

@@ -156,6 +156,13 @@ def mesh_options(command: Command) -> Command:
             metavar="RESULT=SHARDING",
             help="The sharding of a result: result0=data,None. May be repeated.",
         ),
+        click.option(
+            "--size",
+            "sizes",
+            multiple=True,
+            metavar="DIMENSION=SIZE",
+            help="The size of a dynamic dimension: arg0.0=64, or '?=64' for all others. May be repeated.",
+        ),
         click.option("--mesh", metavar="AXES", help="The mesh of a module without one: data=4,model=2."),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shardy_py.api.native_file import native_file
 from shardy_py.api.result import Result
 from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.progress import step_bar
@@ -54,7 +55,8 @@ def run_propagate(
         print_warnings(not_planned)
     if graph is not None:
         write_atomically(graph, graph_text(result.to_networkx(), graph))
-    _write(program, result, text, output=output, stubs=stubs, as_json=as_json, memory=memory)
+    content = text if target is not None or output is None else native_file(result, output)
+    _write(program, result, text, content, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
         _print_reports(result, text, memory)
 
@@ -85,6 +87,7 @@ def _write(
     program: GivenProgram,
     result: Result,
     text: str,
+    content: str | bytes,
     *,
     output: str | None,
     stubs: str | None,
@@ -94,7 +97,7 @@ def _write(
     if stubs:
         write_atomically(stubs, result.coverage.stubs)
     if output:
-        write_atomically(output, text)
+        write_atomically(output, content)
     if as_json:
         from shardy_py.cli.origin import origin_of
         from shardy_py.report.data import report_json

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import Like, Options, ProgramInput, ProgramOptions
 from shardy_py.api.program_source import SessionOptions
@@ -15,6 +16,7 @@ from shardy_py.api.result import Result
 from shardy_py.cli.files import read_input
 from shardy_py.cli.registry import make_registry
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.select import find_frontend
 from shardy_py.plugins.plugin_files import plugin_files
 from shardy_py.support.arguments import parse_integer
 from shardy_py.values import frozen
@@ -59,6 +61,23 @@ def parse_out_shardings(texts: Iterable[str]) -> dict[int | str, Any]:
     return dict(_name_and_spec(text, "out-sharding", "result0") for text in texts)
 
 
+def parse_sizes(texts: Iterable[str]) -> dict[str, int]:
+    """Return the sizes of dynamic dimensions that a command line gives.
+
+    Raises:
+        OptionError: one has another form than ``arg0.0=64``.
+    """
+    sizes: dict[str, int] = {}
+    for text in texts:
+        name, _, size = (item.strip() for item in text.rpartition("="))
+        number = parse_integer(size)
+        if not name or number is None:
+            message = f"--size {text}: this is not DIMENSION=SIZE"
+            raise OptionError(Diagnostic("invalid-size", message, hint="--size arg0.0=64"))
+        sizes[name] = number
+    return sizes
+
+
 def _name_and_spec(text: str, option: str, example: str) -> tuple[str, Any]:
     name, equals, spec = text.partition("=")
     if not equals or not name.strip():
@@ -98,6 +117,7 @@ class GivenProgram:
         mesh: str | None,
         in_shardings: Iterable[str],
         out_shardings: Iterable[str],
+        sizes: Iterable[str],
         plugins: tuple[str, ...],
         like: Like | None = None,
         **options: Any,
@@ -115,6 +135,7 @@ class GivenProgram:
             None if mesh is None else parse_mesh_sizes(mesh),
             in_shardings=parse_in_shardings(in_shardings) or None,
             out_shardings=parse_out_shardings(out_shardings) or None,
+            sizes=parse_sizes(sizes) or None,
             like=like,
         )
         return cls(program_input, session_options, file)
@@ -126,6 +147,15 @@ class GivenProgram:
             options: More options of `shardy_py.propagate`.
         """
         return propagate(**keywords(self.input), **self.options.run_options(), **options)
+
+    @property
+    def module(self) -> Any:
+        """The module as it was given, with the sizes that were given with it."""
+        given = self.input
+        if not given.sizes:
+            return given.module
+        registry = make_registry(self.options)
+        return module_of_sizes(given.module, find_frontend(given.module, registry), given.sizes, registry)
 
     def open(self, *, keep_names: bool = False) -> Session:
         """Return the session of the program.

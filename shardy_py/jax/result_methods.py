@@ -146,7 +146,9 @@ class JaxMethods(_Base):
         if options not in self._local:
             name = self.source_name or "-"
             is_explicit = self.has_explicit_collectives
-            self._local[options] = local_form(self._mlir, self.registry, options, name=name, is_explicit=is_explicit)
+            self._local[options] = local_form(
+                self.program, self.module, self.registry, options, name=name, is_explicit=is_explicit
+            )
         return self._local[options]
 
     def in_specs(self, mesh: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from shardy_py.errors import with_article
@@ -63,6 +64,10 @@ class GuardedFrontend(Frontend):
         line: str = self._ask("constraint_code", sharding, mesh, check=_as(str, "a str"))
         return line
 
+    def with_sizes(self, source: Any, sizes: Mapping[str, int]) -> Any:
+        """Return a source with sizes in the place of dynamic ones, or None."""
+        return self._ask("with_sizes", source, sizes)
+
     def write_back(self, program: Program) -> Any:
         """Return the updated native form."""
         return self._ask("write_back", program)
@@ -103,6 +108,29 @@ class GuardedFrontend(Frontend):
     def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
         """Return a source from the form for other processes."""
         return self._ask("from_bytes", data, name=name)
+
+    def write_file(self, native: Any, path: Path) -> None:
+        """Write the native form to a file."""
+        self._ask("write_file", native, path)
+
+    @property
+    def writes_files(self) -> bool:
+        """True if the frontend has a form of files."""
+        return self.frontend.writes_files
+
+    @property
+    def writes_local(self) -> bool:
+        """True if the frontend has a form of local programs."""
+        return self.frontend.writes_local
+
+    def write_local(self, program: Program) -> Any:
+        """Return the native form of a local program."""
+        return self._ask("write_local", program)
+
+    def run_local(self, native: Any, device_count: int, shards: Sequence[Any]) -> Sequence[Any]:
+        """Return the shards of the results on all devices."""
+        results: Sequence[Any] = self._ask("run_local", native, device_count, shards)
+        return results
 
     def to_mlir(self, native: Any) -> Any:
         """Return the native form as the MLIR frontend accepts it."""

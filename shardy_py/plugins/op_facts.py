@@ -11,8 +11,9 @@ from shardy_py.errors import RuleError, ShardyError
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.guards.guard import Guard
 from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
+from shardy_py.ir.graph.dynamic_sizes import has_dynamic_size
 from shardy_py.ir.graph.kinds import OpKind, identity_key, kind_of
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import Type
 from shardy_py.ir.interfaces.ops import OpFacts, RuleOptions, Trait
@@ -160,6 +161,9 @@ def make_rule(
 
 def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptions) -> OpShardingRule | None:
     guard = resolved.rule_guard
+    if not resolved.contextual and resolved.context_of is None and has_dynamic_size(op):
+        # A view of the view: what it shows is static.
+        op = OpView(op, stand_ins=True)
     if isinstance(resolved.rule, RuleSpec):
         rule = guard.call(op)
     elif resolved.contextual or resolved.context_of is not None:

@@ -7,10 +7,12 @@ regions would be that of whichever op came first. A view shows none of these, an
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute, Unit, shared_key
+from shardy_py.ir.graph.dynamic_sizes import with_stand_ins
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import OpaqueType, TensorType
 from shardy_py.ir.interfaces.ops import OpFacts
@@ -40,8 +42,8 @@ class _ValueView(Value):
     id: Any = _Outside("the number in its program")
     uses: Any = _Outside("the users")
 
-    def __init__(self, value: Value, view: OpView, number: int, *, is_result: bool) -> None:
-        self.type = value.type
+    def __init__(self, value: Value, view: OpView, number: int, *, is_result: bool, stand_ins: bool) -> None:
+        self.type = with_stand_ins(value.type) if stand_ins else value.type
         self._number = number
         self._view = view
         self._is_result = is_result
@@ -71,6 +73,10 @@ class _ValueView(Value):
 class OpView(Op):
     """An op as a rule function sees it: name, types, attributes and location.
 
+    Args:
+        op: The op.
+        stand_ins: Whether dynamic sizes are shown as numbers, see `shardy_py.ir.graph.dynamic_sizes`.
+
     Attributes:
         reads: What the function read of what lies around the op.
     """
@@ -86,15 +92,16 @@ class OpView(Op):
     next: Any = _Outside("the op behind this one")
     scope: Any = _Outside("the scope of the op")
 
-    def __init__(self, op: Op) -> None:
+    def __init__(self, op: Op, *, stand_ins: bool = False) -> None:
         self._op = op
         self.reads: list[str] = []
         self.name = op.name
         self.attributes = op.attributes
         self.function_results = ()
         # One view per operand: whether two are the same value is not for a rule either.
-        self.operands = tuple([_ValueView(item, self, n, is_result=False) for n, item in enumerate(op.operands)])
-        self.results = tuple([_ValueView(item, self, n, is_result=True) for n, item in enumerate(op.results)])
+        view = partial(_ValueView, view=self, stand_ins=stand_ins)
+        self.operands = tuple([view(item, number=n, is_result=False) for n, item in enumerate(op.operands)])
+        self.results = tuple([view(item, number=n, is_result=True) for n, item in enumerate(op.results)])
         self._values = (*self.operands, *self.results)
         self._before = self._state()
 

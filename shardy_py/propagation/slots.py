@@ -214,7 +214,7 @@ def _note_problem(value: Value, op: Op, problems: list[Diagnostic]) -> None:
     """Note a value with a type that cannot be sharded."""
     message = _type_problem(value.type)
     if message is not None:
-        hint = "give every dimension a size, and pass the elements of a tuple one by one"
+        hint = "give every dimension a size, as with --size arg0.0=64, and pass the elements of a tuple one by one"
         what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
         problems.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
 

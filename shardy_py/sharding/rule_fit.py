@@ -13,6 +13,7 @@ from math import prod
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, TensorMapping, factor_symbol
+from shardy_py.sharding.unknown_size import is_known
 from shardy_py.sharding.verify_rule import verify_op_sharding_rule
 
 Shape = tuple[int | None, ...]
@@ -205,7 +206,7 @@ def _size_problems(rule: OpShardingRule, shapes: Sequence[Shape], num_operands: 
     for number, (mapping, shape) in enumerate(zip(rule.mappings, shapes, strict=True)):
         for index, (dim, size) in enumerate(zip(mapping, shape, strict=True)):
             product = prod(sizes[factor] for factor in dim)
-            if size is None or product == size or (len(dim) == 1 and product == 1 and uses[dim[0]] == 1):
+            if not is_known(size) or product == size or (len(dim) == 1 and product == 1 and uses[dim[0]] == 1):
                 continue
             if not loose.isdisjoint(dim) and unfounded.isdisjoint(dim):
                 continue
@@ -236,7 +237,7 @@ def _factors_with_exact_dims(rule: OpShardingRule, shapes: Sequence[Shape]) -> s
         factor
         for mapping, shape in zip(rule.mappings, shapes, strict=True)
         for dim, size in zip(mapping, shape, strict=True)
-        if size is None or prod(rule.factor_sizes[item] for item in dim) == size
+        if not is_known(size) or prod(rule.factor_sizes[item] for item in dim) == size
         for factor in dim
     }
 

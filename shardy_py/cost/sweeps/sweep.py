@@ -156,7 +156,7 @@ def _check_session(given: ProgramInput, options: SessionOptions) -> None:
     Raises:
         OptionError: there is.
     """
-    names = ("mesh", "in_shardings", "out_shardings", "args", "kwargs")
+    names = ("mesh", "in_shardings", "out_shardings", "sizes", "args", "kwargs")
     found = [name for name in names if getattr(given, name) is not None]
     found += ["options"] if options != DEFAULT_OPTIONS else []
     if found:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.bindings import import_bindings
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
+from shardy_py.frontends.mlir.newer_text import to_newer
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.sharding.jax_text import jax_constraint
 from shardy_py.sharding.mesh import Mesh
@@ -122,8 +123,8 @@ def print_module(module: ir.Module, *, generic: bool = False, with_locations: bo
         with_locations: Whether to print the location of every op, so that a module that is parsed from it has them.
     """
     if not generic and not with_locations:
-        return str(module)
-    return str(module.operation.get_asm(print_generic_op_form=generic, enable_debug_info=with_locations))
+        return to_newer(str(module))
+    return to_newer(str(module.operation.get_asm(print_generic_op_form=generic, enable_debug_info=with_locations)))
 
 
 def printed_names(program: Program) -> Mapping[int, PrintedName]:

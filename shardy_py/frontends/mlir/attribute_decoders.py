@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from jaxlib.mlir import ir
 
 from shardy_py.errors import ShardyError
+from shardy_py.frontends.mlir.newer_text import to_newer
 from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef
 from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.sharding.parse import parse_attribute
@@ -58,7 +59,7 @@ class Decoding(Protocol):
 def decode_shardy(text: str) -> Any:
     """Return the value of an attribute of Shardy in its text; a `RawAttribute` for others."""
     try:
-        return parse_attribute(text)
+        return parse_attribute(to_newer(text))
     except ShardyError:
         # Attributes of the dialect that are no part of the vocabulary (enumerations, lists of axes of collectives).
         return RawAttribute(text)

@@ -12,6 +12,7 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of, number_like
+from shardy_py.frontends.mlir.newer_text import to_older
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.axes import SdyAttribute
@@ -236,7 +237,7 @@ class Codec:
 @lru_cache(maxsize=8192)
 def _text_of(value: Any) -> str:
     """Return the text of a value of Shardy; programs of a process have many in common."""
-    return format_attribute(value)
+    return to_older(format_attribute(value))
 
 
 def _shardings_in(value: Any) -> Iterator[TensorSharding | TensorShardingPerValue]:

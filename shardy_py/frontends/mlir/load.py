@@ -17,6 +17,7 @@ from shardy_py.extensions import function
 from shardy_py.frontends.mlir.bytecode import read_number
 from shardy_py.frontends.mlir.context import convert_error, make_context
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
+from shardy_py.frontends.mlir.newer_text import to_older
 from shardy_py.frontends.mlir.portable_artifacts import (
     BYTECODE,
     is_portable_artifact,
@@ -26,6 +27,7 @@ from shardy_py.frontends.mlir.portable_artifacts import (
 from shardy_py.frontends.sources import check_text, source_bytes
 from shardy_py.sharding.lexer import unescape
 
+_MAY_BE_NEWER = re.compile(rb"unreduced\s*=\s*[sm]|sdy\.(?:all_reduce|reduce_scatter)\s+[sm]")
 _HIGH_ESCAPE = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]")
 _STRING = rb'"((?:[^"\\\n]++|\\.)*+)"|"|//[^\n]*+'
 _BEFORE_VALUE = rb"=\s*\Z|loc\(\s*\Z"
@@ -136,10 +138,18 @@ def parse_here(data: bytes, name: str) -> ir.Module:
     if not data.startswith(BYTECODE):
         check_text(data, name)
         refuse_bad_names(data, name)
+        data = _older_text(data)
     try:
         return ir.Module.parse(data, make_context())
     except ir.MLIRError as error:
         raise convert_error(error, ParseError, "malformed-module", name, hint=_hint(data, str(error))) from None
+
+
+def _older_text(data: bytes) -> bytes:
+    """Return text as jaxlib reads it; most has nothing newer, which is told without looking at strings."""
+    if _MAY_BE_NEWER.search(data) is None:
+        return data
+    return to_older(data.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
 
 def _hint(data: bytes, message: str) -> str:

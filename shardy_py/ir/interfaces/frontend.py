@@ -11,7 +11,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 
-BUNDLED_NAMES = ("program", "xdsl", "jit", "hlo", "jax", "torch", "mlir")
+BUNDLED_NAMES = ("program", "xdsl", "jit", "hlo", "jax", "onnx", "torch", "mlir")
 """The names of the frontends of this package, in the order in which they are asked; those of plugins have others."""
 
 
@@ -94,6 +94,18 @@ class Frontend(Protocol):
         """
         return ""
 
+    def with_sizes(self, source: Any, sizes: Mapping[str, int]) -> Any:
+        """Return a source in which dynamic dimensions have sizes. Default: None, to give them in the op graph.
+
+        Args:
+            source: A source that the frontend accepts.
+            sizes: The sizes, by names that the frontend knows, or ``?`` for all others.
+
+        Raises:
+            ShardyError: a name is not known, or a size does not fit.
+        """
+        return None
+
     def write_back(self, program: Program) -> Any:
         """Update the native form of a program and return it; shardings are in the attributes of the ops."""
         ...
@@ -141,6 +153,52 @@ class Frontend(Protocol):
     def from_bytes(self, data: bytes, *, name: str = "-") -> Any:
         """Return a source from the form for other processes. Default: from its text."""
         return self.parse_text(data.decode(), name=name)
+
+    def write_file(self, native: Any, path: Path) -> None:
+        """Write a result of `write_back` to a new file that `import_program` can read. Default: its text.
+
+        Args:
+            native: What `write_back` returned.
+            path: The file; it has the suffix that a user asks for.
+        """
+        path.write_text(self.print_text(native), encoding="utf-8")
+
+    @property
+    def writes_files(self) -> bool:
+        """True if the frontend has a form of files. Default: if the class defines `write_file`."""
+        return type(self).write_file is not Frontend.write_file
+
+    @property
+    def writes_local(self) -> bool:
+        """True if the frontend has a form of local programs. Default: if the class defines `write_local`."""
+        return type(self).write_local is not Frontend.write_local
+
+    def write_local(self, program: Program) -> Any:
+        """Return the native form of a local program: the program of one device, whose types are those of shards.
+
+        `print_text` prints it; a text is printed as it is. Communication is by the ops that the dialect has for it
+        (`Dialect(name, local_ops=...)`). `Program.origin` is that of the global program. Default: None, for MLIR's
+        generic text.
+        """
+        return None
+
+    def run_local(self, native: Any, device_count: int, shards: Sequence[Any]) -> Sequence[Any]:
+        """Run a local program on all devices and return the shards of its results.
+
+        Args:
+            native: What `write_local` returned.
+            device_count: The number of devices.
+            shards: The shards of each argument, stacked by device: arrays of numpy.
+
+        Returns:
+            The shards of each result, stacked in the same way.
+
+        Raises:
+            UnsupportedError: nothing runs the programs of this kind, which is the default.
+        """
+        message = f"the frontend {self.name!r} does not run local programs"
+        hint = "run it on virtual devices with shardy_py.testing.run_sharded; or write Frontend.run_local"
+        raise UnsupportedError(Diagnostic("cannot-run", message, hint=hint))
 
     def to_mlir(self, native: Any) -> Any:
         """Return a result of `write_back` in a form that the MLIR frontend accepts. Default: its text."""

@@ -53,16 +53,17 @@ def run_local_command(
     warnings = (*result.warnings, *local.warnings)
     print_warnings(warnings)
     if as_run:
-        source = given.input.module if compare else None
+        source = given.module if compare else None
         sys.exit(_run(result, local, given, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
     memory = (
         None
         if layout is None
         else function("report_memory")(local.shard_program, local.shard_program.functions["main"], layout)
     )
-    text = local.text if device is None else str(local.per_device(device))
+    module = local.module if device is None else local.per_device(device)
+    text = local.form.text(module)
     if output is not None:
-        write_atomically(output, text)
+        write_atomically(output, local.form.file(module, output))
     if as_json:
         click.echo(local_json(local, origin=origin_of(given), warnings=warnings, memory=memory))
     elif output is None:

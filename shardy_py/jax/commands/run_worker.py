@@ -35,7 +35,7 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
     use_devices(count, request.platform)
     report = run_result(
         result,
-        request.program.input.module if request.compare else None,
+        request.program.module if request.compare else None,
         inputs=request.inputs,
         seed=request.seed,
         tolerance=request.tolerance,

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, as_warnings, require_library
-from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.interfaces.communication import CommunicationChange
@@ -16,6 +15,7 @@ from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.jax.arguments import array_values, refuse_index
 from shardy_py.jax.local.child import run_in_child
+from shardy_py.jax.local.native_form import FrontendForm, MlirForm, NativeForm
 from shardy_py.jax.local.port import Port
 from shardy_py.jax.local.replicas import as_replicas
 from shardy_py.jax.unsupported_programs import refuse_what_cannot_run, refuse_what_xla_partitions
@@ -29,7 +29,8 @@ class LocalProgram:
     """The program that each device runs, on its shards.
 
     Attributes:
-        module: The native module, with partition ids, and groups of devices in its collectives.
+        module: The native module, with partition ids, and groups of devices in its collectives: a module of MLIR, or
+            what the frontend writes; a text in MLIR's generic form where it writes nothing.
         program: Its op graph; values have the shardings of the global ones.
         mesh: The mesh over all devices; of several the first one.
         arguments: The arguments of the main function, with the shapes of shards.
@@ -37,6 +38,7 @@ class LocalProgram:
         ops: The ops for communication.
         warnings: The ops that run on gathered operands.
         communication: What was changed so that less is sent, with the bytes before and after.
+        form: How the module is written.
     """
 
     module: Any
@@ -47,6 +49,7 @@ class LocalProgram:
     ops: LocalOps
     warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
     communication: tuple[CommunicationChange, ...] = ()
+    form: NativeForm = field(factory=MlirForm, repr=False)
 
     @property
     def device_count(self) -> int:
@@ -55,8 +58,8 @@ class LocalProgram:
 
     @cached_property
     def text(self) -> str:
-        """The module as MLIR text."""
-        return print_module(self.module)
+        """The module as text: of MLIR, or as its frontend prints it."""
+        return self.form.text(self.module)
 
     @cached_property
     def shard_program(self) -> Program:
@@ -88,10 +91,10 @@ class LocalProgram:
             raise OptionError(Diagnostic("unknown-device", message, hint="give the number of one of them"))
         program = self.copied_program()
         self.ops.fold_device(program, device)
-        return write_back(program)
+        return self.form.write(program)
 
     def run(self, *arrays: Any) -> list[Any]:
-        """Run the program on host devices of JAX, in a process of its own.
+        """Run the program on host devices of JAX, in a process of its own, or as the frontend of another IR runs it.
 
         No partitioner is involved: each device runs the text as a replica.
 
@@ -107,20 +110,29 @@ class LocalProgram:
                 or XLA has no arrays of the type of an argument or result.
             WorkerError: XLA refuses the program, or ends its process.
         """
+        if not isinstance(self.form, FrontendForm):
+            self._refuse_what_jax_cannot_run()
+        if len(arrays) != len(self.arguments):
+            message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
+            raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))
+        pairs = enumerate(zip(self.arguments, arrays, strict=True))
+        shards = [port.split(array, self.device_count, number) for number, (port, array) in pairs]
+        if isinstance(self.form, FrontendForm):
+            results = self.form.frontend.run_local(self.module, self.device_count, shards)
+        else:
+            results = run_in_child(self._replicas, self.device_count, shards)
+        return [
+            port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, results, strict=True))
+        ]
+
+    def _refuse_what_jax_cannot_run(self) -> None:
         require_library("jax", purpose="running a local program needs", extra="jax")
         refuse_what_cannot_run(self.program)
         self._refuse_tokens()
         refuse_what_xla_partitions(self.program)
-        if len(arrays) != len(self.arguments):
-            message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
-            raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))
         main = self.program.functions["main"]
         refuse_index(entry_arguments(main), "argument")
         refuse_index(main.function_results, "result")
-        pairs = enumerate(zip(self.arguments, arrays, strict=True))
-        shards = [port.split(array, self.device_count, number) for number, (port, array) in pairs]
-        found = run_in_child(self._replicas, self.device_count, shards)
-        return [port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, found, strict=True))]
 
     def _refuse_tokens(self) -> None:
         main = self.program.functions["main"]
@@ -132,16 +144,14 @@ class LocalProgram:
 
     def copied_program(self) -> Program:
         """Return the op graph of a copy of the module; its locations are those of the program that was propagated."""
-        return import_module(
-            parse_module(print_module(self.module, with_locations=True)), name=self.program.origin.name
-        )
+        return self.form.copy(self.program, self.module)
 
     @cached_property
     def _replicas(self) -> bytes:
         program = self.copied_program()
         for op in program.walk():
             self.ops.list_groups(op)
-        return as_replicas(write_back(program))
+        return as_replicas(self.form.write(program))
 
     def __reduce__(self) -> NoReturn:
         message = "a local program cannot be pickled or copied: it holds a module of a library"

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
+from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module
+from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.arguments import array_types, array_values
 from shardy_py.jax.devices import device_count, extend_mesh
 from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.jax.local.local_program import LocalProgram
+from shardy_py.jax.local.native_form import FrontendForm, MlirForm, NativeForm
 from shardy_py.jax.local.partitioning_rules import call_partitioning_rules
 from shardy_py.jax.local.port import make_ports
 from shardy_py.jax.local.run_effects_once import RunEffectsOncePass
@@ -24,7 +29,7 @@ from shardy_py.local.pipeline import local_passes
 from shardy_py.plugins import Registry
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.transforms.run import run_on_attributes
+from shardy_py.transforms.run import run, run_on_attributes
 
 _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 """Ops that act outside of the program."""
@@ -59,6 +64,43 @@ def make_local_program(
     if _PARTITIONED_BY_JAX in text:
         program = call_partitioning_rules(program, registry)
     give_shapes(program, registry)
+    context = PassContext(registry, communication=[])
+    passes = (RunEffectsOncePass(), *(() if is_explicit else explicit_passes()), NumberGlobalDevicesPass())
+    return _convert(
+        program,
+        registry,
+        context,
+        MlirForm(),
+        partial(run_on_attributes, passes=(*passes, *local_passes(options, padding))),
+    )
+
+
+def make_local_graph(program: Program, *, registry: Registry, options: LocalOptions, is_explicit: bool) -> LocalProgram:
+    """Return the program that each device runs, of a program that MLIR does not read.
+
+    Args:
+        program: The propagated program; it stays as it is.
+        registry: The definitions of ops.
+        options: The options.
+        is_explicit: Whether all communication of the program is explicit, as collectives.
+
+    Raises:
+        ShardyError: an op has no local form, or the meshes are not over the same devices.
+    """
+    local = copy_program(program)
+    local.origin = program.origin
+    context = PassContext(registry, communication=[])
+    passes = (*(() if is_explicit else explicit_passes()), *local_passes(options))
+    return _convert(local, registry, context, FrontendForm(frontend_of(program)), partial(run, passes=passes))
+
+
+def _convert(
+    program: Program,
+    registry: Registry,
+    context: PassContext,
+    form: NativeForm,
+    run_passes: Callable[..., None],
+) -> LocalProgram:
     main = program.functions.get("main")
     if main is None:
         message = "the module has no function named main"
@@ -67,13 +109,10 @@ def make_local_program(
     mesh = _extend_meshes(program)
     ends = array_values(entry_arguments(main)), array_values(main.function_results)
     types = array_types(ends[0], "argument"), array_types(ends[1], "result")
-    context = PassContext(registry, communication=[])
-    explicit = () if is_explicit else explicit_passes()
-    passes = [RunEffectsOncePass(), *explicit, NumberGlobalDevicesPass(), *local_passes(options, padding)]
-    run_on_attributes(program, passes, context)
+    run_passes(program, context=context)
     local = program.functions["main"]
     return LocalProgram(
-        write_back(program),
+        form.write(program),
         program,
         mesh,
         make_ports(program, array_values(entry_arguments(local)), types[0]),
@@ -81,6 +120,7 @@ def make_local_program(
         find_local_ops(program, registry),
         tuple(context.warnings),
         tuple(context.communication or ()),
+        form,
     )
 
 

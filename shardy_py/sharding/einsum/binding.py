@@ -8,6 +8,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.einsum.text import Dim, TensorSpec, excerpt
 from shardy_py.sharding.rule_builder import Shape
+from shardy_py.sharding.unknown_size import STAND_IN_SIZE, is_known
 
 Sizes = dict[str, int]
 
@@ -90,18 +91,32 @@ class Binding:
         """
         sizes = dict(written_sizes)
         self._whole_dims(tensors, sizes, may_differ)
-        compounds = [
+        dims = [
             (dim, size, role)
             for dims, shape, role in zip(tensors, self._shapes, self._places, strict=True)
             for dim, size in zip(dims, shape, strict=True)
-            if len(dim.factors) > 1
         ]
+        compounds = [(dim, size, role) for dim, size, role in dims if len(dim.factors) > 1 and is_known(size)]
+        unknown = [dim for dim, size, _ in dims if not is_known(size)]
+        if unknown:
+            self._solve_all(compounds, sizes)
+            for dim in unknown:
+                for name in dim.names:
+                    sizes.setdefault(name, STAND_IN_SIZE)
         waiting = compounds
         while waiting:
             waiting = [item for item in waiting if not self._solve(item[0], item[1], item[2], sizes)]
         for dim, size, role in compounds:
             self._check_product(dim, size, role, sizes)
         return sizes
+
+    def _solve_all(self, compounds: list[tuple[Dim, int, str]], sizes: Sizes) -> None:
+        """Find what follows from known sizes alone; the other factors of compounds have dimensions of unknown size."""
+        count = -1
+        while len(sizes) != count:
+            count = len(sizes)
+            for item in compounds:
+                self._solve(*item, sizes)
 
     def _whole_dims(self, tensors: list[tuple[Dim, ...]], sizes: Sizes, may_differ: set[str]) -> None:
         """Add the sizes of factors that are whole dimensions."""
@@ -110,7 +125,7 @@ class Binding:
         may_differ = may_differ | {f"...{int(name[3:] or 0)}" for name in may_differ if name.startswith("...")}
         for dims, shape, role in zip(tensors, self._shapes, self._places, strict=True):
             for dim, size in zip(dims, shape, strict=True):
-                if len(dim.factors) > 1:
+                if len(dim.factors) > 1 or not is_known(size):
                     continue
                 ((name, column),) = dim.factors
                 known = sizes.setdefault(name, size)

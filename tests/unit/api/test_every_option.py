@@ -152,9 +152,9 @@ def test_an_option_changes_the_outcome(name: str, run: Callable[..., str], reque
 
 
 def test_no_option_is_left_out() -> None:
-    """A new option needs a program here; arguments of jitted functions have tests of their own."""
+    """A new option needs a program here; arguments of jitted functions, and sizes, have tests of their own."""
     assert set(PROGRAM_OPTIONS) == {item.name for item in fields(ProgramOptions)}
-    assert set(INPUTS) == {item.name for item in fields(ProgramInput)} - {"module", "args", "kwargs"}
+    assert set(INPUTS) == {item.name for item in fields(ProgramInput)} - {"module", "sizes", "args", "kwargs"}
 
 
 def test_every_flag_is_in_every_command_that_propagates() -> None:

@@ -164,12 +164,13 @@ def test_rules_are_made_for_such_types() -> None:
     assert str(mm) == "<([i, j], [j, k])->([i, k]) {i=8, j=16, k=4} reduction={j}>"
 
 
-def test_dynamic_sizes_are_refused_as_those_of_tensors_are() -> None:
-    """A size that is not known makes the type a dynamic one."""
+def test_dynamic_sizes_are_sharded_as_those_of_tensors_are() -> None:
+    """A size that is not known makes the type a dynamic one, which keeps its own text."""
     text = TEXT[TEXT.index("  %1") :].replace("[8,4]", "[?,4]").replace("%0", "%x").replace("%1", "%y")
     text = f"func.func @main(%x: !torch.vtensor<[?,4],f32>) -> !torch.vtensor<[?,4],f32> {{\n{text}"
-    with pytest.raises(sdy.UnsupportedError, match="static shape"):
-        sdy.propagate(text, {"a": 2}, registry=REGISTRY)
+    result = sdy.propagate(text, {"a": 2}, registry=REGISTRY, in_shardings={0: ("a", None)})
+    assert str(result.results[0]) == '<@mesh, [{"a"}, {}]>'
+    assert "!torch.vtensor<[?,4],f32>" in result.text
 
 
 def test_tokens_beside_tensors_change_nothing() -> None:

@@ -1,0 +1,177 @@
+"""Rules of products that sum over dimensions: matrices, convolutions, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_dialects.onnx.tied_dims import Tie, attribute, operand_at, out_shape, passing, shape_of, tied
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.interfaces.local import Shard
+from shardy_py.plugins import Dialect, Pure
+from shardy_py.sharding import rules
+from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.rule import OpShardingRule
+
+
+def _matmul_ties(op: Op, left: int, right: int) -> list[Tie]:
+    """Return the ties of a product of matrices as numpy's matmul, the summed dimension last."""
+    a, b, out = shape_of(op, left), shape_of(op, right), out_shape(op)
+    ties = []
+    last = len(out) - (len(a) > 1) - (len(b) > 1)
+    for dim in range(last):
+        operands = {}
+        for number, shape in ((left, a), (right, b)):
+            own = dim - (last - (len(shape) - 2))
+            if len(shape) > 2 and own >= 0:
+                operands[number] = own
+        ties.append(Tie(operands, {0: dim}))
+    if len(a) > 1:
+        ties.append(Tie({left: len(a) - 2}, {0: last}))
+    if len(b) > 1:
+        ties.append(Tie({right: len(b) - 1}, {0: len(out) - 1}))
+    return [*ties, Tie({left: len(a) - 1, right: max(len(b) - 2, 0)}, {}, Combiner.ADD)]
+
+
+def _matmul(op: Op) -> OpShardingRule:
+    return tied(op, _matmul_ties(op, 0, 1))
+
+
+def _requantized_matmul(op: Op) -> OpShardingRule:
+    """Return the rule of a product that is rounded afterwards, whose sum must be complete."""
+    return tied(op, _matmul_ties(op, 0, operand_at(op, 3))[:-1])
+
+
+def _gemm(op: Op) -> OpShardingRule:
+    """Return the rule of a product of two matrices; the importer has made an addition of the third operand."""
+    rows, left = (1, 0) if attribute(op, "transA", 0) else (0, 1)
+    right, columns = (1, 0) if attribute(op, "transB", 0) else (0, 1)
+    if len(op.operands) == 2:
+        ties = [Tie({0: rows}, {0: 0}), Tie({1: columns}, {0: 1})]
+        return tied(op, [*ties, Tie({0: left, 1: right}, {}, Combiner.ADD)])
+    # A scaled operand to add stays with the product, whose sum must be complete then.
+    rank = len(shape_of(op, 2))
+    added = [{2: rank - 2} if rank > 1 else {}, {2: rank - 1} if rank else {}]
+    return tied(op, [Tie({0: rows, **added[0]}, {0: 0}), Tie({1: columns, **added[1]}, {0: 1})])
+
+
+def _einsum(op: Op) -> OpShardingRule | None:
+    equation = attribute(op, "equation")
+    return rules.einsum(op, equation if isinstance(equation, str) else equation.decode())
+
+
+def _is_pointwise(op: Op, dim: int) -> bool:
+    """Return whether a spatial dimension has windows of one element, without strides and padding."""
+    kernel = attribute(op, "kernel_shape")
+    return (
+        kernel is not None
+        and kernel[dim] == 1
+        and attribute(op, "strides", (1,) * len(kernel))[dim] == 1
+        and attribute(op, "auto_pad", "NOTSET") in ("NOTSET", "VALID")
+        and not any(attribute(op, "pads", ())[dim :: len(kernel)])
+    )
+
+
+def _convolution_ties(op: Op, weight: int, *, out_dim: int, in_dim: int) -> list[Tie]:
+    """Return the ties of a convolution, that of the summed channels last; none of these with several groups."""
+    spatial = len(shape_of(op)) - 2
+    ties = [Tie({0: 0}, {0: 0})]
+    ties += [Tie({0: 2 + dim}, {0: 2 + dim}) for dim in range(spatial) if _is_pointwise(op, dim)]
+    group, kernel = attribute(op, "group", 1), shape_of(op, weight)
+    if group == 1:
+        return [*ties, Tie({weight: out_dim}, {0: 1}), Tie({0: 1, weight: in_dim}, {}, Combiner.ADD)]
+    if _is_depthwise(op, weight):
+        ties.append(Tie({0: 1, weight: 0}, {0: 1}))
+    return [*ties, Tie({weight: in_dim}, {})] if kernel[in_dim] == 1 else ties
+
+
+def _is_depthwise(op: Op, weight: int) -> bool:
+    """Return whether each channel is convolved by itself."""
+    group = attribute(op, "group", 1)
+    return group > 1 and shape_of(op)[1] == group == out_shape(op)[1] and shape_of(op, weight)[0] == group
+
+
+def _conv(op: Op) -> OpShardingRule:
+    return tied(op, _convolution_ties(op, 1, out_dim=0, in_dim=1))
+
+
+def _conv_transpose(op: Op) -> OpShardingRule:
+    ties = _convolution_ties(op, 1, out_dim=1, in_dim=0)
+    return tied(op, ties if attribute(op, "group", 1) == 1 else [Tie({0: 0}, {0: 0})])
+
+
+def _requantized_conv(op: Op) -> OpShardingRule:
+    """Return the rule of a convolution that is rounded afterwards; scales and bias may have the output's channels."""
+    weight = operand_at(op, 3)
+    if attribute(op, "group", 1) != 1:
+        return tied(op, [Tie({0: 0}, {0: 0})])
+    ties = _convolution_ties(op, weight, out_dim=0, in_dim=1)[:-2]
+    vectors = {operand_at(op, position): 0 for position in (4, 5, 8) if operand_at(op, position) >= 0}
+    channels = {number: dim for number, dim in vectors.items() if shape_of(op, number)}
+    return tied(op, [*ties, Tie({weight: 0, **channels}, {0: 1})])
+
+
+def _deform_conv(op: Op) -> OpShardingRule:
+    """Return the rule of a deformable convolution: sequences, and the channels of the result with one group."""
+    batches = {number: 0 for position in (2, 4) if (number := operand_at(op, position)) >= 0}
+    ties = [Tie({0: 0, **batches}, {0: 0})]
+    bias = operand_at(op, 3)
+    if attribute(op, "group", 1) == 1:
+        ties.append(Tie({1: 0, **({bias: 0} if bias >= 0 else {})}, {0: 1}))
+    return tied(op, ties)
+
+
+def _attention(op: Op) -> OpShardingRule:
+    """Return the rule of attention: batches, and heads that queries, keys and values have as many of."""
+    ranks = [len(shape_of(op, number)) for number in range(3)]
+    ins = {0: 0, 1: 0, 2: 0}
+    mask = operand_at(op, 3)
+    further = [number for number in range(3, len(op.operands)) if number != mask and len(shape_of(op, number)) == 4]
+    outs = {number: 0 for number in range(len(op.results)) if out_shape(op, number)}
+    ins |= dict.fromkeys(further, 0)
+    with_heads = ranks == [4, 4, 4] and shape_of(op, 0)[1] == shape_of(op, 1)[1]
+    masks = {mask: 0} if mask >= 0 and len(shape_of(op, mask)) == 4 else {}
+    ties = [Tie(ins | masks, outs)]
+    if with_heads:
+        heads = dict.fromkeys(ins, 1) | ({mask: 1} if masks else {})
+        ties.append(Tie(heads, {number: 1 for number in outs if len(out_shape(op, number)) == 4}))
+    return tied(op, ties)
+
+
+def _recurrent(op: Op) -> OpShardingRule:
+    """Return the rule of a recurrent layer, which treats each sequence by itself."""
+    if attribute(op, "layout", 0):
+        return passing(op, ())
+    batches = {operand_at(op, position): dim for position, dim in ((0, 1), (4, 0), (5, 1), (6, 1))}
+    batches.pop(-1, None)
+    first = op.attributes.get("outputs", tuple(range(len(op.results))))
+    return tied(op, [Tie(batches, {number: 2 if output == 0 else 1 for number, output in enumerate(first)})])
+
+
+def _local_conv(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the convolution of the channels of a device, which are all groups of a depthwise one."""
+    shard.check_kinds()
+    weight = operand_at(op, 1)
+    if not _is_depthwise(op, weight):
+        return shard.copy()
+    return shard.copy(group=shard.result_shape(0)[1])
+
+
+FORMS = {"Conv": _local_conv}
+
+
+def register(onnx: Dialect) -> None:
+    """Define the ops."""
+    table = {
+        **dict.fromkeys(("MatMul", "MatMulInteger"), _matmul),
+        **dict.fromkeys(("Conv", "ConvInteger"), _conv),
+        **dict.fromkeys(("RNN", "LSTM", "GRU"), _recurrent),
+        "QLinearMatMul": _requantized_matmul,
+        "Gemm": _gemm,
+        "Einsum": _einsum,
+        "ConvTranspose": _conv_transpose,
+        "QLinearConv": _requantized_conv,
+        "DeformConv": _deform_conv,
+        "Attention": _attention,
+    }
+    for name, rule in table.items():
+        onnx.op(f"onnx.{name}", traits=[Pure], rule=rule)

@@ -1,0 +1,247 @@
+"""The model of one device, of the op graph of a local program.
+
+Collectives are nodes of the domain ``shardy.collective``, with groups of devices as attributes; so is the entry of a
+table for the device. Everything else is ONNX.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import ModelProto, NodeProto
+
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.layout.numpy_arrays import numpy_dtype
+from shardy_py.onnx.folding import FLOATS, OPERANDS, SCALARS
+from shardy_py.onnx.importer import META
+from shardy_py.onnx.load import DATA_TYPES
+
+DOMAIN = "shardy.collective"
+_SPACE = "collective."
+_NEUTRAL = {"add": 0, "mul": 1, "and": -1, "or": 0}
+
+
+def local_model(program: Program) -> ModelProto:
+    """Return the model of one device."""
+    return _Writer(program).run()
+
+
+class _Writer:
+    """The nodes of one model."""
+
+    def __init__(self, program: Program) -> None:
+        self._program, self._origin = program, program.origin
+        self._main = program.functions["main"]
+        self._nodes: list[NodeProto] = []
+        self._tensors: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
+        self._initializers: list[Any] = []
+        self._names: dict[int, str] = {}
+
+    def run(self) -> ModelProto:
+        arguments = entry_arguments(self._main)
+        for value, name in zip(arguments, self._origin.argument_names, strict=True):
+            self._names[value.id] = name
+        block = self._main.regions[0].blocks[0]
+        for op in block.ops:
+            if op is not block.terminator:
+                self._write(op)
+        assert block.terminator is not None
+        outputs = self._outputs(block.terminator)
+        graph = onnx.helper.make_graph(
+            self._nodes,
+            "local",
+            [self._info(self._names[value.id], value) for value in arguments],
+            outputs,
+            initializer=self._initializers,
+        )
+        opsets = [*self._origin.opsets, onnx.helper.make_opsetid(DOMAIN, 1)]
+        return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=max(self._origin.model.ir_version, 8))
+
+    def _outputs(self, terminator: Op) -> list[Any]:
+        """Return the outputs; a value that is an argument, or an output already, gets a name of its own."""
+        infos = []
+        for number, (value, output) in enumerate(
+            zip(terminator.operands, self._origin.model.graph.output, strict=True)
+        ):
+            name = f"{output.name}.result{number}"
+            self._node("Identity", [self._name(value)], name)
+            infos.append(self._info(name, value))
+        return infos
+
+    def _info(self, name: str, value: Value) -> Any:
+        type_ = value.type
+        assert isinstance(type_, TensorType)
+        return onnx.helper.make_tensor_value_info(name, DATA_TYPES[type_.element_type], list(value.shape))
+
+    def _name(self, value: Value) -> str:
+        return self._names.setdefault(value.id, f"v{value.id}")
+
+    def _write(self, op: Op) -> None:
+        if op.name.startswith(_SPACE):
+            _COLLECTIVES.get(op.name, _Writer._write_collective)(self, op)
+            return
+        proto = self._bare_node(op)
+        self._set_inputs(proto, op)
+        outputs = op.attributes.get("outputs", tuple(range(len(op.results))))
+        names = [""] * (max(outputs, default=-1) + 1)
+        for position, value in zip(outputs, op.results, strict=True):
+            names[position] = self._name(value)
+        proto.output.extend(names)
+        self._nodes.append(proto)
+
+    def _bare_node(self, op: Op) -> NodeProto:
+        """Return the node of an op without inputs and outputs, with the attributes that the op has now."""
+        number = op.attributes.get("node")
+        proto = NodeProto()
+        if number is None:
+            proto.op_type = op.name.removeprefix("onnx.")
+        else:
+            proto.CopyFrom(self._origin.nodes[number])
+        folded = OPERANDS.get(proto.op_type, {}).values()
+        before = {item.name: onnx.helper.get_attribute_value(item) for item in proto.attribute}
+        for name, value in op.attributes.items():
+            if name in META or name in folded or "." in name or name == "kernel_shape":
+                continue
+            known = before.get(name)
+            known = tuple(known) if isinstance(known, list) else known.decode() if isinstance(known, bytes) else known
+            if known != value:
+                kept = [item for item in proto.attribute if item.name != name]
+                del proto.attribute[:]
+                proto.attribute.extend([*kept, onnx.helper.make_attribute(name, _plain(value))])
+        if proto.op_type == "Reshape":
+            kept = [item for item in proto.attribute if item.name != "allowzero"]
+            del proto.attribute[:]
+            proto.attribute.extend(kept)
+        return proto
+
+    def _set_inputs(self, proto: NodeProto, op: Op) -> None:
+        folds = OPERANDS.get(proto.op_type, {}) if op.name.count(".") == 1 else {}
+        positions = op.attributes.get("positions", tuple(range(len(op.operands))))
+        inputs = dict(zip(positions, map(self._name, op.operands), strict=False))
+        captured = op.operands[len(positions) :]
+        if captured:
+            _rename_captured(proto, [self._name(value) for value in captured])
+        for position, name in folds.items():
+            value = op.attributes.get(name)
+            is_attribute = any(item.name == name for item in proto.attribute)
+            if value is not None and position not in inputs and not is_attribute:
+                inputs[position] = self._constant(_operand(name, value))
+        proto.input.extend(inputs.get(position, "") for position in range(max(inputs, default=-1) + 1))
+
+    def _constant(self, array: Any) -> str:
+        """Return the name of an initializer with some contents."""
+        array = np.asarray(array)
+        key = str(array.dtype), array.tobytes(), array.shape
+        if key not in self._tensors:
+            self._tensors[key] = f"constant{len(self._tensors)}"
+            self._initializers.append(onnx.numpy_helper.from_array(array, self._tensors[key]))
+        return self._tensors[key]
+
+    def _node(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        self._nodes.append(onnx.helper.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def _write_collective(self, op: Op) -> None:
+        """Write a node that communicates, with its groups in one list and the size of each."""
+        attributes = {name: value for name, value in op.attributes.items() if name not in META and "." not in name}
+        groups = attributes.pop("groups", ())
+        attributes |= {"groups": [device for group in groups for device in group]} if groups else {}
+        attributes |= {"group_sizes": [len(group) for group in groups]} if groups else {}
+        kind = "".join(part.capitalize() for part in op.name.removeprefix(_SPACE).split("_"))
+        node = onnx.helper.make_node(
+            kind, [self._name(item) for item in op.operands], [self._name(op.results[0])], domain=DOMAIN
+        )
+        node.attribute.extend(onnx.helper.make_attribute(name, _plain(value)) for name, value in attributes.items())
+        self._nodes.append(node)
+
+    def _write_offset(self, op: Op) -> None:
+        table = op.attributes["table"]
+        if len(set(table)) > 1:
+            self._write_collective(op)
+            return
+        self._names[op.results[0].id] = self._constant(np.array(table[0], np.int64))
+
+    def _write_scalar(self, op: Op) -> None:
+        type_ = op.results[0].type
+        assert isinstance(type_, TensorType)
+        self._names[op.results[0].id] = self._constant(_scalar(type_.element_type, op.attributes["number"]))
+
+    def _write_dynamic_slice(self, op: Op) -> None:
+        """Write a slice whose starts are tensors."""
+        value, *starts = op.operands
+        prefix, sizes = self._name(op.results[0]), op.attributes["sizes"]
+        one = self._constant(np.array([1], np.int64))
+        rows = [self._node("Reshape", [self._name(item), one], f"{prefix}.start{n}") for n, item in enumerate(starts)]
+        start = self._node("Concat", rows, f"{prefix}.starts", axis=0)
+        end = self._node("Add", [start, self._constant(np.array(sizes, np.int64))], f"{prefix}.ends")
+        axes = self._constant(np.arange(len(sizes), dtype=np.int64))
+        self._node("Slice", [self._name(value), start, end, axes], prefix)
+
+    def _write_mask(self, op: Op) -> None:
+        """Write a choice between a tensor and a scalar by the number of the element."""
+        value, count, fill = op.operands
+        dim, prefix = op.attributes["dim"], self._name(op.results[0])
+        shape = [1] * len(value.shape)
+        shape[dim] = value.shape[dim]
+        numbers = self._constant(np.arange(value.shape[dim], dtype=np.int64).reshape(shape))
+        inside = self._node("Less", [numbers, self._name(count)], f"{prefix}.inside")
+        self._node("Where", [inside, self._name(value), self._name(fill)], prefix)
+
+
+_COLLECTIVES = {
+    f"{_SPACE}offset": _Writer._write_offset,
+    f"{_SPACE}scalar": _Writer._write_scalar,
+    f"{_SPACE}dynamic_slice": _Writer._write_dynamic_slice,
+    f"{_SPACE}mask": _Writer._write_mask,
+}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _operand(name: str, value: Any) -> Any:
+    """Return the contents of the operand that an attribute of an op stands for."""
+    array = np.array(value, np.float32 if name in FLOATS else np.int64)
+    return array if name in SCALARS else array.reshape(-1)
+
+
+def _scalar(element_type: str, number: str) -> Any:
+    """Return a scalar from its text, or the number that a combiner leaves alone."""
+    dtype = numpy_dtype(element_type)
+    if number in ("min", "max"):
+        if dtype.kind == "b":
+            return np.array(number == "min", dtype)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            return np.array(limits.max if number == "min" else limits.min, dtype)
+        return np.array(np.inf if number == "min" else -np.inf, dtype)
+    value = _NEUTRAL[number] if number in _NEUTRAL else float(number)
+    return np.array(value if dtype.kind != "u" or value >= 0 else np.iinfo(dtype).max).astype(dtype)
+
+
+def _rename_captured(proto: NodeProto, names: list[str]) -> None:
+    """Give what the graphs of a node take from around it other names."""
+    from shardy_py.onnx.importer import _captured
+
+    renamed = dict(zip(_captured(proto), names, strict=True))
+    for item in proto.attribute:
+        for graph in [item.g] if item.type == onnx.AttributeProto.GRAPH else item.graphs:
+            _rename(graph, renamed)
+
+
+def _rename(graph: Any, renamed: dict[str, str]) -> None:
+    own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
+    own.update(name for node in graph.node for name in node.output)
+    inner = {name: new for name, new in renamed.items() if name not in own}
+    for node in graph.node:
+        node.input[:] = [inner.get(name, name) for name in node.input]
+        for item in node.attribute:
+            for nested in [item.g] if item.type == onnx.AttributeProto.GRAPH else item.graphs:
+                _rename(nested, inner)
+    for info in graph.output:
+        info.name = inner.get(info.name, info.name)

@@ -1,0 +1,149 @@
+"""Dynamic sizes: shardings pass through them, and sizes that a caller gives make a program static."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib", reason="the modules are MLIR text")
+
+import shardy_py as sdy
+from shardy_py.errors import OptionError, RuleError, ShardyError, UnsupportedError
+from shardy_py.ir import Program
+
+LAYER = """
+sdy.mesh @mesh = <["d"=2, "m"=2]>
+func.func @main(%x: tensor<?x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>},
+                %w: tensor<16x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"m"}, {}]>}) -> tensor<?x4xf32> {
+  %0 = stablehlo.tanh %x : tensor<?x16xf32>
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0]
+      : (tensor<?x16xf32>, tensor<16x4xf32>) -> tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+"""
+TOY = sdy.Dialect("m")
+TOY.op("m.mm", rule="i k, k j -> i j", reduction="k")
+TOY.op("m.merge", rule="i j -> (i j)")
+TOY.op("m.split", rule="(i j) -> i j")
+TOY.op("m.cat", rule="i j, i j -> i j", permutation="i", any_sizes=True)
+
+
+@TOY.op("m.half")
+def half(op: Any) -> sdy.OpShardingRule | None:
+    """Return a rule by arithmetic with sizes."""
+    return sdy.rule("(h i) j -> i j", h=2, need_replication="h") if op.operands[0].type.shape[0] // 2 else None
+
+
+def build(body: Callable[[sdy.Builder, Any], Any], shape: tuple[int | None, ...] = (None, 16)) -> Program:
+    """Return a program over two devices whose argument is sharded along its first dimension."""
+    builder = sdy.Builder(mesh={"d": 2})
+    with builder.function("main", [sdy.tensor(*shape)]) as (x,):
+        builder.shard(x, '[{"d"}' + ", {}" * (len(shape) - 1) + "]")
+        builder.return_(body(builder, x))
+    return builder.build()
+
+
+def propagate(program: Program, **options: Any) -> sdy.Result:
+    """Return the propagated program of the toy dialect."""
+    return sdy.propagate(program, registry=sdy.Registry.of([TOY]), **options)
+
+
+def test_shardings_pass_through_dynamic_dimensions() -> None:
+    """A dynamic dimension is sharded as any other, also through a product, and stays dynamic in the module."""
+    result = sdy.propagate(LAYER, explicit_collectives=True)
+    assert str(result.results[0]) == '<@mesh, [{"d"}, {}]>'
+    assert "stablehlo.tanh" in result.text
+    assert "tensor<?x16xf32>" in result.text
+    assert "sdy.all_reduce" in result.text
+
+
+def test_explanations_know_dynamic_sizes() -> None:
+    """The trace is replayed with the same rules."""
+    result = sdy.propagate(LAYER, trace=True)
+    assert '"d" comes from function argument' in str(result.explain("%1", dim=0))
+
+
+@pytest.mark.parametrize(
+    ("names", "types", "wanted"),
+    [
+        (["m.merge"], [(None,)], '<@mesh, [{"d"}]>'),
+        (["m.merge", "m.split"], [(None,), (None, 16)], '<@mesh, [{"d"}, {}]>'),
+        (["m.half"], [(None, 16)], None),
+    ],
+)
+def test_rules_are_bound_to_unknown_sizes(names: list[str], types: list[Any], wanted: str | None) -> None:
+    """A factor of an unknown size counts as one that the axes divide; compounds take what is known of their parts."""
+
+    def body(builder: sdy.Builder, value: Any) -> Any:
+        for name, shape in zip(names, types, strict=True):
+            value = builder.op(name, [value], [sdy.tensor(*shape)])
+        return value
+
+    result = propagate(build(body)).results[0]
+    assert (str(result) if result is not None else None) == wanted
+
+
+def test_sizes_of_results_follow_from_those_of_arguments() -> None:
+    """Factors carry sizes through products, merged and split dimensions; the graph that was given stays dynamic."""
+
+    def body(builder: sdy.Builder, x: Any) -> Any:
+        merged = builder.op("m.merge", [x], [sdy.tensor(None)])
+        return builder.op("m.split", [merged], [sdy.tensor(None, 16)])
+
+    program = build(body)
+    result = propagate(program, sizes={"arg0.0": 6})
+    assert [str(op.results[0].type) for op in result.program.walk() if op.name.startswith("m.")] == [
+        "tensor<96xf32>",
+        "tensor<6x16xf32>",
+    ]
+
+
+def test_a_program_with_sizes_runs() -> None:
+    """The local program of a module whose sizes were given computes what numpy computes."""
+    local = sdy.propagate(LAYER, sizes={"arg0.0": 6}, explicit_collectives=True).local()
+    x = np.linspace(-1, 1, 96, dtype=np.float32).reshape(6, 16)
+    w = np.linspace(0, 1, 64, dtype=np.float32).reshape(16, 4)
+    assert local.arguments[0].shard_shape == (3, 16)
+    np.testing.assert_allclose(local.run(x, w)[0], np.tanh(x) @ w, rtol=1e-5)
+
+
+def test_what_needs_a_number_names_the_dimension() -> None:
+    """Local programs and sessions need sizes, and say which and how to give them."""
+    with pytest.raises(UnsupportedError, match=r"argument 0 .*tensor<\?x16xf32>") as caught:
+        sdy.propagate(LAYER, explicit_collectives=True).local()
+    assert "--size arg0.0=64" in caught.value.diagnostics[0].hint
+    with pytest.raises(UnsupportedError, match=r"argument 0: .*static shape") as caught:
+        sdy.Session.open(LAYER)
+    assert "--size arg0.0=64" in caught.value.diagnostics[0].hint
+    sdy.Session.open(LAYER, sizes={"?": 8})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"arg1.0": 6}, "'arg1.0' is not a dynamic dimension"),
+        ({"arg0.0": 0}, "the size of 'arg0.0' is 0"),
+        ({"arg0.0": "six"}, "the size of 'arg0.0' is 'six'"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(sizes: Any, words: str) -> None:
+    """Unknown names and sizes that are no positive integers are errors."""
+    with pytest.raises((OptionError, ShardyError), match=words):
+        sdy.propagate(LAYER, sizes=sizes)
+
+
+def test_a_size_that_does_not_follow_is_refused() -> None:
+    """Along a permuted factor operands and results may differ in size."""
+    program = build(lambda builder, x: builder.op("m.cat", [x, x], [sdy.tensor(None, 16)]))
+    with pytest.raises(UnsupportedError, match=r"the sizes of result 0 .* do not follow"):
+        propagate(program, sizes={"?": 8})
+
+
+def test_known_sizes_that_contradict_are_still_errors() -> None:
+    """Only unknown sizes fit any size."""
+    program = build(lambda builder, x: builder.op("m.mm", [x, x], [sdy.tensor(None, 16)]), (8, 16))
+    with pytest.raises(RuleError, match="factor k has size 16 in operand 0, but 8 in operand 1"):
+        propagate(program)
