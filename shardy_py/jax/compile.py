@@ -77,7 +77,7 @@ def to_jax(
     in_shardings, out_shardings = placed(arguments, "arg_attrs"), placed(results, "res_attrs")
     bytecode = BytesIO()
     program.origin.module.operation.write_bytecode(bytecode)
-    probe(program, bytecode.getvalue(), len(chosen))
+    probe(program, bytecode.getvalue(), len(chosen), [item for item in faults if item.severity == "error"])
     executable = compile_bytecode(bytecode.getvalue(), chosen, host_callbacks=callbacks)
     donated = donated_arguments(main)
     return CompiledModule(tuple(chosen), executable, in_shardings, out_shardings, *types, donated, signature)

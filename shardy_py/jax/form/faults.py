@@ -198,7 +198,7 @@ def _sort_from_the_end(shards: _Shards, op: Op) -> Iterator[Diagnostic]:
     dim = op.attributes.get("dimension", -1)
     if isinstance(dim, int) and dim < 0:
         why = "the dimension of a sort of shards is counted from the end"
-        yield from shards.fault(op, WRONG_NUMBERS, why, *((value, None) for value in op.operands))
+        yield from shards.fault(op, WRONG_NUMBERS, why, *((value, None) for value in (*op.operands, *op.results)))
 
 
 def _set_size(shards: _Shards, op: Op) -> Iterator[Diagnostic]:
