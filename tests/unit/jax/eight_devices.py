@@ -570,7 +570,7 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"},
 
 
 def test_xla_still_scatters_sums_wrongly() -> None:
-    """`jax.jit` alone gets the first of these products wrong; once it does not, products may leave the list of faults."""
+    """`jax.jit` alone gets the first of these products wrong; once it does not, it is no fault any more."""
     mesh = jax.make_mesh((2, 2, 2), ("a", "b", "c"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
     left, right, sum_ = (NamedSharding(mesh, spec) for spec in (P(None, "c"), P("c", None), P("c", ("b", "a"))))
     product = jax.jit(jnp.matmul, in_shardings=(left, right), out_shardings=sum_)(*Y)
