@@ -51,14 +51,15 @@ def price_local(
     cost = estimate(program, main, registry, found, axes=axes, layout=layout, profile=rules, mesh=local.mesh)
     locations = {op.id: _location(op) for op in program.walk()}
     transfers = (evolve(item, location=locations.get(item.op_id, "")) for item in cost.transfers)
-    sent = evolve(cost.communication_bytes, how=_HOW)
+    total, balance = _work_of_all(cost, local.device_count, whole)
     return evolve(
         cost,
         is_counted=True,
-        communication_bytes=sent,
+        communication_bytes=evolve(cost.communication_bytes, how=_HOW),
         transfers=tuple(transfers),
         notes=(*cost.notes, *map(str, local.communication)),
-        **_work_of_all(cost, local.device_count, whole),
+        total_flops=total,
+        balance=balance,
     )
 
 
@@ -72,15 +73,14 @@ def count_operations(program: Program, main: Op, registry: Registry) -> Quantity
     return estimate(program, main, registry).total_flops
 
 
-def _work_of_all(cost: Cost, devices: int, whole: Quantity | None) -> dict[str, Quantity]:
+def _work_of_all(cost: Cost, devices: int, whole: Quantity | None) -> tuple[Quantity, Quantity]:
+    """Return the operations of the whole program, and how much of what all devices do they are."""
     done = (cost.flops.value or 0) * devices
     if whole is None:
-        return {
-            "total_flops": Quantity(done, "FLOP", "the operations of all devices"),
-            "balance": Quantity(None, "", "a local program does not tell which of its operations are useful"),
-        }
+        unknown = Quantity(None, "", "a local program does not tell which of its operations are useful")
+        return Quantity(done, "FLOP", "the operations of all devices"), unknown
     ratio = whole.value / done if done and whole.value is not None else None
-    return {"total_flops": whole, "balance": evolve(cost.balance, value=ratio)}
+    return whole, evolve(cost.balance, value=ratio)
 
 
 def _location(op: Op) -> str:

@@ -230,8 +230,9 @@ def _bounds(start: Value) -> tuple[int, int] | None:
         low, high = _bounds(op.operands[0]), _bounds(op.operands[2])
         return None if low is None or high is None else (low[0], high[1])
     value = op.attributes.get("value") if op.name in ("stablehlo.constant", CONSTANT) else None
-    is_known = isinstance(value, DenseElements) and len(value.values) == 1 and _is_integer(start)
-    return (int(value.values[0]), int(value.values[0])) if is_known else None
+    if not isinstance(value, DenseElements) or len(value.values) != 1 or not _is_integer(start):
+        return None
+    return int(value.values[0]), int(value.values[0])
 
 
 def _is_integer(value: Value) -> bool:
