@@ -18,6 +18,8 @@ FORMS = ("xla", "gspmd")
 LAYOUTS = ("tpu-v5e", "row-major")
 RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")
+PARTITIONERS = ("shardy_py", "xla")
+"""What decides how data moves between devices: the local program, or XLA's partitioner."""
 _RULE_OPTIONS = ("extended_rules", "conservative")
 SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 
@@ -71,6 +73,15 @@ def strategy_option(choices: tuple[str, ...] = STRATEGIES) -> Callable[[Command]
 def schedule_option() -> Callable[[Command], Command]:
     """Return the option that gives one schedule."""
     return click.option("--schedule", metavar="FILE", help=SCHEDULE)
+
+
+def partitioner_option(text: str) -> Callable[[Command], Command]:
+    """Return the option that chooses the partitioner.
+
+    Args:
+        text: Its help.
+    """
+    return click.option("--partitioner", type=click.Choice(PARTITIONERS), help=text)
 
 
 def run_options(inputs: str, compare: str, when: str = "") -> Callable[[Command], Command]:

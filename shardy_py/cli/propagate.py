@@ -65,10 +65,8 @@ def form_text(result: Result, target: str | None) -> str:
     """Return the text of the module in the form for a compiler, or as propagation leaves it."""
     if target is None:
         return result.text
-    if target == "xla":
-        return str(result.for_xla())
     warnings: list[Diagnostic] = []
-    module = result.for_gspmd(warnings=warnings)
+    module = result.for_xla(warnings=warnings) if target == "xla" else result.for_gspmd(warnings=warnings)
     print_warnings(warnings)
     return str(module)
 

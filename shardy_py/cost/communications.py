@@ -247,6 +247,32 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
     return evolve(found.cost, transfers=tuple(transfers))
 
 
+def name_collectives(session: Session, solution: Solution, cost: Cost) -> Cost:
+    """Return the cost of a local program whose transfers say what they are for.
+
+    A collective at the location of one communication, which reduces if that does, has its number. One that a
+    communication pass moved elsewhere, or that serves several communications, has its location only.
+
+    Args:
+        session: The session of the same program; its names are best if it keeps them.
+        solution: The solution that the local program was made of.
+        cost: The cost of the local program.
+    """
+    labels = session_labels(session)
+    by_place: dict[tuple[str, bool], list[Communication]] = {}
+    for one in list_communications(session, solution, labels):
+        is_reducing = one.kind.removeprefix("sdy.").startswith("all_reduce")
+        by_place.setdefault((one.location, is_reducing), []).append(one)
+    transfers = []
+    for transfer in cost.transfers:
+        found = by_place.get((transfer.location, transfer.kind in _REDUCING), ()) if transfer.location else ()
+        if len(found) == 1:
+            (one,) = found
+            transfer = evolve(transfer, number=one.number, value=labels.value(one.slot), where=one.where)
+        transfers.append(transfer)
+    return evolve(cost, transfers=tuple(transfers))
+
+
 def _without_number(transfer: Transfer, op: Op, slot: int, labels: Labels) -> Transfer:
     """Return a transfer that no reshard of Shardy stands for with the name of its tensor, and the place of its op."""
     users = [user for value in op.results for user in value.users]

@@ -8,16 +8,19 @@ from attrs import evolve
 
 from shardy_py.cost.estimates import Cost, Quantity, estimate
 from shardy_py.cost.machines.placement import AxisLinks
-from shardy_py.cost.machines.profile import Profile
+from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 
 if TYPE_CHECKING:
     from shardy_py.jax.local import LocalProgram
 
+_HOW = "counted: what one device sends in each collective of the local program, by the formula of its kind"
 
-def estimate_local(
+
+def price_local(
     local: LocalProgram,
     registry: Registry,
     machine: MachineLike | None = None,
@@ -25,8 +28,9 @@ def estimate_local(
     axes: AxisLinks | None = None,
     layout: str | LayoutPolicy | None = None,
     profile: str | Profile | None = None,
+    whole: Quantity | None = None,
 ) -> Cost:
-    """Return what a local program costs on one device of a machine.
+    """Return what a local program costs on one device of a machine; its collectives are counted, not estimated.
 
     Args:
         local: The local program.
@@ -34,18 +38,52 @@ def estimate_local(
         machine: The machine; without one there are no times.
         axes: The links that the axes of the mesh run over, where that is not to follow from names or order.
         layout: A layout policy or its name, to count the bytes that shards take with padding; None for plain bytes.
-        profile: The profile of a backend or its name; None for that of the machine.
+        profile: The profile of a backend or its name; None for that of the machine. Its partitioner does nothing here.
+        whole: The operations of the program on one device, where they are known.
 
     Raises:
         OptionError: a mesh does not fit the machine, or there is no such policy or profile.
     """
     program = local.shard_program
     found = None if machine is None else get_machine(machine)
-    cost = estimate(program, program.functions["main"], registry, found, axes=axes, layout=layout, profile=profile)
-    whole = (cost.flops.value or 0) * local.device_count
+    rules = without_partitioner(choose_profile(profile, found))
+    main = program.functions["main"]
+    cost = estimate(program, main, registry, found, axes=axes, layout=layout, profile=rules, mesh=local.mesh)
+    locations = {op.id: _location(op) for op in program.walk()}
+    transfers = (evolve(item, location=locations.get(item.op_id, "")) for item in cost.transfers)
+    total, balance = _work_of_all(cost, local.device_count, whole)
     return evolve(
         cost,
+        is_counted=True,
+        communication_bytes=evolve(cost.communication_bytes, how=_HOW),
+        transfers=tuple(transfers),
         notes=(*cost.notes, *map(str, local.communication)),
-        total_flops=Quantity(whole, "FLOP", "the operations of all devices"),
-        balance=Quantity(None, "", "a local program does not tell which of its operations are useful"),
+        total_flops=total,
+        balance=balance,
     )
+
+
+def without_partitioner(profile: Profile) -> Profile:
+    """Return a profile of a compiler that gets programs whose communication is explicit already."""
+    return evolve(profile, follows_results=False)
+
+
+def count_operations(program: Program, main: Op, registry: Registry) -> Quantity:
+    """Return the operations of a program on one device, whatever its shardings are."""
+    return estimate(program, main, registry).total_flops
+
+
+def _work_of_all(cost: Cost, devices: int, whole: Quantity | None) -> tuple[Quantity, Quantity]:
+    """Return the operations of the whole program, and how much of what all devices do they are."""
+    done = (cost.flops.value or 0) * devices
+    if whole is None:
+        unknown = Quantity(None, "", "a local program does not tell which of its operations are useful")
+        return Quantity(done, "FLOP", "the operations of all devices"), unknown
+    ratio = whole.value / done if done and whole.value is not None else None
+    return whole, evolve(cost.balance, value=ratio)
+
+
+def _location(op: Op) -> str:
+    """Return the location of an op, or of the first of its users that has one."""
+    users = (user for value in op.results for user in value.users)
+    return next((item.location for item in (op, *users) if item.location), "")

@@ -11,6 +11,7 @@ from shardy_py.support.arguments import checked
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
     from shardy_py.cost.advice.constraints import Advice
+    from shardy_py.cost.estimates import Cost
     from shardy_py.cost.memory import MemoryReport
 else:
     _Base = object
@@ -55,6 +56,37 @@ class CostMethods(_Base):
             limit=limit,
         )
         return advise_again(arguments, options)
+
+    @checked
+    def cost(
+        self,
+        machine: Any = None,
+        *,
+        axes: Any = None,
+        layout: str | LayoutPolicy | None = None,
+        profile: Any = None,
+        partitioner: Literal["shardy_py", "xla"] = "shardy_py",
+    ) -> Cost:
+        """Return what the program costs on one device: the collectives of its local program, counted.
+
+        Where there is no local program the cost is estimated from shardings, and a note says why.
+
+        Args:
+            machine: What the program runs on: a machine, its name, or a TOML file; without one there are no times.
+            axes: The links of the machine that the axes of the mesh run over, where that does not follow from their
+                order.
+            layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
+            profile: The profile of a backend, or its name: ``xla-cpu``, ``xla-gpu`` or ``none``; None for that of the
+                machine.
+            partitioner: ``shardy_py`` for the local program, ``xla`` for an estimate of what XLA's partitioner makes.
+
+        Raises:
+            ShardyError: an option is not valid.
+        """
+        from shardy_py.cost.result_cost import price_result
+
+        setting = {"axes": axes, "layout": layout, "profile": profile}
+        return price_result(self, machine, partitioner, **setting)  # type: ignore[arg-type]
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:

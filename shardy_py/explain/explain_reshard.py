@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -14,6 +15,7 @@ from shardy_py.explain.answer.moves import Chain, Refusal
 from shardy_py.explain.reshard_proposals import Proposal, Trial, TrialRunner, by_use, propose
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.axis_lists import any_overlap, axis_set_difference
@@ -43,6 +45,7 @@ class CommunicationLine:
         where: Its purpose.
         location: The place in the source of the op that it is for, or "".
         combiner: The function by which an all-reduce combines, as Shardy writes it; "" for a sum.
+        changes: What communication passes of the local program change at the op that it is for, with the bytes.
     """
 
     number: int
@@ -53,6 +56,7 @@ class CommunicationLine:
     where: str
     location: str = ""
     combiner: str = ""
+    changes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         kind = f"{self.kind} {self.combiner}".rstrip()
@@ -109,7 +113,12 @@ class ReshardExplainer:
         module: The program; the other arguments are those of `Session.open`.
         mesh: For a module without a mesh.
         schedule: The schedule.
+
+    Attributes:
+        changes: What communication passes change in the local program, where that is known; explanations report it.
     """
+
+    changes: Sequence[CommunicationChange] = ()
 
     def __init__(self, module: Any, mesh: Any = None, *, schedule: ScheduleLike | None = None, **options: Any) -> None:
         recordings: list[Recording] = []
@@ -134,6 +143,24 @@ class ReshardExplainer:
     def lines(self) -> list[CommunicationLine]:
         """Return all communication, in program order."""
         return [self._line(communication) for communication in self.communications]
+
+    def change_lines(self) -> list[str]:
+        """Return what communication passes change, each with the numbers of the communications that it concerns."""
+        return [f"{change}{self._numbers(change)}" for change in self.changes]
+
+    def _numbers(self, change: CommunicationChange) -> str:
+        """Return the numbers of the communications that a change concerns, in brackets."""
+        found = [str(item.number) for item in self.communications if self._is_changed(item, change)]
+        return f" ({', '.join(found)})" if found else ""
+
+    def _is_changed(self, communication: Communication, change: CommunicationChange) -> bool:
+        """Return whether a change is at the op that a communication is for, or at one that takes the result."""
+        users = (self._locations.get(op, "") for op, _ in communication.final_uses)
+        return any(location in change.locations for location in (communication.location, *users) if location)
+
+    @cached_property
+    def _locations(self) -> dict[int, str]:
+        return {op.id: op.location for op in self.session.program.walk()}
 
     def explain(self, number: int, *, limit: int = 12, on_trial: TrialCallback | None = None) -> ReshardExplanation:
         """Explain one communication.
@@ -173,6 +200,7 @@ class ReshardExplainer:
             communication.where,
             communication.location,
             communication.combiner,
+            tuple(str(change) for change in self.changes if self._is_changed(communication, change)),
         )
 
 

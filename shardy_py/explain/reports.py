@@ -46,6 +46,7 @@ def format_reshard(explanation: ReshardExplanation) -> str:
 def _reshard_lines(explanation: ReshardExplanation) -> Iterator[str]:
     communication = explanation.communication
     yield str(communication)
+    yield from (f"  in the local program: {change}" for change in communication.changes)
     for moved in explanation.differences:
         yield from _moved_lines(communication.value, moved)
     words = [word for word in explanation.combiners if word != "add"]

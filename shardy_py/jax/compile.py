@@ -15,6 +15,7 @@ from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.executable import compile_bytecode
 from shardy_py.jax.form import for_xla
 from shardy_py.jax.form.donate_arguments import donated_arguments
+from shardy_py.jax.form.faults import refuse_faults
 from shardy_py.jax.kernels import register_kernels
 from shardy_py.jax.named_shardings import memory_kinds, to_named_sharding
 from shardy_py.jax.probe import probe
@@ -30,6 +31,7 @@ def to_jax(
     leave_open: bool = False,
     name: str = "-",
     signature: JaxSignature | None = None,
+    warnings: list[Diagnostic] | None = None,
 ) -> CompiledModule:
     """Compile a propagated module through XLA, for the devices of JAX.
 
@@ -41,15 +43,21 @@ def to_jax(
         leave_open: Whether values without a sharding are left to XLA's own propagation.
         name: What locations call a source without a name of its own.
         signature: The trees of arguments and results of a function of JAX, and the functions that it calls back.
+        warnings: Gets the faults of XLA's partitioner that the program meets, where it is compiled to be measured.
+            Without it they are errors, or Python's `warnings` where wrong numbers are possible only.
 
     Raises:
-        UnsupportedError: no function named main, meshes over different devices, an argument or result that no array
-            is, or XLA refuses the module.
+        UnsupportedError: XLA's partitioner is known to compute an op wrongly or not at all, there is no function named
+            main, meshes are over different devices, an argument or result is not an array, or XLA refuses the module.
         OptionError: fewer devices than the largest mesh has.
     """
     require_library("jax", purpose="running a module needs", extra="jax")
     register_kernels()
-    program = for_xla(module, semantics=semantics, leave_open=leave_open, name=name)
+    program, faults = for_xla(module, semantics=semantics, leave_open=leave_open, name=name)
+    if warnings is None:
+        refuse_faults(faults)
+    else:
+        warnings.extend(faults)
     main = _main(program)
     callbacks = () if signature is None else signature.host_callbacks
     refuse_what_cannot_run(program, callbacks=len(callbacks))
@@ -69,7 +77,7 @@ def to_jax(
     in_shardings, out_shardings = placed(arguments, "arg_attrs"), placed(results, "res_attrs")
     bytecode = BytesIO()
     program.origin.module.operation.write_bytecode(bytecode)
-    probe(program, bytecode.getvalue(), len(chosen))
+    probe(program, bytecode.getvalue(), len(chosen), [item for item in faults if item.severity == "error"])
     executable = compile_bytecode(bytecode.getvalue(), chosen, host_callbacks=callbacks)
     donated = donated_arguments(main)
     return CompiledModule(tuple(chosen), executable, in_shardings, out_shardings, *types, donated, signature)

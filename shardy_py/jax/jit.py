@@ -11,7 +11,6 @@ from attrs import field
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.extensions import function
 from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.function_primitive import bind_call
@@ -148,25 +147,16 @@ class LoweredCall:
         return self.result.text
 
     def cost(self, machine: Any = None, **options: Any) -> Cost:
-        """Return the estimated cost of the program under its schedule.
+        """Return what the program costs on one device; see `Result.cost`.
 
         Args:
             machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
-            options: More options of `Session.evaluate`.
+            options: More options of `Result.cost`; the partitioner is that of the function.
 
         Raises:
             ShardyError: an option is not valid.
         """
-        settings = self.settings
-        session = function("session").open(
-            self.lowered,
-            settings.mesh,
-            in_shardings=settings.in_shardings,
-            out_shardings=settings.out_shardings,
-            **settings.options,
-        )
-        estimated: Cost = session.evaluate(settings.schedule, machine, **options).cost
-        return estimated
+        return self.result.cost(machine, **{"partitioner": self.settings.partitioner, **options})
 
     def explain(self, value: Any, dim: int | None = None) -> ValueExplanation:
         """Return why a value is sharded as it is; see `Result.explain`.
@@ -244,11 +234,11 @@ class JitFunction:
         return self._latest_call().explain(value, dim)
 
     def cost(self, machine: Any = None, **options: Any) -> Cost:
-        """Return the estimated cost of the latest call; see `LoweredCall.cost`.
+        """Return what the latest call costs on one device; see `LoweredCall.cost`.
 
         Args:
             machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
-            options: More options of `Session.evaluate`.
+            options: More options of `Result.cost`.
 
         Raises:
             OptionError: there was no call yet, or an option is not valid.

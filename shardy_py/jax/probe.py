@@ -21,20 +21,21 @@ SECONDS = 3600.0
 _WORKER = "shardy_py.jax.probe_worker"
 
 
-def probe(program: Program, bytecode: bytes, count: int) -> None:
+def probe(program: Program, bytecode: bytes, count: int, faults: Sequence[Diagnostic] = ()) -> None:
     """Compile a program in another process, if it has an op that may end the process.
 
     Args:
         program: The program in the form for XLA.
         bytecode: The same as MLIR's bytecode.
         count: The number of devices.
+        faults: The known faults that the program meets all the same.
 
     Raises:
         UnsupportedError: that process ended by a signal, or took too long; an error of XLA is left to the process that
             runs the program.
     """
     risky = [op for op in ops_named(program, *_RISKY) if _may_end_xla(program, op)] if count > 1 else []
-    if not risky:
+    if not risky and not faults:
         return
     try:
         ask_once(_WORKER, b"%d\n" % count + bytecode, seconds=SECONDS)
@@ -42,18 +43,20 @@ def probe(program: Program, bytecode: bytes, count: int) -> None:
         raise UnsupportedError(Diagnostic("timeout", f"XLA compiles the program for too long: {error}")) from None
     except ChildDied as error:
         if error.code < 0:
-            raise _refuse(error, risky) from None
+            raise _refuse(error, risky, faults) from None
 
 
-def _refuse(end: ChildDied, risky: Sequence[Op]) -> UnsupportedError:
+def _refuse(end: ChildDied, risky: Sequence[Op], faults: Sequence[Diagnostic]) -> UnsupportedError:
     """Return the error that says what ended the process, and which ops may have done so."""
     cause = find_cause(end.stderr) or f"it ended with {name_exit(end.code)}"
+    if not risky:
+        first = faults[0]
+        message = f"XLA would end the process: {cause}; {first.message}"
+        return UnsupportedError(Diagnostic("ends-xla", message, first.location, first.op, first.hint))
     names = " or ".join(dict.fromkeys(op.name for op in risky))
     hint = f"replicate the operands of the {names} along the dimensions of its window or padding"
-    first = risky[0]
-    return UnsupportedError(
-        Diagnostic("ends-xla", f"XLA would end the process: {cause}", first.location, first.name, hint)
-    )
+    message = f"XLA would end the process: {cause}"
+    return UnsupportedError(Diagnostic("ends-xla", message, risky[0].location, risky[0].name, hint))
 
 
 def _may_end_xla(program: Program, op: Op) -> bool:

@@ -26,7 +26,7 @@ Partitioner = Literal["shardy_py", "xla"]
 class JaxMethods(_Base):
     """Methods of a result that give the program to XLA, or run it on the devices of JAX."""
 
-    def for_xla(self, *, leave_open: bool = False) -> Any:
+    def for_xla(self, *, leave_open: bool = False, warnings: list[Diagnostic] | None = None) -> Any:
         """Return a copy of the module in the form that XLA takes through JAX; ``str`` of it is its text.
 
         XLA reads the shardings of arguments, results and constraints only, so every tensor passes through a closed
@@ -34,6 +34,8 @@ class JaxMethods(_Base):
 
         Args:
             leave_open: Whether tensors without a sharding are left to XLA's own propagation.
+            warnings: Gets a diagnostic for each op that XLA's partitioner is known to compute wrongly, or not at all,
+                with these shardings; without it, Python's `warnings` do.
 
         Returns:
             A native module; `module` stays as it is.
@@ -41,9 +43,10 @@ class JaxMethods(_Base):
         Raises:
             UnsupportedError: the meshes of the program are over different devices.
         """
-        from shardy_py.jax.form import for_xla
+        from shardy_py.jax.form import form_module
 
-        return for_xla(self._mlir, semantics=self.registry, leave_open=leave_open).origin.module
+        name = self.source_name or "-"
+        return form_module(self._mlir, semantics=self.registry, leave_open=leave_open, name=name, warnings=warnings)
 
     def for_gspmd(self, *, warnings: list[Diagnostic] | None = None) -> Any:
         """Return a copy of the module for compilers that do not know Shardy; ``str`` of it is its text.
@@ -69,12 +72,22 @@ class JaxMethods(_Base):
 
     @overload
     def to_jax(
-        self, devices: Sequence[Any] | None = None, *, partitioner: Literal["xla"], leave_open: bool = False
+        self,
+        devices: Sequence[Any] | None = None,
+        *,
+        partitioner: Literal["xla"],
+        leave_open: bool = False,
+        warnings: list[Diagnostic] | None = None,
     ) -> CompiledModule: ...
 
     @overload
     def to_jax(
-        self, devices: Sequence[Any] | None = None, *, partitioner: Partitioner, leave_open: bool = False
+        self,
+        devices: Sequence[Any] | None = None,
+        *,
+        partitioner: Partitioner,
+        leave_open: bool = False,
+        warnings: list[Diagnostic] | None = None,
     ) -> DeviceProgram | CompiledModule: ...
 
     def to_jax(
@@ -83,6 +96,7 @@ class JaxMethods(_Base):
         *,
         partitioner: Partitioner = "shardy_py",
         leave_open: bool = False,
+        warnings: list[Diagnostic] | None = None,
     ) -> DeviceProgram | CompiledModule:
         """Return the program as a function of JAX, for the devices of JAX.
 
@@ -94,21 +108,24 @@ class JaxMethods(_Base):
                 for, or the first ones of ``jax.devices()``.
             partitioner: ``shardy_py`` for the local program, ``xla`` for XLA's partitioner.
             leave_open: With XLA's, whether tensors without a sharding are left to XLA's own propagation.
+            warnings: With XLA's, gets the known faults of XLA's partitioner that the program meets, which are errors
+                without it: for a program that is compiled to be measured.
 
         Returns:
             What runs it. Call it as the function of JAX, with its trees, or with one array per argument of the main
             function; it returns a list of arrays, or the tree of results where that is no flat list.
 
         Raises:
-            UnsupportedError: the meshes are over different devices, or XLA refuses the module.
+            UnsupportedError: the meshes are over different devices, XLA refuses the module, or its partitioner is known
+                to compute an op wrongly.
             OptionError: fewer devices than the largest mesh has, or an option is not valid.
         """
         if partitioner not in ("shardy_py", "xla"):
             message = f"{partitioner!r} is not a valid partitioner"
             raise OptionError(Diagnostic("invalid-partitioner", message, hint="give 'shardy_py' or 'xla'"))
         if partitioner == "shardy_py":
-            if leave_open:
-                message = "leave_open is an option of XLA's partitioner"
+            if leave_open or warnings is not None:
+                message = f"{'leave_open' if leave_open else 'warnings'} is an option of XLA's partitioner"
                 raise OptionError(Diagnostic("option-conflict", message, hint="give partitioner='xla', too"))
             from shardy_py.jax.callable.make import make_device_program
             from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
@@ -128,6 +145,7 @@ class JaxMethods(_Base):
             leave_open=leave_open,
             name=name,
             signature=self.signature,
+            warnings=warnings,
         )
 
     @method_takes(LocalOptions)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.api.result import Result
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
+from shardy_py.jax.result_methods import Partitioner
 from shardy_py.jax.run_report import RunReport, result_lines
 from shardy_py.jax.running_inputs import given_arrays, read_native
 from shardy_py.jax.xla_ops import foreign_ops_named
@@ -31,6 +32,7 @@ def run_result(
     inputs: Path | Sequence[Any] | None = None,
     seed: int = 0,
     tolerance: float | None = None,
+    partitioner: Partitioner = "shardy_py",
     on_step: StepCallback | None = None,
 ) -> RunReport:
     """Run a propagated program on the devices of JAX, and compare with the program without shardings.
@@ -47,6 +49,7 @@ def run_result(
         seed: The seed of random inputs.
         tolerance: The largest relative difference of floats; by default it depends on the dtype, see
             `shardy_py.jax.deviations`.
+        partitioner: What decides how data moves; see `Result.to_jax`.
         on_step: Called as each of the `run_steps` starts.
 
     Raises:
@@ -61,7 +64,7 @@ def run_result(
     step = on_step or tell_nothing
     step("Compiling in XLA")
     with foreign_ops_named(result.program):
-        compiled = result.to_jax()
+        compiled = result.to_jax(partitioner=partitioner)
         # Compiled now, so that the run is timed without it.
         assert compiled.executable
     given = given_arrays(result, compiled.in_types, inputs, seed=seed)

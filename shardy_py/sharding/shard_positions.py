@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from shardy_py.sharding.axes import AxisRef, SubAxis
-from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.tensor import TensorSharding
 
 
@@ -75,6 +75,38 @@ def replica_groups(mesh: Mesh, axes: Sequence[AxisRef]) -> tuple[tuple[int, ...]
         # The position with the digits of the axes set to 0 is the same for all of a group.
         groups[_without(position, mesh, axes)].append((_index(position, mesh, axes), device))
     return tuple(tuple(device for _, device in sorted(group)) for group in groups.values())
+
+
+def axes_of_group(mesh: Mesh, group: Sequence[int]) -> tuple[AxisRef, ...] | None:
+    """Return the axes along which the devices of a group differ, in the order of the mesh; None for any other group.
+
+    >>> print(*axes_of_group(Mesh.of(x=2, y=4), (0, 1, 4, 5)))
+    "x" "y":(2)2
+    """
+    position_of = {device: position for position, device in enumerate(devices_of(mesh))}
+    if not all(device in position_of for device in group):
+        return None
+    found = []
+    for axis in mesh.axes:
+        stride = _stride(mesh, AxisRef(axis.name))
+        indices = sorted({position_of[device] // stride % axis.size for device in group})
+        if len(indices) > 1:
+            part = _part_of_axis(axis, indices)
+            if part is None:
+                return None
+            found.append(part)
+    return tuple(found) if prod(part.size(mesh) for part in found) == len(set(group)) else None
+
+
+def _part_of_axis(axis: MeshAxis, indices: Sequence[int]) -> AxisRef | None:
+    """Return the axis, or the part of it, along which some indices differ."""
+    if len(indices) == axis.size:
+        return AxisRef(axis.name)
+    first, step, size = indices[0], indices[1] - indices[0], len(indices)
+    is_even = list(indices) == [first + step * number for number in range(size)]
+    if not is_even or axis.size % (step * size) or first // step % size:
+        return None
+    return AxisRef(axis.name, SubAxis(axis.size // (step * size), size))
 
 
 def permutation_pairs(

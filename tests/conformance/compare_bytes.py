@@ -32,7 +32,7 @@ def compare(path: str) -> tuple[float, float]:
     ids = numpy.array([[device.id] for device in devices], numpy.int32)
     options.device_assignment = build.device_assignment = xla_client.DeviceAssignment.create(ids)
     own = devices[0].client.compile_and_load(as_replicas(local.module), xla_client.DeviceList(tuple(devices)), options)
-    xla = sdy.propagate(text).to_jax(partitioner="xla").executable
+    xla = sdy.propagate(text).to_jax(partitioner="xla", warnings=[]).executable
     return moved_bytes(own.get_hlo_text()), moved_bytes(xla.get_hlo_text())
 
 

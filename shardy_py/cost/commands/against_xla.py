@@ -83,7 +83,7 @@ def _figures(request: FiguresRequest, show: ShowProgress) -> XlaFigures:
     from shardy_py.jax.host import use_devices
 
     use_devices(max((mesh.total_size for mesh in result.program.meshes.values()), default=1))
-    compiled = result.to_jax(partitioner="xla")
+    compiled = result.to_jax(partitioner="xla", warnings=[])
     steps.start("Counting in XLA")
     return measure(compiled)
 

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from shardy_py.cli.command import Command
-from shardy_py.cli.needs import excludes_option, needs_option
-from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_options
+from shardy_py.cli.needs import excludes_option, needs, needs_option
+from shardy_py.cli.options import AMOUNT, axis_option, partitioner_option, schedule_option, session_options
 
 
 @click.command(cls=Command)
@@ -21,7 +21,8 @@ from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=0), help="Transfers to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--transfers", is_flag=True, help="With --json, list every transfer.")
-@click.option("--local", "as_local", is_flag=True, help="Count the ops and collectives of the local program.")
+@partitioner_option("Count in the local program, which is the default, or estimate what XLA's partitioner sends.")
+@click.option("--local", "as_local", is_flag=True, help="Fail where there is no local program to count in.")
 @click.option("--ops", is_flag=True, help="With --json, list every op and every line of the source.")
 @click.option("--against-xla", is_flag=True, help="Compile for host devices; print estimates beside XLA's figures.")
 @click.option("--against-jit", is_flag=True, help="Compile as jax.jit does; print what is different.")
@@ -32,8 +33,16 @@ from shardy_py.cli.options import AMOUNT, axis_option, schedule_option, session_
 @excludes_option("--json", "as_json", "top")
 @needs_option("--against-xla", "against_xla", "timeout")
 @needs_option("--machine", "machine", "axes")
+@excludes_option("--against-xla", "against_xla", "as_local", "partitioner")
+@excludes_option("--against-jit", "against_jit", "as_local", "partitioner")
+@needs(
+    "as_local",
+    when=lambda given: given["partitioner"] != "xla",
+    problem="together with --partitioner xla",
+    hint="leave one of the two out",
+)
 def cost(**options: Any) -> None:
-    """Estimate what the program in FILE (- for stdin) costs on a machine: communication, computing, memory."""
+    """Count what the program in FILE (- for stdin) costs on a machine: communication, computing, memory."""
     from shardy_py.cost.commands.run_cost import run_cost
 
     run_cost(**options)

@@ -18,14 +18,14 @@ from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.against_xla import XlaComparison
 from shardy_py.cost.commands.against_jit import price_against_jit
 from shardy_py.cost.commands.against_xla import xla_figures
-from shardy_py.cost.communications import name_transfers
+from shardy_py.cost.communications import name_collectives, name_transfers
 from shardy_py.cost.estimates import Cost
-from shardy_py.cost.local_cost import estimate_local
 from shardy_py.cost.machines.toml import get_machine, machine_names
 from shardy_py.cost.priced_input import PRICED_LIKE_JIT, priced_input
 from shardy_py.cost.report.against_xla import against_xla_json, print_against_xla
 from shardy_py.cost.report.cost import cost_json, print_cost
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.cost.result_cost import add_reason, count_result, explicit_setting, local_program
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
 
 HOST_PROFILE = "xla-cpu"
 """The profile of XLA for host devices."""
@@ -42,6 +42,7 @@ def run_cost(
     as_json: bool,
     transfers: bool,
     as_local: bool,
+    partitioner: str | None,
     ops: bool,
     against_xla: bool,
     against_jit: bool,
@@ -61,8 +62,10 @@ def run_cost(
     program = GivenProgram.of(**session_options)
     chosen = None if schedule is None else schedule_argument(schedule)
     setting = {"axes": links, "layout": layout, "profile": profile}
-    estimated = _local_cost if as_local else _cost
-    cost, warnings = estimated(program, chosen, found, setting)
+    if partitioner == "xla" or against_xla or against_jit:
+        cost, warnings = _estimate(program, chosen, found, setting)
+    else:
+        cost, warnings = _count(program, chosen, found, setting, is_strict=as_local)
     print_warnings(warnings)
     if against_xla:
         with progress_bar("") as show:
@@ -83,8 +86,10 @@ def run_cost(
         print_cost(cost, top=top, file=sys.stdout)
 
 
-def _cost(program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any]) -> tuple[Cost, list[Diagnostic]]:
-    """Return the cost of a program under a schedule, and what it warns of."""
+def _estimate(
+    program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any]
+) -> tuple[Cost, list[Diagnostic]]:
+    """Return the cost of a program under a schedule, estimated from shardings, and what it warns of."""
     with step_bar(3) as steps:
         steps.start("Reading the module, and preparing")
         priced = evolve(program, input=priced_input(program.input, machine, setting["profile"]))
@@ -98,17 +103,24 @@ def _cost(program: GivenProgram, schedule: Any, machine: Any, setting: dict[str,
         return name_transfers(session, evaluation), warnings
 
 
-def _local_cost(
-    program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any]
+def _count(
+    program: GivenProgram, schedule: Any, machine: Any, setting: dict[str, Any], *, is_strict: bool
 ) -> tuple[Cost, list[Diagnostic]]:
-    """Return the cost of the program that a device runs, and what it warns of."""
-    with step_bar(2) as steps:
-        result = program.propagate(schedule=schedule, local=True, on_progress=steps.on_progress)
+    """Return the cost of the local program, or an estimate that says why there is none, and what it warns of."""
+    with step_bar(3) as steps:
+        result = program.propagate(schedule=schedule, on_progress=steps.on_progress)
         steps.start("Writing the program of a device")
-        local = result.local()
-        steps.start("Estimating")
-        cost = estimate_local(local, result.registry, machine, **setting)
-        return cost, [*result.warnings, *local.warnings]
+        local = local_program(result)
+        if isinstance(local, ShardyError):
+            if is_strict:
+                raise local
+            cost, warnings = _estimate(program, schedule, machine, explicit_setting(machine, setting))
+            return add_reason(cost, local), warnings
+        steps.start("Counting")
+        cost = count_result(result, local, machine, setting)
+        steps.start("Naming transfers")
+        session = program.open(keep_names=True)
+        return name_collectives(session, session.solve(schedule), cost), [*result.warnings, *local.warnings]
 
 
 def parse_axis_links(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:

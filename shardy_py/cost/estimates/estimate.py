@@ -29,6 +29,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.ops import ConstantLike
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.support.identity import identity
 from shardy_py.values import define
 
@@ -43,6 +44,7 @@ def estimate(
     layout: str | LayoutPolicy | None = None,
     rule_of: RuleOf | None = None,
     profile: str | Profile | None = None,
+    mesh: Mesh | None = None,
 ) -> Cost:
     """Return the cost of a program on one device of a machine.
 
@@ -55,6 +57,7 @@ def estimate(
         layout: A layout policy or its name, to count the bytes that shards take with padding; None for plain bytes.
         rule_of: Gives the rule of an op; by default the registry does.
         profile: The profile of a backend or its name; None for that of the machine.
+        mesh: The mesh of the devices that collectives name in a local program.
 
     Raises:
         OptionError: a mesh does not fit the machine, axes are given without one, or there is no such policy or profile.
@@ -69,9 +72,8 @@ def estimate(
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else MeshPlacement(machine, axes or {})
-    estimator = _Estimator(
-        main, flattener, machine, rules, sizes, TransferPricer(sizes, registry, placement, rules), section
-    )
+    pricer = TransferPricer(sizes, registry, placement, rules, mesh)
+    estimator = _Estimator(main, flattener, machine, rules, sizes, pricer, section)
     estimator.run()
     estimator.pricer.check_meshes()
     memory = Liveness(estimator.fusion, sizes, estimator.traffic, estimator.together).measure(main, section)

@@ -34,6 +34,7 @@ from shardy_py.ir.interfaces.ops import Contraction
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.shard_positions import axes_of_group
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
@@ -96,12 +97,14 @@ class TransferPricer:
         registry: The definitions of ops.
         placement: Where the meshes lie on a machine; None for no times.
         profile: The rules of the backend.
+        mesh: The mesh of the devices that collectives of the program name; None where it has no shardings of them.
     """
 
     sizes: LocalSizes
     registry: Registry
     placement: MeshPlacement | None
     profile: Profile = NO_PROFILE
+    mesh: Mesh | None = None
     _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
 
     def check_meshes(self) -> None:
@@ -112,7 +115,7 @@ class TransferPricer:
         """
         if self.placement is None:
             return
-        for mesh in self.sizes.meshes:
+        for mesh in (*self.sizes.meshes, *(() if self.mesh is None else (self.mesh,))):
             self.placement.links_of(mesh)
 
     def price(self, node: Node) -> list[Priced]:
@@ -135,9 +138,10 @@ class TransferPricer:
         if own is None:
             windows = tuple(kind.cost.get_windows(op))
             return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
-        sent, seconds = self._priced(own.kind, self._own_group(own), op)
+        group = self._own_group(own)
+        sent, seconds = self._priced(own.kind, group, op)
         sent = round(sent * own.share)
-        found = self._transfer(node, own.kind, "", len(own.group), sent, seconds, _HOW[own.kind])
+        found = self._transfer(node, own.kind, group.axes, len(own.group), sent, seconds, _HOW[own.kind])
         return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
 
     def masked(self, node: Node) -> float:
@@ -301,6 +305,9 @@ class TransferPricer:
         return Group("{" + ", ".join(str(axis) for axis in axes) + "}", devices, parts)
 
     def _own_group(self, own: OwnCollective) -> Group:
+        axes = None if self.mesh is None or len(own.group) < 2 else axes_of_group(self.mesh, own.group)
+        if axes and self.mesh is not None:
+            return self._along(axes, self.mesh)
         if self.placement is None:
             return Group("", len(own.group), None)
         return Group("", len(own.group), tuple(_parts_of_group(own.group, self.placement)))

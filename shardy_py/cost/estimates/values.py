@@ -178,6 +178,7 @@ class Cost:
         profile: The name of the profile of the backend, whose rules of collectives were taken to hold.
         ops: The cost of computing by op, in program order.
         peak_op: The id of the op of the main function at which the peak is reached; -1 for none.
+        is_counted: Whether the transfers are the collectives of the local program, and not estimated from shardings.
     """
 
     machine: str | None
@@ -200,19 +201,28 @@ class Cost:
     profile: str = "none"
     ops: tuple[OpCost, ...] = ()
     peak_op: int = -1
+    is_counted: bool = False
 
     def __str__(self) -> str:
         """Return the main numbers as lines."""
         rows = list(self._rows())
         width = max(len(name) for name, _ in rows)
-        title = f"Cost on one of {self.devices} devices, {self.machine or 'no machine'}"
-        return "\n".join([title, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+        return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in rows)])
 
     def __repr__(self) -> str:
         seconds = self.seconds.value
         time = "" if seconds is None else f"{format_seconds(seconds)}, "
         sent, peak = _bytes(self.communication_bytes), _bytes(self.peak_bytes)
-        return f"<Cost on one of {self.devices} devices: {time}{sent} sent, {peak} of peak memory>"
+        return f"<{self._what} on one of {self.devices} devices: {time}{sent} sent, {peak} of peak memory>"
+
+    @property
+    def title(self) -> str:
+        """What it is the cost of; an estimate says that it is one."""
+        return f"{self._what} on one of {self.devices} devices, {self.machine or 'no machine'}"
+
+    @property
+    def _what(self) -> str:
+        return "Cost" if self.is_counted else "Estimated cost"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         """Yield the main numbers with what they are called."""
@@ -272,7 +282,7 @@ class Cost:
             ops: Whether to list every op and every line of the source, too.
         """
         result: dict[str, Any] = {"machine": self.machine, "devices": self.devices, "layout": self.layout}
-        result["profile"] = self.profile
+        result |= {"profile": self.profile, "is_counted": self.is_counted}
         result |= {name: attrs.asdict(quantity) for name, quantity in self.quantities.items()}
         result["collectives"] = [attrs.asdict(item) for item in self.kinds]
         if transfers:

@@ -36,7 +36,8 @@ def print_comparison(comparison: Comparison, *, limit: int | None = None, file: 
     shown = _shown(groups, comparison.first, limit)
     if shown:
         tables = _tables(console, comparison, shown)
-        tables[-1].caption = f"* {comparison.first}, with which the others are compared"
+        estimated = "costs are estimated from shardings"
+        tables[-1].caption = f"* {comparison.first}, with which the others are compared; {estimated}"
         for table in tables:
             console.print(table)
     if len(shown) < len(groups):

@@ -38,9 +38,7 @@ def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> Non
         file: Where to; stdout by default.
     """
     console = open_console(file)
-    where = cost.machine or "no machine"
-    title = f"Cost on one of {cost.devices} devices, {where}"
-    print_table(console, title, ("what", "value", "how"), [_quantity_rows(cost)], words=_WORDS)
+    print_table(console, cost.title, ("what", "value", "how"), [_quantity_rows(cost)], words=_WORDS)
     if cost.transfers:
         headings: tuple[str, ...] = ("kind", "in the program", "runs", "bytes", "time")
         print_table(console, "Transfers by kind", headings, [_kind_rows(cost)], words=_WORDS)

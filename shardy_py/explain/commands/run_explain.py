@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,10 +13,12 @@ from shardy_py.cli.files import echo_report, print_warnings
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.cost.result_cost import local_program
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.explain.answer.explanations import OpExplanation, ValueExplanation
 from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.reports import explanation_json, explanations_json, print_reshard
+from shardy_py.ir.interfaces.communication import CommunicationChange
 
 
 def run_explain(
@@ -60,12 +63,15 @@ def run_explain(
     with step_bar(1) as steps:
         steps.start("Propagating")
         explainer = _explainer(program, order)
+        explainer.changes = _changes(program, order)
     session = explainer.session
     warnings = (*session.warnings, *(() if order is None else session.unknown_op_names(order)))
     print_warnings(warnings)
     if reshard is None:
         lines = explainer.lines()
-        _print("\n".join(map(str, lines)) or "no reshards", explanations_json(lines) if as_json else None)
+        changes = [f"in the local program: {line}" for line in explainer.change_lines()]
+        text = "\n".join([*map(str, lines), *changes]) or "no reshards"
+        _print(text, explanations_json(lines) if as_json else None)
         return
     with progress_bar("Trying annotations") as show:
         why = explainer.explain(reshard, limit=limit, on_trial=show)
@@ -85,6 +91,12 @@ def _print(text: str, data: str | None) -> None:
 
 def _explainer(program: GivenProgram, schedule: Any) -> ReshardExplainer:
     return ReshardExplainer(**keywords(program.input), **program.options.run_options(), schedule=schedule)
+
+
+def _changes(program: GivenProgram, schedule: Any) -> Sequence[CommunicationChange]:
+    """Return what communication passes change in the local program; nothing where there is none."""
+    local = local_program(program.propagate(schedule=schedule))
+    return () if isinstance(local, ShardyError) else local.communication
 
 
 def _run(program: GivenProgram, schedule: Any) -> Result:

@@ -16,11 +16,11 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.arguments import TOKEN, refuse_index
 from shardy_py.jax.callable.device_program import DeviceProgram
+from shardy_py.jax.callable.forget_dynamic_sizes import ForgetDynamicSizesPass
 from shardy_py.jax.callable.meshes import make_mesh, uncut_axes
 from shardy_py.jax.callable.placement import place_program
 from shardy_py.jax.devices import choose_devices
 from shardy_py.jax.form.donate_arguments import donated_arguments
-from shardy_py.jax.form.forget_dynamic_sizes import ForgetDynamicSizesPass
 from shardy_py.jax.kernels import register_kernels
 from shardy_py.jax.local.local_program import LocalProgram
 from shardy_py.jax.named_shardings import memory_kinds

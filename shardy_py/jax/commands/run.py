@@ -8,7 +8,14 @@ import click
 
 from shardy_py.cli.command import Command
 from shardy_py.cli.needs import needs, needs_option
-from shardy_py.cli.options import AMOUNT, RANDOM_INPUTS, run_options, schedule_option, session_options
+from shardy_py.cli.options import (
+    AMOUNT,
+    RANDOM_INPUTS,
+    partitioner_option,
+    run_options,
+    schedule_option,
+    session_options,
+)
 
 
 @click.command(cls=Command)
@@ -17,6 +24,7 @@ from shardy_py.cli.options import AMOUNT, RANDOM_INPUTS, run_options, schedule_o
 @run_options("The arguments", "Run the program without shardings, too")
 @schedule_option()
 @click.option("--platform", default="cpu", show_default=True, help="The devices of JAX: cpu, gpu, tpu.")
+@partitioner_option("Run the local program, which is the default, or leave the communication to XLA's partitioner.")
 @click.option("--timeout", default=600.0, show_default=True, type=AMOUNT, help="Seconds it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options

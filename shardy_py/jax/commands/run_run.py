@@ -14,6 +14,7 @@ from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.jax.commands.run_report import inputs_path, show_report
+from shardy_py.jax.result_methods import Partitioner
 from shardy_py.jax.run_report import RunReport
 from shardy_py.values import frozen
 
@@ -27,6 +28,7 @@ class RunRequest:
         schedule: The order of ops, or None.
         devices: How many host devices there are; None for as many as the mesh has.
         platform: What JAX calls the devices.
+        partitioner: What decides how data moves; None for the default.
         inputs: The file with the inputs, or None for random ones.
         seed: The seed of random inputs.
         compare: Whether to run the program without shardings, too.
@@ -38,6 +40,7 @@ class RunRequest:
     schedule: Any
     devices: int | None
     platform: str
+    partitioner: Partitioner | None
     inputs: Path | None
     seed: int
     compare: bool
@@ -73,6 +76,7 @@ def run_run(
     outputs: str | None,
     schedule: str | None,
     platform: str,
+    partitioner: Partitioner | None,
     timeout: float,
     as_json: bool,
     **session_options: Any,
@@ -83,6 +87,7 @@ def run_run(
         None if schedule is None else schedule_argument(schedule),
         devices,
         platform,
+        partitioner,
         inputs_path(inputs),
         seed,
         compare,

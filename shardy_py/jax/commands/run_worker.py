@@ -38,6 +38,7 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
         request.program.module if request.compare else None,
         inputs=request.inputs,
         seed=request.seed,
+        partitioner=request.partitioner or "shardy_py",
         tolerance=request.tolerance,
         on_step=steps.start,
     )
@@ -51,7 +52,11 @@ def _check_simulated(request: RunRequest) -> None:
     Raises:
         OptionError: it is.
     """
-    given = [("--platform", request.platform != "cpu"), ("--devices", request.devices is not None)]
+    given = [
+        ("--platform", request.platform != "cpu"),
+        ("--devices", request.devices is not None),
+        ("--partitioner", request.partitioner is not None),
+    ]
     for option, is_given in given:
         if is_given:
             message = f"{option} has no effect on a program of PyTorch: as many devices as the mesh has are simulated"

@@ -22,7 +22,14 @@ from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.partial_choices import PartialChoices, PartialSums
 from shardy_py.local.communication.partial_deliveries import PartialDelivery, partial_deliveries
 from shardy_py.local.communication.report import CommunicationChange, record_change
-from shardy_py.local.communication.rewriting import first_user, insert, reshard, set_shardings
+from shardy_py.local.communication.rewriting import (
+    first_names,
+    first_user,
+    insert,
+    is_delivered_otherwise,
+    reshard,
+    set_shardings,
+)
 from shardy_py.local.communication.routes import Route, Routes
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.local.communication.solve import Improvement, improvements
@@ -99,10 +106,12 @@ def _kinds(program: Program, semantics: OpSemantics) -> list[PartialSums]:
 
 
 def _describe(item: Improvement) -> CommunicationChange:
-    names = [own.value.defining_op for own in item.deliveries if own.sent and own.value.defining_op is not None]
-    location = names[0].location if names else ""
-    what = f"partial results of {', '.join(dict.fromkeys(op.name for op in names[:3]))} are combined later"
-    return CommunicationChange(what, item.before, item.after, location)
+    makers = [own.value.defining_op for own in item.deliveries if own.sent and own.value.defining_op is not None]
+    concerned = [own for own in item.deliveries if is_delivered_otherwise(own, item)]
+    ops = [own.value.defining_op for own in concerned] + [route.user for own in concerned for route in own.routes]
+    locations = tuple(dict.fromkeys(op.location for op in ops if op is not None and op.location))
+    what = f"partial results of {first_names(dict.fromkeys(op.name for op in makers))} are combined later"
+    return CommunicationChange(what, item.before, item.after, makers[0].location if makers else "", locations)
 
 
 def _apply(program: Program, item: Improvement, context: PassContext) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.graph.program import Block, Op, Program, Value
-from shardy_py.local.communication.choices import WHOLE, ModeChoice
+from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.deliveries import Delivery, ModeOf, modes_now
 from shardy_py.local.communication.report import CommunicationChange
 from shardy_py.local.communication.routes import Route
-from shardy_py.local.communication.solve import Improvement
+from shardy_py.local.communication.solve import Improvement, Movement
 from shardy_py.sharding.combiner import reduction_op_text
 from shardy_py.sharding.op_attributes import AxisRefList
 from shardy_py.sharding.tensor import TensorSharding
+
+_MOST_NAMES = 3
+"""The names of ops that a change lists."""
 
 
 def apply_improvement(program: Program, item: Improvement) -> None:
@@ -31,27 +34,39 @@ def apply_improvement(program: Program, item: Improvement) -> None:
 
 
 def describe(item: Improvement) -> CommunicationChange:
-    """Return what an improvement changes, in words."""
-    gathered: list[str] = []
-    where = ""
+    """Return what an improvement changes, in words: the ops that communication moves behind, or before."""
+    moved: dict[int, dict[str, None]] = {SHARDED: {}, WHOLE: {}}
+    sources: dict[str, None] = {}
+    concerned: dict[str, None] = {}
     for own in item.deliveries:
-        modes = [item.mode_of(user) for user in own.users]
-        before = [modes_now(user) for user in own.users]
-        if modes != before or own.sent > own.cost(item.mode_of):
-            producer = own.value.defining_op
-            name = "an argument" if producer is None else producer.name
-            where = where or (own.routes[0].user.location if producer is None else producer.location)
-            gathered.append(name)
-    names = list(dict.fromkeys(gathered))
-    if item.modes:
-        whole = sum(mode == WHOLE for mode in item.modes.values())
-        sharded = len(item.modes) - whole
-        count, how = (whole, "whole") if whole >= sharded else (sharded, "sharded")
-        kind = f"{count} op{'s' * (count > 1)} {'run' if count > 1 else 'runs'} {how}"
-    else:
-        kind = "sent once"
-    what = f"{kind} behind {', '.join(names[:3])}" if names else kind
-    return CommunicationChange(what, item.before, item.after, where)
+        if not is_delivered_otherwise(own, item):
+            continue
+        producer = own.value.defining_op
+        sources["an argument" if producer is None else producer.name] = None
+        ops = [(own.producer, producer)] if producer is not None else []
+        ops += [(user, route.user) for user, route in zip(own.users, own.routes, strict=True)]
+        for choice, op in ops:
+            concerned[op.location] = None
+            if item.mode_of(choice) != choice.current:
+                moved[item.mode_of(choice)][op.name] = None
+    words = (("moved behind", moved[SHARDED]), ("moved before", moved[WHOLE]))
+    parts = [f"{word} {first_names(names)}" for word, names in words if names]
+    what = " and ".join(parts) or f"what {first_names(sources)} gives is sent once"
+    locations = tuple(location for location in concerned if location)
+    return CommunicationChange(what, item.before, item.after, next(iter(locations), ""), locations)
+
+
+def is_delivered_otherwise(own: Movement, item: Improvement) -> bool:
+    """Return whether an improvement changes how a value gets to its users, or what is sent for it."""
+    choices = (own.producer, *own.users)
+    return any(item.mode_of(choice) != modes_now(choice) for choice in choices) or own.sent > own.cost(item.mode_of)
+
+
+def first_names(names: Iterable[str]) -> str:
+    """Return the first names of a list, and the number of the others."""
+    known = list(names)
+    rest = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return ", ".join(known[:_MOST_NAMES]) + rest
 
 
 def set_shardings(program: Program, choice: ModeChoice, mode: int) -> None:

@@ -102,6 +102,40 @@ def test_reshards_are_listed_and_explained(shardy: Shardy, conflicting: str) -> 
     assert (trial["removes"], trial["before"], trial["after"]) == (True, {"sdy.reshard": 1}, {})
 
 
+NARROWED = """sdy.mesh @mesh = <["data"=4]>
+func.func @main(%x: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>},
+                %n: tensor<64x64xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>})
+    -> (tensor<64x64xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>},
+        tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+  %0 = sdy.sharding_constraint %x <@mesh, [{}, {}]> : tensor<64x64xf32>
+  %1 = stablehlo.convert %0 : (tensor<64x64xf32>) -> tensor<64x64xbf16>
+  %2 = stablehlo.convert %n : (tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %3 = stablehlo.sine %2 : tensor<64x64xf32>
+  return %1, %3 : tensor<64x64xbf16>, tensor<64x64xf32>
+}"""
+SENT = 3 * 64 * 64 // 4
+
+
+def test_moves_of_communication_passes_are_reported(shardy: Shardy, tmp_path: Path) -> None:
+    """Each move has the bytes before and after, and the numbers of the reshards that it concerns."""
+    path = tmp_path / "narrowed.mlir"
+    path.write_text(NARROWED)
+    listed = shardy("explain", str(path), "--reshards").stdout.splitlines()
+    numbers = {line.partition(":")[0]: line for line in listed if line[0].isdigit()}
+    changes = [line.removeprefix("in the local program: ") for line in listed if not line[0].isdigit()]
+    wide, narrow = f"{4 * SENT / 1024:.1f} KiB", f"{2 * SENT / 1024:.1f} KiB"
+    after, ahead = (next(line for line in changes if word in line) for word in ("behind", "before"))
+    assert after.startswith(f"moved behind stablehlo.convert: {narrow} instead of {wide} (")
+    assert ahead.startswith(f"moved before stablehlo.convert, stablehlo.sine: {narrow} instead of {wide} (")
+    for line in (after, ahead):
+        assert all(number in numbers for number in line.partition("(")[2].rstrip(")").split(", "))
+    number = next(number for number, line in numbers.items() if "sharding constraint" in line)
+    change = after.partition(" (")[0]
+    assert f"  in the local program: {change}" in shardy("explain", str(path), "--reshard", number).stdout
+    data = json.loads(shardy("explain", str(path), "--reshards", "--json").stdout)
+    assert data[int(number)]["changes"] == [change]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

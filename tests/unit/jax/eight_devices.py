@@ -381,6 +381,22 @@ def test_what_xla_shards_itself_is_tried_first() -> None:
     assert "operands of the stablehlo.pad" in caught.value.diagnostics[0].hint
 
 
+def test_faults_that_end_xla_are_tried_in_another_process() -> None:
+    """A program that is compiled to be measured, although it meets a fault, does not end this process."""
+    text = module("""
+    %0 = "stablehlo.sort"(%x) <{dimension = -2 : i64}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %1 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}]>]>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>""")
+    found: list[sdy.Diagnostic] = []
+    with pytest.raises(UnsupportedError, match="XLA would end the process") as caught:
+        sdy.propagate(text).to_jax(partitioner="xla", warnings=found)
+    assert caught.value.diagnostics[0].op == "stablehlo.sort"
+    assert [item.code for item in found] == ["xla-wrong-numbers"]
+
+
 SCATTERED_SUMS = [
     ('[{}, {"c"}]', '[{"c"}, {}]', '[{"c"}, {"b", "a"}]'),
     ('[{"b"}, {"c"}]', '[{"c"}, {"a"}]', '[{"c"}, {"b", "a"}]'),
@@ -554,7 +570,7 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"},
 
 
 def test_xla_still_scatters_sums_wrongly() -> None:
-    """`jax.jit` alone gets the first of these products wrong; once it does not, the pass may leave products alone."""
+    """`jax.jit` alone gets the first of these products wrong; once it does not, it is no fault any more."""
     mesh = jax.make_mesh((2, 2, 2), ("a", "b", "c"), axis_types=(jax.sharding.AxisType.Auto,) * 3)
     left, right, sum_ = (NamedSharding(mesh, spec) for spec in (P(None, "c"), P("c", None), P("c", ("b", "a"))))
     product = jax.jit(jnp.matmul, in_shardings=(left, right), out_shardings=sum_)(*Y)

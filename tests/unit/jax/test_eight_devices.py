@@ -13,7 +13,12 @@ pytestmark = pytest.mark.slow
 
 pytest.importorskip("jax", reason="running programs needs jax")
 
-FILES = ("eight_devices.py", "callables_on_eight_devices.py", "derivatives_on_eight_devices.py")
+FILES = (
+    "eight_devices.py",
+    "callables_on_eight_devices.py",
+    "costs_on_eight_devices.py",
+    "derivatives_on_eight_devices.py",
+)
 
 
 @pytest.mark.parametrize("file", FILES)

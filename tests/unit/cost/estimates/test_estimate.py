@@ -483,7 +483,7 @@ func.func @main(%a: tensor<8x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {
 """
     session = Session.open(text)
     lines = [line.split("  ") for line in str(session.evaluate().cost).splitlines()]
-    assert lines[0] == ["Cost on one of 4 devices, no machine"]
+    assert lines[0] == ["Estimated cost on one of 4 devices, no machine"]
     rows = {parts[1] or parts[2]: parts[-1] for parts in lines[1:]}
     assert list(rows) == ["bytes sent", "all_reduce", "operations", "bytes read and written", "peak memory"]
     assert rows["all_reduce"] == "1"

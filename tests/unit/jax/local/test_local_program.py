@@ -240,11 +240,11 @@ def test_collectives_tell_their_groups() -> None:
 
 def test_costs_of_local_programs_count_their_collectives() -> None:
     """The bytes that a device sends are those of the program with explicit collectives."""
-    from shardy_py.cost.local_cost import estimate_local
+    from shardy_py.cost.local_cost import price_local
     from shardy_py.cost.session import Session
 
     result = sdy.propagate(WHOLE, local=True)
-    cost = estimate_local(result.local(), result.registry, "cpu-8")
+    cost = price_local(result.local(), result.registry, "cpu-8")
     wanted = Session.open(WHOLE).evaluate(None, None).cost
     assert cost.communication_bytes.value == wanted.communication_bytes.value > 0
     assert cost.argument_bytes.value == 24

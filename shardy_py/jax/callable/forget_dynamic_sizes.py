@@ -1,4 +1,4 @@
-"""Leave out sizes that XLA alone would track, where nobody looks at what lies beyond them."""
+"""Leave out sizes that are set while the program runs, where nobody looks at what lies beyond them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SET_SIZE = "stablehlo.set_dimension_size"
 
 @frozen
 class ForgetDynamicSizesPass:
-    """Remove ``stablehlo.set_dimension_size`` where only elementwise ops follow: XLA's Shardy takes static shapes only.
+    """Remove ``stablehlo.set_dimension_size`` where only elementwise ops follow: modules of JAX have static shapes.
 
     The elements beyond the size that is set mean nothing, so they may have any value; a reduction would leave them out,
     and cannot be done so.
     """
 
-    name: ClassVar[str] = "xla-forget-dynamic-sizes"
+    name: ClassVar[str] = "jax-forget-dynamic-sizes"
 
     def run(self, program: Program, context: PassContext) -> None:
         """Replace such an op by its operand.
@@ -34,7 +34,7 @@ class ForgetDynamicSizesPass:
         for op in ops_named(program, _SET_SIZE):
             other = _other_user(op, context.semantics)
             if other is not None:
-                message = f"XLA's partitioner takes static sizes only, and {other.name} would have to know the size set"
+                message = f"modules of JAX have static sizes only, and {other.name} would have to know the size set"
                 hint = "select the elements with a mask instead"
                 raise UnsupportedError(Diagnostic("dynamic-size", message, op.location, op.name, hint))
             op.results[0].replace_all_uses_with(op.operands[0])
