@@ -6,6 +6,7 @@ from shardy_py.api.options import LocalOptions
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.local.communication.compose_slices import ComposeSlicesPass
 from shardy_py.local.communication.inline import InlineExplicitCallsPass
+from shardy_py.local.communication.known_places import UseKnownPlacesPass
 from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
@@ -26,6 +27,8 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
         InlineExplicitCallsPass(),
         # What is sliced from a tensor with other shards than its source has would move there and back.
         ComposeSlicesPass(),
+        # A gather that nothing needs would count in the plan.
+        UseKnownPlacesPass(),
         # Equal operands of several ops are then one value, with one plan.
         MergeEqualOpsPass(),
         # Before the plan gathers what sums that could wait for each other seem to cost.
