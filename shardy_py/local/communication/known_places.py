@@ -112,14 +112,18 @@ def _bring(op: Op, number: int, held: TensorSharding, mesh: Mesh, ops: LocalOps,
     shape, full = op.operands[number].shape, op.results[0].shape
     if source is None or source.mesh != held.mesh or source.unreduced_axes:
         return None
-    dims, pieces = [], 0.0
+    dims, pieces, is_sharded = [], 0.0, False
     for dim, item in enumerate(held.dim_shardings):
         parts = item.sharded_size(mesh)
         is_part = shape[dim] < full[dim]
         elements = ops.placed(op, number, dim, parts) if parts > 1 and is_part else 0.0
         if elements is not None:
+            is_sharded |= parts > 1 and is_part and bool(source.of_dimension(dim).axes)
             pieces += elements / -(-shape[dim] // parts)
         dims.append(DimensionSharding() if elements is None else item)
+    if not is_sharded:
+        # Each device has what it writes.
+        return None
     wanted = TensorSharding(held.mesh, tuple(dims))
     brought = reshard_bytes(value.type, source, wanted, mesh)
     if brought is None:

@@ -63,9 +63,7 @@ class OwnExchanges:
         moving = self._moving_dims(rule, operands[:1])
         return placed + sum(self._exchanged(op, dim, parts, results) for dim, parts in moving)
 
-    def collected(
-        self, op: Op, sharding: TensorSharding, moved: Sequence[AxisRef], results: Shardings
-    ) -> float | None:
+    def collected(self, op: Op, sharding: TensorSharding, moved: Sequence[AxisRef], results: Shardings) -> float | None:
         """Return the bytes that a device sends to get results of the parts of the first operand.
 
         Args:

@@ -36,7 +36,9 @@ def placed(op: Op, number: int, dim: int, parts: int) -> float | None:
     if start is None or size == full or (place.combining is not None and not place.is_known):
         return None
     part, new = -(-size // parts), -(-full // parts)
-    return _sent(plan_rounds(own_runs(size, parts, part), [item * new - start for item in range(parts)], new), parts, part)
+    return _sent(
+        plan_rounds(own_runs(size, parts, part), [item * new - start for item in range(parts)], new), parts, part
+    )
 
 
 def owners_of_slice(op: Op, dim: int, parts: int) -> range | None:
