@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from shardy_py.api.options import LocalOptions
@@ -10,7 +11,7 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.shardings import entry_arguments
-from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.jax.arguments import array_types, array_values
 from shardy_py.jax.devices import device_count, extend_mesh
 from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
@@ -18,13 +19,16 @@ from shardy_py.jax.local.local_program import LocalProgram
 from shardy_py.jax.local.partitioning_rules import call_partitioning_rules
 from shardy_py.jax.local.port import make_ports
 from shardy_py.jax.local.run_effects_once import RunEffectsOncePass
+from shardy_py.local.communication.guard import Attempt, with_least_communication
+from shardy_py.local.communication.sent_bytes import local_sent_bytes
 from shardy_py.local.explicit import explicit_passes
 from shardy_py.local.local_ops import find_local_ops
-from shardy_py.local.pipeline import local_passes
+from shardy_py.local.pipeline import communication_passes, local_passes
 from shardy_py.plugins import Registry
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.run import run_on_attributes
+from shardy_py.values import frozen
 
 _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 """Ops that act outside of the program."""
@@ -55,33 +59,68 @@ def make_local_program(
         ShardyError: an op has no local form, or the meshes are not over the same devices.
     """
     text = print_module(to_module(module), with_locations=True)
-    program = import_module(parse_module(text), name=name)
-    if _PARTITIONED_BY_JAX in text:
-        program = call_partitioning_rules(program, registry)
-    give_shapes(program, registry)
-    main = program.functions.get("main")
-    if main is None:
-        message = "the module has no function named main"
-        raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
-    _refuse_side_effects(program)
-    mesh = _extend_meshes(program)
-    ends = array_values(entry_arguments(main)), array_values(main.function_results)
-    types = array_types(ends[0], "argument"), array_types(ends[1], "result")
-    context = PassContext(registry, communication=[])
-    explicit = () if is_explicit else explicit_passes()
-    passes = [RunEffectsOncePass(), *explicit, NumberGlobalDevicesPass(), *local_passes(options, padding)]
-    run_on_attributes(program, passes, context)
-    local = program.functions["main"]
-    return LocalProgram(
-        write_back(program),
-        program,
-        mesh,
-        make_ports(program, array_values(entry_arguments(local)), types[0]),
-        make_ports(program, array_values(local.function_results), types[1]),
-        find_local_ops(program, registry),
-        tuple(context.warnings),
-        tuple(context.communication or ()),
-    )
+    source = _Source(text, registry, options, name, is_explicit, padding)
+    if not options.optimize:
+        return source.local(()).form
+    return with_least_communication(source.local, communication_passes(reorder_sums=options.reorder_sums))
+
+
+@frozen(eq=False)
+class _Source:
+    """A propagated module with the options of its local program.
+
+    Args:
+        text: The text of the module.
+        registry: What is known about ops.
+        options: The options.
+        name: What locations call a source without a name of its own.
+        is_explicit: Whether all communication of the module is explicit, as collectives.
+        padding: A number that the padding of all values shall hold.
+    """
+
+    text: str
+    registry: Registry
+    options: LocalOptions
+    name: str
+    is_explicit: bool
+    padding: float | None
+
+    def local(self, communication: Sequence[Pass]) -> Attempt[LocalProgram]:
+        """Return the local program that some passes on communication make.
+
+        Raises:
+            ShardyError: an op has no local form, or the meshes are not over the same devices.
+        """
+        registry = self.registry
+        program = import_module(parse_module(self.text), name=self.name)
+        if _PARTITIONED_BY_JAX in self.text:
+            program = call_partitioning_rules(program, registry)
+        give_shapes(program, registry)
+        main = program.functions.get("main")
+        if main is None:
+            message = "the module has no function named main"
+            raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
+        _refuse_side_effects(program)
+        mesh = _extend_meshes(program)
+        ends = array_values(entry_arguments(main)), array_values(main.function_results)
+        types = array_types(ends[0], "argument"), array_types(ends[1], "result")
+        context = PassContext(registry, communication=[], sent_bytes=[])
+        explicit = () if self.is_explicit else explicit_passes()
+        passes = local_passes(self.options, self.padding, communication)
+        run_on_attributes(program, [RunEffectsOncePass(), *explicit, NumberGlobalDevicesPass(), *passes], context)
+        local, ops = program.functions["main"], find_local_ops(program, registry)
+        form = LocalProgram(
+            write_back(program),
+            program,
+            mesh,
+            make_ports(program, array_values(entry_arguments(local)), types[0]),
+            make_ports(program, array_values(local.function_results), types[1]),
+            ops,
+            tuple(context.warnings),
+            tuple(context.communication or ()),
+        )
+        sent = local_sent_bytes(program, ops, registry, max(1, mesh.total_size))
+        return Attempt(form, sent, sum(context.sent_bytes or ()))
 
 
 def _refuse_side_effects(program: Program) -> None:

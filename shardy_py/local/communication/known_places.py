@@ -17,9 +17,10 @@ from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
+from shardy_py.local.communication.exchange_in_place import bytes_to, bytes_to_users, reshard_result, unmoved
 from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
 from shardy_py.local.communication.rewriting import reshard
-from shardy_py.local.communication.routes import STEPS, SUMS, Routes
+from shardy_py.local.communication.routes import STEPS, Routes
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
@@ -52,13 +53,13 @@ def _change(op: Op, ops: LocalOps, routes: Routes, meshes: Mapping[str, Mesh]) -
     numbers = [number for number in range(1, len(op.operands)) if _is_written(op, number, ops)]
     if not numbers:
         return _is_partly_read(op) and _replace(op, ops, routes)
-    held = routes.sharding(_unmoved(op.operands[0]))
+    held = routes.sharding(unmoved(op.operands[0]))
     mesh = None if held is None else meshes.get(str(held.mesh))
     if held is None or mesh is None or held.unreduced_axes:
         return False
     moves = [move for number in numbers if (move := _bring(op, number, held.closed_like(), mesh, ops, routes))]
     now = _sent(op, numbers, routes, mesh)
-    if not moves or sum(move.sent for move in moves) + _returned(op, held, routes, mesh) >= now:
+    if not moves or sum(move.sent for move in moves) + bytes_to_users(op, held, routes, mesh) >= now:
         return False
     _write_at_owner(op, moves, held.closed_like(), routes)
     _replace(op, ops, routes)
@@ -107,7 +108,7 @@ def _bring(op: Op, number: int, held: TensorSharding, mesh: Mesh, ops: LocalOps,
         ops: The ops of the dialect.
         routes: The routes of values.
     """
-    value = _unmoved(op.operands[number])
+    value = unmoved(op.operands[number])
     source = routes.sharding(value)
     shape, full = op.operands[number].shape, op.results[0].shape
     if source is None or source.mesh != held.mesh or source.unreduced_axes:
@@ -133,50 +134,20 @@ def _bring(op: Op, number: int, held: TensorSharding, mesh: Mesh, ops: LocalOps,
 
 def _sent(op: Op, numbers: Sequence[int], routes: Routes, mesh: Mesh) -> float:
     """Return the bytes that a device sends now for what is written, and for what that goes into."""
-    total = 0.0
-    for number in (0, *numbers):
-        value, end = _unmoved(op.operands[number]), routes.sharding(op.operands[number])
-        source, rank = routes.sharding(value), len(op.results[0].shape)
-        if source is not None:
-            whole = TensorSharding.fully_closed(source.mesh, rank)
-            total += reshard_bytes(value.type, source, end or whole, mesh) or 0.0
-    return total
-
-
-def _returned(op: Op, held: TensorSharding, routes: Routes, mesh: Mesh) -> float:
-    """Return the bytes that a device sends to bring the result to its users, from the owners of its places."""
-    whole = TensorSharding.fully_closed(held.mesh, held.rank)
-    wanted = {route.sharding or whole: None for route in routes.of(op.results[0])}
-    return sum(reshard_bytes(op.results[0].type, held, item, mesh) or 0.0 for item in wanted)
+    ends = [(unmoved(op.operands[number]), routes.sharding(op.operands[number])) for number in (0, *numbers)]
+    return sum(bytes_to(routes, value, end, mesh) for value, end in ends)
 
 
 def _write_at_owner(op: Op, moves: Sequence[_Move], held: TensorSharding, routes: Routes) -> None:
     """Let an op write where the devices are that have the place, and reshard its result for its users."""
-    program, result, current = op.program, op.results[0], routes.sharding(op.results[0])
-    op.set_operand(0, _unmoved(op.operands[0]))
+    op.set_operand(0, unmoved(op.operands[0]))
     for move in moves:
         source = routes.sharding(move.value)
         arrived = move.value
         if source is not None and op.parent is not None and not move.sharding.is_equivalent(source):
-            arrived = reshard(program, move.value, move.sharding, op.parent, op)
+            arrived = reshard(op.program, move.value, move.sharding, op.parent, op)
         op.set_operand(move.number, arrived)
-    after = op.next
-    if not held.is_equivalent(current) and op.parent is not None and after is not None:
-        uses = list(result.uses)
-        program.shardings[result.id] = held
-        whole = TensorSharding.fully_closed(held.mesh, held.rank)
-        moved = reshard(program, result, current or whole, op.parent, after)
-        for user, number in uses:
-            user.set_operand(number, moved)
-
-
-def _unmoved(value: Value) -> Value:
-    """Return what collectives that combine nothing moved."""
-    producer = value.defining_op
-    while producer is not None and producer.name in STEPS - SUMS:
-        value = producer.operands[0]
-        producer = value.defining_op
-    return value
+    reshard_result(op, held, routes)
 
 
 def _replace(op: Op, ops: LocalOps, routes: Routes) -> bool:

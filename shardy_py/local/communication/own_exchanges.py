@@ -113,7 +113,7 @@ class OwnExchanges:
         return found
 
     def _placed(self, op: Op, operands: Shardings, results: Shardings) -> float:
-        """Return the bytes that a device sends to put smaller operands that are sharded as the result into their place."""
+        """Return the bytes that a device sends to put operands that are sharded as the result into their place."""
         total, shape = 0.0, static_shape(op.results[0].type) if op.results else None
         for number, sharding in enumerate(operands[1:], 1):
             own = static_shape(op.operands[number].type)

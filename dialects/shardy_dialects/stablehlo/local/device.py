@@ -150,6 +150,7 @@ def _is_integer(value: Value) -> bool:
 
 
 def elements_of(value: DenseElements) -> tuple[int, ...]:
+    """Return all elements of a tensor of integers, also where they are one number."""
     count = prod(value.shape)
     return tuple(value.values) * (count if len(value.values) == 1 else 1)
 

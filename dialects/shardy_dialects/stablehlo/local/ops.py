@@ -273,7 +273,7 @@ class StablehloLocalOps(LocalOps):
         return placed(op, number, dim, parts)
 
     def at_known_place(self, emit: LocalEmitter, op: Op) -> Value | None:
-        """Return the result of a read or a write at a place that constants tell, by ops that have it as an attribute."""
+        """Return the result of a read or a write at a place that constants tell, by ops that have it written."""
         from shardy_dialects.stablehlo.local.known_places import at_known_place
 
         return at_known_place(emit, self, op)

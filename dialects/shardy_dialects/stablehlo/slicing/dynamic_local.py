@@ -16,7 +16,7 @@ from shardy_dialects.stablehlo.local.indices import (
 )
 from shardy_dialects.stablehlo.local.known_integers import known_integers
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher, cut_dims, cut_of
-from shardy_dialects.stablehlo.local.writer import Writer, resized
+from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import tensor
@@ -30,7 +30,9 @@ def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
     The start of a dimension that is taken whole is 0, whatever it holds.
     """
     sizes, sharding, result = list(op.attributes["slice_sizes"]), shard.operand_shardings[0], shard.result_shardings[0]
-    cuts, full_dims, scattered = [], [], []
+    cuts: list[Cut] = []
+    scattered: list[Cut] = []
+    full_dims: list[int] = []
     for dim in cut_dims(shard):
         if sizes[dim] == op.operands[0].shape[dim] and shard.parts(sharding, dim) == shard.parts(result, dim):
             sizes[dim] = shard.operands[0].shape[dim]
@@ -87,7 +89,8 @@ def _scattered(shard: Shard, cut: Cut, sizes: Sequence[int]) -> Value:
         raise no_local_form(f"dimension {cut.dim} of the result is sharded and not taken whole")
     part = shard.result_shape()[cut.dim]
     whole = _looked_up(shard, [cut], sizes)
-    even = shard.ops.resize(shard.emit, whole, resized(whole, {cut.dim: part * cut.parts}).shape)
+    shape = [part * cut.parts if dim == cut.dim else size for dim, size in enumerate(whole.shape)]
+    even = shard.ops.resize(shard.emit, whole, shape)
     return shard.ops.reduce_scatter(shard.emit, even, cut.dim, cut.groups, Combiner.ADD)
 
 

@@ -95,15 +95,24 @@ PROGRAMS: dict[str, tuple[str, float]] = {
         ),
         3 / 4 * 4 * ROW,
     ),
-    # 13 rows of 52 are left on each device of the sum of four slices.
+    # Each device has two rows of the sum of four slices.
     "a slice at an unknown place is summed where it is sharded": (
         program(
             f"{ARGUMENT}, %i: tensor<i32>",
-            f"{ZERO}  %r = stablehlo.dynamic_slice %a, %i, %z, sizes = [52, 4] : "
-            "(tensor<64x4xf32>, tensor<i32>, tensor<i32>) -> tensor<52x4xf32>",
-            f"tensor<52x4xf32> {ROWS}",
+            f"{ZERO}  %r = stablehlo.dynamic_slice %a, %i, %z, sizes = [8, 4] : "
+            "(tensor<64x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>",
+            f"tensor<8x4xf32> {ROWS}",
         ),
-        3 * 13 * ROW,
+        3 * 2 * ROW,
+    ),
+    # Of two tensors with 16 rows on each of 4 devices, 6 of 8 shards go to another device.
+    "tensors joined along a sharded dimension send their shards once": (
+        program(
+            f"{ARGUMENT}, %b: tensor<64x4xf32> {ROWS}",
+            "  %r = stablehlo.concatenate %a, %b, dim = 0 : (tensor<64x4xf32>, tensor<64x4xf32>) -> tensor<128x4xf32>",
+            f"tensor<128x4xf32> {ROWS}",
+        ),
+        6 / 4 * 16 * ROW,
     ),
     "a row at an unknown place is summed along its own axis only": (
         program(
