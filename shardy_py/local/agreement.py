@@ -63,8 +63,8 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
 def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
     """Return the factors that need replication, but not by the local form of the op, with the number of their parts.
 
-    The form sends what is missing itself: each device writes what falls into its part, or gets the few elements that
-    the whole results have.
+    The form sends what is missing itself: each device writes what falls into its part, gets what it writes there, or
+    gets the few elements that the whole results have.
 
     Args:
         shard: The op on one device.
@@ -80,7 +80,20 @@ def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
         exchange = shard.ops.collected if results == {1} else shard.ops.exchanged
         if len(results) == 1 and results <= {1, parts} and exchange(shard.op, dim, parts) is not None:
             found.update(dict.fromkeys(rule.operand_mappings[0][dim], parts))
+    for number, other in enumerate(shard.operand_shardings[1:], 1):
+        for dim in _placed_dims(shard, number, other):
+            found.update(dict.fromkeys(rule.operand_mappings[number][dim], shard.parts(other, dim)))
     return found
+
+
+def _placed_dims(shard: Shard, number: int, sharding: TensorSharding | None) -> list[int]:
+    """Return the dimensions of an operand that the form of an op writes from where the parts of its result are."""
+    result = shard.result_shardings[0] if shard.result_shardings else None
+    if sharding is None or result is None or sharding.rank != result.rank:
+        return []
+    same = [dim for dim in shard.sharded_dims(sharding) if shard.parts(sharding, dim) == shard.parts(result, dim)]
+    ops, op = shard.ops, shard.op
+    return [dim for dim in same if ops.placed(op, number, dim, shard.parts(sharding, dim)) is not None]
 
 
 def has_unfit_axes(sharding: TensorSharding | None) -> bool:

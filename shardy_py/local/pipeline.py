@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shardy_py.api.options import LocalOptions
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.local.communication.compose_slices import ComposeSlicesPass
+from shardy_py.local.communication.exchange_in_place import ExchangeInPlacePass
 from shardy_py.local.communication.inline import InlineExplicitCallsPass
+from shardy_py.local.communication.known_places import UseKnownPlacesPass
 from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
+from shardy_py.local.communication.sent_bytes import CountSentBytesPass
 from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.resolve_single_device_sharding import ResolveSingleDeviceShardingPass
@@ -26,6 +31,10 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
         InlineExplicitCallsPass(),
         # What is sliced from a tensor with other shards than its source has would move there and back.
         ComposeSlicesPass(),
+        # A gather that nothing needs would count in the plan.
+        UseKnownPlacesPass(),
+        # The plan changes axes that ops have; it does not look for others.
+        ExchangeInPlacePass(),
         # Equal operands of several ops are then one value, with one plan.
         MergeEqualOpsPass(),
         # Before the plan gathers what sums that could wait for each other seem to cost.
@@ -35,19 +44,25 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
     )
 
 
-def local_passes(options: LocalOptions, padding: float | None = None) -> tuple[Pass, ...]:
+def local_passes(
+    options: LocalOptions, padding: float | None = None, communication: Sequence[Pass] | None = None
+) -> tuple[Pass, ...]:
     """Return the passes in order.
 
     Args:
         options: The options.
         padding: A number for the padding of all values; None leaves there what ops make of it.
+        communication: The passes on communication that run; None for all, if the options ask for them.
     """
+    if communication is None:
+        communication = communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()
     return (
         # Conversion knows shardings over all devices only.
         ResolveSingleDeviceShardingPass(),
         # What goes to one device, or comes from there, is resharded between shardings over all devices now.
         ReshardToCollectivesPass(),
-        *(communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()),
+        *((CountSentBytesPass(),) if communication else ()),
+        *communication,
         ConvertGlobalToLocalPass(
             per_dim_all_gather=options.per_dim_all_gather,
             combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,

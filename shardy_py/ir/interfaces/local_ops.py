@@ -264,6 +264,35 @@ class LocalOps(Protocol):
         """
         return None
 
+    def placed(self, op: Op, number: int, dim: int, parts: int) -> float | None:
+        """Return what the local form of an op sends where an operand that it writes is sharded as its result.
+
+        Args:
+            op: An op of the program before it becomes local, with a local form.
+            number: The number of the operand, which is smaller than the result.
+            dim: The dimension that is sharded, along the same axes in both.
+            parts: The number of its parts.
+
+        Returns:
+            The elements along the dimension that a device sends on average; None where the form needs it whole.
+        """
+        return None
+
+    def at_known_place(self, emit: LocalEmitter, op: Op) -> Value | None:
+        """Return the result of an op that reads or writes at a place that constants tell, made by simpler ops.
+
+        A slice at a place that is known moves the elements that change their device, and no others. Intermediate
+        results with the rank of the result are sharded as it is.
+
+        Args:
+            emit: Where the ops go.
+            op: An op of the program before it becomes local.
+
+        Returns:
+            The result; None where the op is another one, or constants do not tell the place.
+        """
+        return None
+
     def composed(self, op: Op, producer: Op) -> tuple[str, Mapping[str, Attribute]] | None:
         """Return the op that makes of the operands of a producer what an op makes of its only operand, its result.
 

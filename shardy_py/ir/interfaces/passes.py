@@ -38,6 +38,8 @@ class PassContext:
         partial_values: Where passes on communication record the values that some ops use as partial results, by the id
             of the value, with the axes along which they are partial.
         communication: Where passes on communication record what they changed; None where nobody asks.
+        sent_bytes: Where the bytes that a device sends are recorded before these passes run, as a lower bound; None
+            where nobody asks.
     """
 
     semantics: OpSemantics
@@ -48,6 +50,7 @@ class PassContext:
     local_collectives: dict[int, list[Op]] | None = None
     partial_values: dict[int, TensorSharding] = attrs.field(factory=dict)
     communication: list[CommunicationChange] | None = None
+    sent_bytes: list[float] | None = None
 
     def write_snapshot(self, program: Program, directory: str, name: str, *, index: int | None = None) -> None:
         """Write a program to ``directory/NN.name.mlir``, or ``directory/name.mlir`` without an index.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from shardy_py.api.options import LocalOptions
@@ -14,7 +13,7 @@ from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments
-from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.jax.arguments import array_types, array_values
 from shardy_py.jax.devices import device_count, extend_mesh
 from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
@@ -23,13 +22,16 @@ from shardy_py.jax.local.native_form import FrontendForm, MlirForm, NativeForm
 from shardy_py.jax.local.partitioning_rules import call_partitioning_rules
 from shardy_py.jax.local.port import make_ports
 from shardy_py.jax.local.run_effects_once import RunEffectsOncePass
+from shardy_py.local.communication.guard import Attempt, with_least_communication
+from shardy_py.local.communication.sent_bytes import local_sent_bytes
 from shardy_py.local.explicit import explicit_passes
 from shardy_py.local.local_ops import find_local_ops
-from shardy_py.local.pipeline import local_passes
+from shardy_py.local.pipeline import communication_passes, local_passes
 from shardy_py.plugins import Registry
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.run import run, run_on_attributes
+from shardy_py.values import frozen
 
 _ACTING = frozenset(f"stablehlo.{name}" for name in ("infeed", "outfeed", "send", "recv"))
 """Ops that act outside of the program."""
@@ -60,19 +62,17 @@ def make_local_program(
         ShardyError: an op has no local form, or the meshes are not over the same devices.
     """
     text = print_module(to_module(module), with_locations=True)
-    program = import_module(parse_module(text), name=name)
-    if _PARTITIONED_BY_JAX in text:
-        program = call_partitioning_rules(program, registry)
-    give_shapes(program, registry)
-    context = PassContext(registry, communication=[])
-    passes = (RunEffectsOncePass(), *(() if is_explicit else explicit_passes()), NumberGlobalDevicesPass())
-    return _convert(
-        program,
-        registry,
-        context,
-        MlirForm(),
-        partial(run_on_attributes, passes=(*passes, *local_passes(options, padding))),
-    )
+
+    def read() -> Program:
+        program = import_module(parse_module(text), name=name)
+        if _PARTITIONED_BY_JAX in text:
+            program = call_partitioning_rules(program, registry)
+        give_shapes(program, registry)
+        return program
+
+    explicit = () if is_explicit else explicit_passes()
+    before = (RunEffectsOncePass(), *explicit, NumberGlobalDevicesPass())
+    return _Source(read, MlirForm(), before, run_on_attributes, registry, options, padding).best()
 
 
 def make_local_graph(program: Program, *, registry: Registry, options: LocalOptions, is_explicit: bool) -> LocalProgram:
@@ -87,41 +87,75 @@ def make_local_graph(program: Program, *, registry: Registry, options: LocalOpti
     Raises:
         ShardyError: an op has no local form, or the meshes are not over the same devices.
     """
-    local = copy_program(program)
-    local.origin = program.origin
-    context = PassContext(registry, communication=[])
-    passes = (*(() if is_explicit else explicit_passes()), *local_passes(options))
-    return _convert(local, registry, context, FrontendForm(frontend_of(program)), partial(run, passes=passes))
+
+    def read() -> Program:
+        local = copy_program(program)
+        local.origin = program.origin
+        return local
+
+    before = () if is_explicit else explicit_passes()
+    return _Source(read, FrontendForm(frontend_of(program)), tuple(before), run, registry, options).best()
 
 
-def _convert(
-    program: Program,
-    registry: Registry,
-    context: PassContext,
-    form: NativeForm,
-    run_passes: Callable[..., None],
-) -> LocalProgram:
-    main = program.functions.get("main")
-    if main is None:
-        message = "the module has no function named main"
-        raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
-    _refuse_side_effects(program)
-    mesh = _extend_meshes(program)
-    ends = array_values(entry_arguments(main)), array_values(main.function_results)
-    types = array_types(ends[0], "argument"), array_types(ends[1], "result")
-    run_passes(program, context=context)
-    local = program.functions["main"]
-    return LocalProgram(
-        form.write(program),
-        program,
-        mesh,
-        make_ports(program, array_values(entry_arguments(local)), types[0]),
-        make_ports(program, array_values(local.function_results), types[1]),
-        find_local_ops(program, registry),
-        tuple(context.warnings),
-        tuple(context.communication or ()),
-        form,
-    )
+@frozen(eq=False)
+class _Source:
+    """A propagated program with the options of its local program.
+
+    Args:
+        read: Returns the program, another one each time.
+        form: How its frontend writes local programs.
+        before: The passes before those of local programs.
+        run: Runs passes over a program.
+        registry: What is known about ops.
+        options: The options.
+        padding: A number that the padding of all values shall hold.
+    """
+
+    read: Callable[[], Program]
+    form: NativeForm
+    before: tuple[Pass, ...]
+    run: Callable[[Program, Sequence[Pass], PassContext], None]
+    registry: Registry
+    options: LocalOptions
+    padding: float | None = None
+
+    def best(self) -> LocalProgram:
+        """Return the local program that sends the fewest bytes.
+
+        Raises:
+            ShardyError: an op has no local form, or the meshes are not over the same devices.
+        """
+        if not self.options.optimize:
+            return self.local(()).form
+        return with_least_communication(self.local, communication_passes(reorder_sums=self.options.reorder_sums))
+
+    def local(self, communication: Sequence[Pass]) -> Attempt[LocalProgram]:
+        """Return the local program that some passes on communication make."""
+        registry, program = self.registry, self.read()
+        main = program.functions.get("main")
+        if main is None:
+            message = "the module has no function named main"
+            raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
+        _refuse_side_effects(program)
+        mesh = _extend_meshes(program)
+        ends = array_values(entry_arguments(main)), array_values(main.function_results)
+        types = array_types(ends[0], "argument"), array_types(ends[1], "result")
+        context = PassContext(registry, communication=[], sent_bytes=[])
+        self.run(program, [*self.before, *local_passes(self.options, self.padding, communication)], context)
+        local, ops = program.functions["main"], find_local_ops(program, registry)
+        made = LocalProgram(
+            self.form.write(program),
+            program,
+            mesh,
+            make_ports(program, array_values(entry_arguments(local)), types[0]),
+            make_ports(program, array_values(local.function_results), types[1]),
+            ops,
+            tuple(context.warnings),
+            tuple(context.communication or ()),
+            self.form,
+        )
+        sent = local_sent_bytes(program, ops, registry, max(1, mesh.total_size))
+        return Attempt(made, sent, sum(context.sent_bytes or ()))
 
 
 def _refuse_side_effects(program: Program) -> None:

@@ -206,11 +206,17 @@ class ModeChoices:
             results = [choice.given[value.id][mode] for value in op.results]
             choice.sent[mode] = runs * self.exchanges.sent(op, rule, operands, results)
         source = source_of(op.operands[0])
-        if source.id not in self.by_value or any(choice.given[value.id][WHOLE] is not None for value in op.results):
+        if source.id not in self.by_value:
             return
-        sharding = self.by_value[source.id].given[source.id][SHARDED]
-        if sharding is not None and self.group.shards(sharding) and self.group.without(sharding) is None:
-            collected = self.exchanges.collected(op, sharding)
+        sharding, whole = self.by_value[source.id].given[source.id][SHARDED], choice.wanted[op.id, 0][WHOLE]
+        if sharding is None or not self.group.shards(sharding):
+            return
+        rank, kept = sharding.rank, [] if whole is None else [dim.axes for dim in whole.dim_shardings]
+        moved = [axis for dim in sharding.dim_shardings for axis in dim.axes if not any(axis in own for own in kept)]
+        others = sharding.map_dims(lambda dim: DimensionSharding(tuple(axis for axis in dim.axes if axis not in moved)))
+        if self.group.closed(others, rank) == self.group.closed(whole, rank):
+            results = [choice.given[value.id][WHOLE] for value in op.results]
+            collected = self.exchanges.collected(op, sharding, moved, results)
             if collected is not None:
                 choice.collected[op.id, 0] = runs * collected
                 # It reads the part that the device has then, too.

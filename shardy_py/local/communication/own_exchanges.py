@@ -13,6 +13,7 @@ from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, LocalSemantics
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.local.agreement import disagreeing_factors, parts_by_form
 from shardy_py.local.communication.moves import shard_bytes
+from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
@@ -48,34 +49,45 @@ class OwnExchanges:
             operands: The shardings of its operands.
             results: The shardings of its results.
         """
+        placed = self._placed(op, operands, results)
         if not any(
             self._is_special(mapping, sharding, rule)
             for mapping, sharding in zip(rule.mappings, (*operands, *results), strict=True)
         ):
-            return 0.0
+            return placed
         has_form = isinstance(self.semantics, LocalSemantics) and self.semantics.get_local(op) is not None
         shard = Shard(op, (), operands, results, self.meshes, self.semantics, self._emit, self.ops)
         by_form = parts_by_form(shard, rule) if has_form else {}
         if disagreeing_factors(shard, rule, has_form=has_form) - by_form.keys():
             return self._gathered(op, operands)
-        return sum(self._exchanged(op, dim, parts, results) for dim, parts in self._moving_dims(rule, operands[:1]))
+        moving = self._moving_dims(rule, operands[:1])
+        return placed + sum(self._exchanged(op, dim, parts, results) for dim, parts in moving)
 
-    def collected(self, op: Op, sharding: TensorSharding) -> float | None:
-        """Return the bytes that a device sends to get whole results of the parts of the first operand.
+    def collected(self, op: Op, sharding: TensorSharding, moved: Sequence[AxisRef], results: Shardings) -> float | None:
+        """Return the bytes that a device sends to get results of the parts of the first operand.
 
         Args:
             op: The op.
             sharding: The sharding of that operand.
+            moved: The axes along which the results are whole.
+            results: The shardings of the results.
 
         Returns:
-            The bytes; None where the operand has to be whole.
+            The bytes; None where the operand has to be whole along these axes.
         """
-        dims = [(dim, item.sharded_size(self.mesh)) for dim, item in enumerate(sharding.dim_shardings)]
-        cut = [(dim, parts) for dim, parts in dims if parts > 1]
-        if len(cut) != 1 or not isinstance(self.semantics, LocalSemantics) or self.semantics.get_local(op) is None:
+        if not isinstance(self.semantics, LocalSemantics) or self.semantics.get_local(op) is None:
             return None
-        factor = self.ops.collected(op, *cut[0])
-        return None if factor is None else factor * sum(shard_bytes(item.type, None, self.mesh) for item in op.results)
+        factors = []
+        for dim, item in enumerate(sharding.dim_shardings):
+            parts = item.sharded_size(self.mesh)
+            own = [axis for axis in item.axes if axis in moved]
+            if parts > 1 and own:
+                factors.append(self.ops.collected(op, dim, parts) if len(own) == len(item.axes) else None)
+        known = [factor for factor in factors if factor is not None]
+        if not known or len(known) < len(factors):
+            return None
+        shards = zip(op.results, results, strict=True)
+        return sum(known) * sum(shard_bytes(value.type, result, self.mesh) for value, result in shards)
 
     def _is_special(
         self, mapping: Sequence[Sequence[int]], sharding: TensorSharding | None, rule: OpShardingRule
@@ -99,6 +111,21 @@ class OwnExchanges:
                 if parts > 1 and any(rule.kind(factor) not in _LOCAL for factor in factors):
                     found.append((dim, parts))
         return found
+
+    def _placed(self, op: Op, operands: Shardings, results: Shardings) -> float:
+        """Return the bytes that a device sends to put operands that are sharded as the result into their place."""
+        total, shape = 0.0, static_shape(op.results[0].type) if op.results else None
+        for number, sharding in enumerate(operands[1:], 1):
+            own = static_shape(op.operands[number].type)
+            if sharding is None or shape is None or own is None or len(own) != len(shape):
+                continue
+            for dim, item in enumerate(sharding.dim_shardings):
+                parts = item.sharded_size(self.mesh)
+                elements = self.ops.placed(op, number, dim, parts) if parts > 1 and own[dim] < shape[dim] else None
+                if elements:
+                    part = shard_bytes(op.operands[number].type, sharding, self.mesh)
+                    total += elements * part / -(-own[dim] // parts)
+        return total
 
     def _exchanged(self, op: Op, dim: int, parts: int, results: Shardings) -> float:
         elements = self.ops.exchanged(op, dim, parts)

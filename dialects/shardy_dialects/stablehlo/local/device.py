@@ -77,7 +77,7 @@ class DeviceFolding:
             return (self.device,)
         if op.name == "stablehlo.constant":
             value = op.attributes.get("value")
-            return _elements(value) if isinstance(value, DenseElements) else None
+            return elements_of(value) if isinstance(value, DenseElements) else None
         operand_values = [self._known.get(value.id) for value in op.operands]
         known = [item for item in operand_values if item is not None]
         if not operand_values or len(known) < len(operand_values):
@@ -88,8 +88,8 @@ class DeviceFolding:
             return _sliced(op, known[0], known[1:])
         if any(len(item) != 1 for item in known):
             return None
-        folded = _scalar(op, [item[0] for item in known])
-        return None if folded is None or not _fits(folded, op.result.type) else (folded,)
+        folded = fold_integers(op, [item[0] for item in known])
+        return None if folded is None or not fits_type(folded, op.result.type) else (folded,)
 
     def _slice(self, op: Op) -> None:
         """Make a slice of a dynamic slice whose starts are known."""
@@ -131,7 +131,7 @@ def _put_in_place(op: Op, replacement: Op) -> None:
         op.program.shardings[replacement.result.id] = sharding
 
 
-def _scalar(op: Op, numbers: Sequence[int]) -> int | None:
+def fold_integers(op: Op, numbers: Sequence[int]) -> int | None:
     """Return the value of an op for integers; None for ops that are not folded."""
     if op.name in ON_INTEGERS:
         return ON_INTEGERS[op.name](*numbers)
@@ -149,7 +149,8 @@ def _is_integer(value: Value) -> bool:
     return isinstance(type_, TensorType) and len(type_.shape) <= 1 and bool(_INTEGER.fullmatch(type_.element_type))
 
 
-def _elements(value: DenseElements) -> tuple[int, ...]:
+def elements_of(value: DenseElements) -> tuple[int, ...]:
+    """Return all elements of a tensor of integers, also where they are one number."""
     count = prod(value.shape)
     return tuple(value.values) * (count if len(value.values) == 1 else 1)
 
@@ -160,7 +161,7 @@ def _sliced(op: Op, values: Sequence[int], starts: Sequence[Sequence[int]]) -> t
     return tuple(values[begin : begin + size])
 
 
-def _fits(value: int, type_: Type) -> bool:
+def fits_type(value: int, type_: Type) -> bool:
     """Return whether an integer is one of a type."""
     if not isinstance(type_, TensorType):
         return False

@@ -7,9 +7,11 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import dimension_numbers_of, integer_of
 from shardy_dialects.stablehlo.local.candidates import sent_candidates
+from shardy_dialects.stablehlo.local.known_places import UPDATES, written_place
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.shard_moves import Round, Run, own_runs, plan_rounds, sent_elements
 
+_MOST_OWNERS = 2
 Count = Callable[[Op, int, int], float | None]
 
 
@@ -25,12 +27,29 @@ def collected(op: Op, dim: int, parts: int) -> float | None:
     return None if count is None else count(op, dim, parts)
 
 
-def owner_of_slice(op: Op, dim: int, parts: int) -> int | None:
-    """Return the part of a dimension that has all elements of a slice; None where there are several."""
+def placed(op: Op, number: int, dim: int, parts: int) -> float | None:
+    """Return the elements along a dimension that a device sends where an update is sharded as what it goes into."""
+    place = written_place(op)
+    if place is None or number != UPDATES[op.name]:
+        return None
+    full, (size, start) = op.operands[0].shape[dim], (place.sizes[dim], place.starts[dim])
+    if start is None or size == full or (place.combining is not None and not place.is_known):
+        return None
+    part, new = -(-size // parts), -(-full // parts)
+    return _sent(
+        plan_rounds(own_runs(size, parts, part), [item * new - start for item in range(parts)], new), parts, part
+    )
+
+
+def owners_of_slice(op: Op, dim: int, parts: int) -> range | None:
+    """Return the parts of a dimension that have the elements of a slice; None where they are more than two.
+
+    Elements that more parts have reach all devices in fewer steps by an exchange and a gather.
+    """
     part = -(-op.operands[0].shape[dim] // parts)
-    start, stride = op.attributes["start_indices"][dim], op.attributes["strides"][dim]
-    last = start + (op.results[0].shape[dim] - 1) * stride
-    return start // part if op.results[0].shape[dim] and start // part == last // part else None
+    start, stride, count = op.attributes["start_indices"][dim], op.attributes["strides"][dim], op.results[0].shape[dim]
+    owners = range(start // part, (start + (count - 1) * stride) // part + 1)
+    return owners if count and len(owners) <= (_MOST_OWNERS if stride == 1 else 1) else None
 
 
 def _slice(op: Op, dim: int, parts: int) -> float | None:
@@ -66,6 +85,12 @@ def _concatenate(op: Op, dim: int, parts: int) -> float | None:
     return _sent(plan_rounds(held, [position * new for position in range(parts)], new), parts, place)
 
 
+def _dynamic_slice(op: Op, dim: int, parts: int) -> float | None:
+    """Count the elements of a slice at an unknown place, of which each device has a part when all are added up."""
+    size = op.results[0].shape[dim]
+    return 0.0 if size == op.operands[0].shape[dim] else float(-(-size // parts) * (parts - 1))
+
+
 def _scatter(op: Op, dim: int, parts: int) -> float | None:
     """Return 0 where each device can write what falls into its part: windows along the dimension are indexed."""
     numbers = dimension_numbers_of(op, "scatter_dimension_numbers")
@@ -80,9 +105,9 @@ def _sent(rounds: list[Round], parts: int, held: int) -> float:
 
 
 def _broadcast(op: Op, dim: int, parts: int) -> float | None:
-    """Return what it takes to send a slice of one part to all."""
+    """Return what it takes to send the pieces of a slice to all."""
     is_whole = op.operands[0].shape[dim] == op.results[0].shape[dim]
-    return None if is_whole or owner_of_slice(op, dim, parts) is None else (parts - 1) / parts
+    return None if is_whole or owners_of_slice(op, dim, parts) is None else (parts - 1) / parts
 
 
 def _summed(op: Op, dim: int, parts: int) -> float | None:
@@ -108,6 +133,7 @@ def _chosen(op: Op, dim: int, parts: int) -> float | None:
 
 _EXCHANGED: Mapping[str, Count] = {
     "stablehlo.concatenate": _concatenate,
+    "stablehlo.dynamic_slice": _dynamic_slice,
     "stablehlo.scatter": _scatter,
     "stablehlo.slice": _slice,
 }

@@ -266,6 +266,18 @@ class StablehloLocalOps(LocalOps):
 
         return collected(op, dim, parts)
 
+    def placed(self, op: Op, number: int, dim: int, parts: int) -> float | None:
+        """Return the elements along a dimension that an op sends where an update is sharded as what it goes into."""
+        from shardy_dialects.stablehlo.local.exchanges import placed
+
+        return placed(op, number, dim, parts)
+
+    def at_known_place(self, emit: LocalEmitter, op: Op) -> Value | None:
+        """Return the result of a read or a write at a place that constants tell, by ops that have it written."""
+        from shardy_dialects.stablehlo.local.known_places import at_known_place
+
+        return at_known_place(emit, self, op)
+
     def composed(self, op: Op, producer: Op) -> tuple[str, Mapping[str, Any]] | None:
         """Return the op that makes of the operands of a producer what an op makes of its result."""
         from shardy_dialects.stablehlo.local.composition import composed

@@ -14,12 +14,14 @@ from shardy_dialects.stablehlo.local.indices import (
     summed,
     with_zeros_around,
 )
+from shardy_dialects.stablehlo.local.known_integers import known_integers
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher, cut_dims, cut_of
 from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import tensor
 from shardy_py.ir.interfaces.local import Shard, no_local_form
+from shardy_py.sharding.combiner import Combiner
 
 
 def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
@@ -28,17 +30,25 @@ def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
     The start of a dimension that is taken whole is 0, whatever it holds.
     """
     sizes, sharding, result = list(op.attributes["slice_sizes"]), shard.operand_shardings[0], shard.result_shardings[0]
-    cuts, full_dims = [], []
+    cuts: list[Cut] = []
+    scattered: list[Cut] = []
+    full_dims: list[int] = []
     for dim in cut_dims(shard):
         if sizes[dim] == op.operands[0].shape[dim] and shard.parts(sharding, dim) == shard.parts(result, dim):
             sizes[dim] = shard.operands[0].shape[dim]
             full_dims.append(dim)
         elif sharding is not None and shard.parts(result, dim) == 1:
             cuts.append(Cut(shard, sharding, dim))
+        elif shard.parts(sharding, dim) > 1 and not scattered:
+            scattered.append(cut_of(shard, dim))
         else:
             raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
+    if cuts and scattered:
+        raise no_local_form("one dimension of the result is sharded, another one whole, and neither is taken whole")
     shard = evolve(shard, operands=_from_zero(op, shard, 1, full_dims))
-    return _looked_up(op, shard, cuts, sizes) if cuts else shard.copy(slice_sizes=tuple(sizes))
+    if scattered:
+        return [_scattered(shard, scattered[0], sizes)]
+    return summed(shard, _looked_up(shard, cuts, sizes), cuts) if cuts else shard.copy(slice_sizes=tuple(sizes))
 
 
 def _from_zero(op: Op, shard: Shard, count: int, dims: Sequence[int]) -> list[Value]:
@@ -59,14 +69,29 @@ def _from_zero(op: Op, shard: Shard, count: int, dims: Sequence[int]) -> list[Va
     return operands
 
 
-def _looked_up(op: Op, shard: Shard, cuts: Sequence[Cut], sizes: Sequence[int]) -> Sequence[Value]:
-    """Return a slice along sharded dimensions."""
+def _looked_up(shard: Shard, cuts: Sequence[Cut], sizes: Sequence[int]) -> Value:
+    """Return what the device has of a slice along sharded dimensions, with zeros in the place of all else."""
     writer = Writer(shard.emit, shard.ops)
     value, starts = shard.operands[0], [writer.convert(start, "i64") for start in shard.operands[1:]]
     for cut in cuts:
         value = with_zeros_around(shard, writer, value, cut.dim, sizes[cut.dim])
         starts[cut.dim] = place_among_zeros(writer, starts[cut.dim], cut, sizes[cut.dim])
-    return summed(shard, shard.ops.dynamic_slice(shard.emit, value, starts, sizes), cuts)
+    return shard.ops.dynamic_slice(shard.emit, value, starts, sizes)
+
+
+def _scattered(shard: Shard, cut: Cut, sizes: Sequence[int]) -> Value:
+    """Return the part of the device of a slice that begins anywhere in a sharded dimension.
+
+    Raises:
+        CannotLocalize: sums are written elsewhere.
+    """
+    if shard.is_resolved:
+        raise no_local_form(f"dimension {cut.dim} of the result is sharded and not taken whole")
+    part = shard.result_shape()[cut.dim]
+    whole = _looked_up(shard, [cut], sizes)
+    shape = [part * cut.parts if dim == cut.dim else size for dim, size in enumerate(whole.shape)]
+    even = shard.ops.resize(shard.emit, whole, shape)
+    return shard.ops.reduce_scatter(shard.emit, even, cut.dim, cut.groups, Combiner.ADD)
 
 
 def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:
@@ -101,9 +126,9 @@ def _own_update(writer: Writer, cut: Cut, update: Value, start: Value) -> tuple[
     """
     op, dim, part = cut.shard.op, cut.dim, cut.shard.operands[0].shape[cut.dim]
     full_size, size = op.operands[0].shape[dim], op.operands[1].shape[dim]
-    known = splat_of(op.operands[2 + dim])
+    known = known_integers(op.operands[2 + dim])
     if known is not None:
-        first = min(max(int(known), 0), full_size - size)
+        first = min(max(known[0], 0), full_size - size)
         return _placed_update(writer, cut, update, first)
     if cut.shard.parts(cut.shard.operand_shardings[1], dim) > 1:
         raise no_local_form(f"dimension {dim} of the update is sharded, and it is not known where it goes")

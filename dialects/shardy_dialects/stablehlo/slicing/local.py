@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.stablehlo.local.exchanges import owner_of_slice
+from shardy_dialects.stablehlo.local.exchanges import owners_of_slice
 from shardy_dialects.stablehlo.local.spreading import spread_from
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher, cut_dims, cut_of
 from shardy_dialects.stablehlo.local.writer import Writer, resized
@@ -19,8 +19,9 @@ def localize_slice(op: Op, shard: Shard) -> Sequence[Value]:
     limits = list(op.attributes["limit_indices"])
     starts, strides = list(op.attributes["start_indices"]), list(op.attributes["strides"])
     moved: list[tuple[Cut, int, int]] = []
-    if all(shard.parts(shard.result_shardings[0], dim) == 1 for dim in cut_dims(shard)):
-        return _collected(op, shard)
+    whole = [dim for dim in cut_dims(shard) if shard.parts(shard.result_shardings[0], dim) == 1]
+    if whole:
+        return _collected(op, shard, whole)
     for dim in cut_dims(shard):
         if (starts[dim], limits[dim], strides[dim]) != (0, op.operands[0].shape[dim], 1):
             moved.append((cut_of(shard, dim), starts[dim], strides[dim]))
@@ -37,22 +38,58 @@ def localize_slice(op: Op, shard: Shard) -> Sequence[Value]:
     return [value]
 
 
-def _collected(op: Op, shard: Shard) -> Combined:
-    """Return a slice that one device has, sent to all others.
+def _collected(op: Op, shard: Shard, dims: Sequence[int]) -> Combined:
+    """Return a slice that one device of each group has, or a few, sent to all others.
+
+    Args:
+        op: The slice.
+        shard: Its operand on the device.
+        dims: The dimensions that are sharded in the operand, and whole in the result.
 
     Raises:
-        CannotLocalize: several devices have a part of it.
+        CannotLocalize: too many devices have a part of it, or it takes a part of another sharded dimension.
     """
-    sharding, dims = shard.operand_shardings[0], cut_dims(shard)
-    owner = None if len(dims) != 1 else owner_of_slice(op, dims[0], shard.parts(sharding, dims[0]))
-    if sharding is None or owner is None or shard.is_resolved:
+    sharding, shape = shard.operand_shardings[0], op.operands[0].shape
+    if sharding is None or shard.is_resolved:
+        raise no_local_form("the result is whole, and devices have parts of it")
+    cuts = [Cut(shard, sharding, dim) for dim in dims]
+    owners = [owners_of_slice(op, cut.dim, cut.parts) for cut in cuts]
+    known = [item for item in owners if item is not None]
+    if len(known) < len(cuts) or sum(len(item) > 1 for item in known) > 1:
         raise no_local_form("the result is whole, and several devices have a part of it")
-    cut, part = Cut(shard, sharding, dims[0]), shard.operands[0].shape[dims[0]]
     starts, limits = list(op.attributes["start_indices"]), list(op.attributes["limit_indices"])
-    starts[cut.dim], limits[cut.dim] = starts[cut.dim] - owner * part, min(limits[cut.dim] - owner * part, part)
-    changes = {"start_indices": tuple(starts), "limit_indices": tuple(limits)}
-    own = shard.emit.op_like(op, shard.operands, [shard.result_type()], changes).result
-    return Combined([spread_from(own, cut, owner)])
+    for dim in cut_dims(shard):
+        if dim not in dims:
+            if (starts[dim], limits[dim], op.attributes["strides"][dim]) != (0, shape[dim], 1):
+                raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
+            limits[dim] = shard.operands[0].shape[dim]
+    # The dimension of which several devices have a part comes last.
+    order = sorted(zip(cuts, known, strict=True), key=lambda pair: (len(pair[1]), pair[0].dim))
+    for cut, (owner, *_) in order[:-1]:
+        part = shard.operands[0].shape[cut.dim]
+        starts[cut.dim], limits[cut.dim] = starts[cut.dim] - owner * part, limits[cut.dim] - owner * part
+    last, last_owners = order[-1]
+    pieces = []
+    for owner in last_owners:
+        piece = _own_piece(op, shard, last, owner, starts, limits)
+        for cut, (first, *_) in order[:-1]:
+            piece = spread_from(piece, cut, first)
+        pieces.append(spread_from(piece, last, owner))
+    if len(pieces) == 1:
+        return Combined(pieces)
+    attributes = {"dimension": last.dim}
+    return Combined([shard.emit.op("stablehlo.concatenate", pieces, [shard.result_type()], attributes).result])
+
+
+def _own_piece(op: Op, shard: Shard, cut: Cut, owner: int, starts: Sequence[int], limits: Sequence[int]) -> Value:
+    """Return what one part of a dimension has of a slice; it counts on the devices of the owner only."""
+    part, strides = shard.operands[0].shape[cut.dim], op.attributes["strides"]
+    begins, ends = list(starts), list(limits)
+    begins[cut.dim] = max(starts[cut.dim] - owner * part, 0)
+    ends[cut.dim] = min(limits[cut.dim] - owner * part, part)
+    sizes = {dim: _count(begins[dim], ends[dim], strides[dim]) for dim in range(len(begins))}
+    changes = {"start_indices": tuple(begins), "limit_indices": tuple(ends)}
+    return shard.emit.op_like(op, shard.operands, [resized(shard.operands[0], sizes)], changes).result
 
 
 def localize_concatenate(op: Op, shard: Shard) -> Sequence[Value]:

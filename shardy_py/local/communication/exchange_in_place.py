@@ -1,0 +1,166 @@
+"""Ops whose local form exchanges elements by itself, run where their operands are.
+
+A rule lets no axis pass along a dimension whose elements move, such as that of a concatenation: operands are gathered,
+or sharded along another dimension, and the result is brought back. Where an op moves only the elements that change
+their device, the operands stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from attrs import evolve
+
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import all_ops
+from shardy_py.ir.interfaces.local import LocalOps, LocalSemantics
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.choices import meshes_by_name
+from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
+from shardy_py.local.communication.rewriting import reshard
+from shardy_py.local.communication.routes import STEPS, SUMS, Routes
+from shardy_py.local.local_ops import find_local_ops
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.values import NoFields
+
+
+class ExchangeInPlacePass(NoFields):
+    """Let an op that moves elements by itself take its operands as they are sharded, where less is sent so."""
+
+    name: ClassVar[str] = "exchange-in-place"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Change the ops of all functions."""
+        # As in the conversion: rules that the reference lacks count, too.
+        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
+        ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
+        meshes, partial = meshes_by_name(program), context.partial_values
+        changed = False
+        for op in list(all_ops(program)):
+            if op.name in STEPS or any(value.id in partial for value in (*op.operands, *op.results)):
+                continue
+            changed |= _exchange(op, ops, routes, semantics, meshes)
+        if changed:
+            erase_dead_ops(program, semantics)
+            ReshardToCollectivesPass().run(program, context)
+            CanonicalizeCollectivesPass().run(program, context)
+
+
+def _exchange(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics, meshes: Mapping[str, Mesh]) -> bool:
+    """Change an op, and return whether that was done."""
+    sources = [unmoved(value) for value in op.operands]
+    if len(op.results) != 1 or op.parent is None or not sources or sources[0] is op.operands[0]:
+        return False
+    held = routes.sharding(sources[0])
+    mesh = None if held is None else meshes.get(str(held.mesh))
+    if held is None or mesh is None or held.unreduced_axes or not isinstance(semantics, LocalSemantics):
+        return False
+    rule = semantics.get_sharding_rule(op)
+    if rule is None or semantics.get_local(op) is None:
+        return False
+    held = TensorSharding(held.mesh, held.dim_shardings).closed_like()
+    exchanged = _exchanged(op, held, mesh, rule, ops)
+    if exchanged is None:
+        return False
+    numbers = [number for number, value in enumerate(op.operands) if len(value.shape) == held.rank]
+    brought = sum(bytes_to(routes, sources[number], held, mesh) for number in numbers)
+    now = sum(bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers)
+    current = routes.sharding(op.results[0])
+    if brought + exchanged + bytes_to_users(op, held, routes, mesh) >= now + bytes_to_users(op, current, routes, mesh):
+        return False
+    for number in numbers:
+        op.set_operand(number, _resharded(sources[number], held, routes, op))
+    reshard_result(op, held, routes)
+    return True
+
+
+def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, ops: LocalOps) -> float | None:
+    """Return the bytes that an op sends by itself where its operands and its result are sharded alike.
+
+    None where it cannot run so, or where no elements move.
+
+    Args:
+        op: The op.
+        held: The sharding.
+        mesh: The mesh.
+        rule: The rule of the op.
+        ops: The ops of the dialect.
+    """
+    shape, before = static_shape(op.results[0].type), static_shape(op.operands[0].type)
+    if shape is None or before is None or len(shape) != held.rank or len(before) != held.rank:
+        return None
+    total, moves = 0.0, False
+    for dim, item in enumerate(held.dim_shardings):
+        parts = item.sharded_size(mesh)
+        if parts == 1 or _passes(rule, dim, held.rank):
+            continue
+        elements = ops.exchanged(op, dim, parts)
+        if elements is None or not shape[dim]:
+            return None
+        moves = True
+        total += elements / -(-shape[dim] // parts) * shard_bytes(op.results[0].type, held, mesh)
+    return total if moves else None
+
+
+def _passes(rule: OpShardingRule, dim: int, rank: int) -> bool:
+    """Return whether a dimension is the same in all tensors of a rank, each part of which an op computes by itself."""
+    factors = {mapping[dim] for mapping in rule.mappings if len(mapping) == rank}
+    return len(factors) == 1 and all(rule.is_pass_through(factor) for dim in factors for factor in dim)
+
+
+def unmoved(value: Value) -> Value:
+    """Return what collectives that combine nothing moved."""
+    producer = value.defining_op
+    while producer is not None and producer.name in STEPS - SUMS:
+        value = producer.operands[0]
+        producer = value.defining_op
+    return value
+
+
+def bytes_to(routes: Routes, value: Value, wanted: TensorSharding | None, mesh: Mesh) -> float:
+    """Return the bytes that a device sends to give a value another sharding; None is that of a whole tensor."""
+    source = routes.sharding(value)
+    if source is None:
+        return 0.0
+    end = wanted or TensorSharding.fully_closed(source.mesh, source.rank)
+    sent = reshard_bytes(value.type, source, end, mesh)
+    return float("inf") if sent is None else sent
+
+
+def bytes_to_users(op: Op, held: TensorSharding | None, routes: Routes, mesh: Mesh) -> float:
+    """Return the bytes that a device sends to bring the result of an op to its users, were it sharded in some way."""
+    if held is None:
+        return 0.0
+    whole = TensorSharding.fully_closed(held.mesh, held.rank)
+    wanted = {route.sharding or whole: None for route in routes.of(op.results[0])}
+    sent = [reshard_bytes(op.results[0].type, held, item, mesh) for item in wanted]
+    return sum(float("inf") if item is None else item for item in sent)
+
+
+def reshard_result(op: Op, held: TensorSharding, routes: Routes) -> None:
+    """Give the result of an op another sharding, and its users the one that it had."""
+    program, result, current = op.program, op.results[0], routes.sharding(op.results[0])
+    after = op.next
+    if held.is_equivalent(current) or op.parent is None or after is None:
+        return
+    uses: Sequence[tuple[Op, int]] = list(result.uses)
+    program.shardings[result.id] = held
+    whole = TensorSharding.fully_closed(held.mesh, held.rank)
+    moved = reshard(program, result, current or whole, op.parent, after)
+    for user, number in uses:
+        user.set_operand(number, moved)
+
+
+def _resharded(value: Value, wanted: TensorSharding, routes: Routes, op: Op) -> Value:
+    source = routes.sharding(value)
+    if op.parent is None or (source is not None and wanted.is_equivalent(source)):
+        return value
+    return reshard(op.program, value, wanted, op.parent, op)

@@ -1,0 +1,69 @@
+"""The passes on communication that run: all of them, unless a program sends less without some.
+
+Each pass counts what it saves before the conversion, which may need other collectives than it expects: then the program
+is converted with fewer passes, too, and the form that sends least stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+from shardy_py.errors import ShardyError
+from shardy_py.ir.interfaces.passes import Pass
+from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
+from shardy_py.local.communication.plan import PlanCommunicationPass
+from shardy_py.values import frozen
+
+_LEAST_LOSS = 0.5
+"""The bytes more that count as a loss."""
+Form = TypeVar("Form")
+
+
+@frozen(eq=False)
+class Attempt(Generic[Form]):
+    """A local program with the bytes that a device sends in it.
+
+    Args:
+        form: The program.
+        sent: The bytes.
+        at_least: The bytes that are sent at least without any of the passes.
+    """
+
+    form: Form
+    sent: float
+    at_least: float
+
+
+def with_least_communication(attempt: Callable[[Sequence[Pass]], Attempt[Form]], passes: Sequence[Pass]) -> Form:
+    """Return the local program that sends least, made with all passes on communication or with fewer.
+
+    It is the one with all passes where that sends no more than the program without them; others are not made then.
+
+    Args:
+        attempt: Makes the program with some passes.
+        passes: All passes on communication.
+    """
+    best = attempt(passes)
+    if best.sent <= best.at_least + _LEAST_LOSS:
+        return best.form
+    for fewer in _fewer(passes):
+        try:
+            other = attempt(fewer)
+        except ShardyError:
+            # It needs a pass to be converted.
+            continue
+        if not fewer and best.sent <= other.sent + _LEAST_LOSS:
+            return best.form
+        if other.sent < best.sent - _LEAST_LOSS:
+            best = other
+    return best.form
+
+
+def _fewer(passes: Sequence[Pass]) -> Iterator[Sequence[Pass]]:
+    """Yield the choices of passes besides all, none first: only where it is better do others come into question."""
+    yield ()
+    for kind in (PlanCommunicationPass, CombinePartialSumsLatePass):
+        rest = [item for item in passes if not isinstance(item, kind)]
+        if len(rest) < len(passes):
+            yield rest

@@ -1,0 +1,168 @@
+"""Reads and writes at known places of sharded tensors: the owner of a place computes what is there.
+
+A rule knows that a device needs what others have, and not which few rows: so what is read or written is gathered. Where
+constants tell the place, a read is a slice, and what is written goes in pieces to the devices that have its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import ClassVar
+
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import all_ops
+from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.choices import meshes_by_name
+from shardy_py.local.communication.exchange_in_place import bytes_to, bytes_to_users, reshard_result, unmoved
+from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
+from shardy_py.local.communication.rewriting import reshard
+from shardy_py.local.communication.routes import STEPS, Routes
+from shardy_py.local.local_ops import find_local_ops
+from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
+from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
+from shardy_py.values import NoFields, frozen
+
+
+class UseKnownPlacesPass(NoFields):
+    """Read slices at places that constants tell, and bring what is written to the devices that have its place."""
+
+    name: ClassVar[str] = "use-known-places"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Change the reads and writes of all functions."""
+        semantics = context.semantics
+        ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
+        meshes = meshes_by_name(program)
+        changed = [op for op in list(all_ops(program)) if op.name not in STEPS and _change(op, ops, routes, meshes)]
+        if changed:
+            erase_dead_ops(program, semantics)
+            ReshardToCollectivesPass().run(program, context)
+            CanonicalizeCollectivesPass().run(program, context)
+
+
+def _change(op: Op, ops: LocalOps, routes: Routes, meshes: Mapping[str, Mesh]) -> bool:
+    """Change an op, and return whether that was done."""
+    if len(op.results) != 1 or len(op.operands) < 2 or op.parent is None or static_shape(op.results[0].type) is None:
+        return False
+    numbers = [number for number in range(1, len(op.operands)) if _is_written(op, number, ops)]
+    if not numbers:
+        return _is_partly_read(op) and _replace(op, ops, routes)
+    held = routes.sharding(unmoved(op.operands[0]))
+    mesh = None if held is None else meshes.get(str(held.mesh))
+    if held is None or mesh is None or held.unreduced_axes:
+        return False
+    moves = [move for number in numbers if (move := _bring(op, number, held.closed_like(), mesh, ops, routes))]
+    now = _sent(op, numbers, routes, mesh)
+    if not moves or sum(move.sent for move in moves) + bytes_to_users(op, held, routes, mesh) >= now:
+        return False
+    _write_at_owner(op, moves, held.closed_like(), routes)
+    _replace(op, ops, routes)
+    return True
+
+
+def _is_written(op: Op, number: int, ops: LocalOps) -> bool:
+    """Return whether an operand is put into a place that is known along some dimension."""
+    shape, full = static_shape(op.operands[number].type), static_shape(op.results[0].type)
+    if not shape or full is None or len(shape) != len(full):
+        return False
+    return any(ops.placed(op, number, dim, 2) is not None for dim in range(len(full)) if shape[dim] < full[dim])
+
+
+def _is_partly_read(op: Op) -> bool:
+    """Return whether the result is a smaller tensor than the first operand, of the same rank."""
+    shape, full = static_shape(op.results[0].type), static_shape(op.operands[0].type)
+    return full is not None and shape is not None and len(shape) == len(full) and shape != full
+
+
+@frozen(eq=False)
+class _Move:
+    """An operand that is written, on its way to the devices that have its place.
+
+    Args:
+        number: The number of the operand.
+        value: The value that is brought there.
+        sharding: The sharding with which it arrives.
+        sent: The bytes that a device sends.
+    """
+
+    number: int
+    value: Value
+    sharding: TensorSharding
+    sent: float
+
+
+def _bring(op: Op, number: int, held: TensorSharding, mesh: Mesh, ops: LocalOps, routes: Routes) -> _Move | None:
+    """Return how an operand that an op writes arrives sharded as what it goes into; None where it does not.
+
+    Args:
+        op: The op.
+        number: The number of the operand.
+        held: The sharding of what it goes into.
+        mesh: The mesh.
+        ops: The ops of the dialect.
+        routes: The routes of values.
+    """
+    value = unmoved(op.operands[number])
+    source = routes.sharding(value)
+    shape, full = op.operands[number].shape, op.results[0].shape
+    if source is None or source.mesh != held.mesh or source.unreduced_axes:
+        return None
+    dims, pieces, is_sharded = [], 0.0, False
+    for dim, item in enumerate(held.dim_shardings):
+        parts = item.sharded_size(mesh)
+        is_part = shape[dim] < full[dim]
+        elements = ops.placed(op, number, dim, parts) if parts > 1 and is_part else 0.0
+        if elements is not None:
+            is_sharded |= parts > 1 and is_part and bool(source.of_dimension(dim).axes)
+            pieces += elements / -(-shape[dim] // parts)
+        dims.append(DimensionSharding() if elements is None else item)
+    if not is_sharded:
+        # Each device has what it writes.
+        return None
+    wanted = TensorSharding(held.mesh, tuple(dims))
+    brought = reshard_bytes(value.type, source, wanted, mesh)
+    if brought is None:
+        return None
+    return _Move(number, value, wanted, brought + pieces * shard_bytes(value.type, wanted, mesh))
+
+
+def _sent(op: Op, numbers: Sequence[int], routes: Routes, mesh: Mesh) -> float:
+    """Return the bytes that a device sends now for what is written, and for what that goes into."""
+    ends = [(unmoved(op.operands[number]), routes.sharding(op.operands[number])) for number in (0, *numbers)]
+    return sum(bytes_to(routes, value, end, mesh) for value, end in ends)
+
+
+def _write_at_owner(op: Op, moves: Sequence[_Move], held: TensorSharding, routes: Routes) -> None:
+    """Let an op write where the devices are that have the place, and reshard its result for its users."""
+    op.set_operand(0, unmoved(op.operands[0]))
+    for move in moves:
+        source = routes.sharding(move.value)
+        arrived = move.value
+        if source is not None and op.parent is not None and not move.sharding.is_equivalent(source):
+            arrived = reshard(op.program, move.value, move.sharding, op.parent, op)
+        op.set_operand(move.number, arrived)
+    reshard_result(op, held, routes)
+
+
+def _replace(op: Op, ops: LocalOps, routes: Routes) -> bool:
+    """Put simpler ops in the place of an op at a known place; return whether there are some."""
+    program, block = op.program, Block(op.program)
+    result = ops.at_known_place(LocalEmitter(program, block, count(1).__next__), op)
+    if result is None or op.parent is None:
+        return False
+    sharding = routes.sharding(op.results[0])
+    for item in list(block.ops):
+        block.remove(item)
+        op.parent.insert_before(op, item)
+        for value in item.results:
+            if sharding is not None and len(value.shape) == sharding.rank:
+                program.shardings[value.id] = sharding
+    op.results[0].replace_all_uses_with(result)
+    op.erase()
+    return True

@@ -1,0 +1,83 @@
+"""Bytes that a device sends: of a local program as it is written, and at least those of one that is to become local."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import ClassVar
+
+from shardy_py.ir.graph.op_names import ALL_GATHER
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.graph.walk import all_ops, ops_among
+from shardy_py.ir.interfaces.local import LocalOps
+from shardy_py.ir.interfaces.local_ops import LocalCollective
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.choices import meshes_by_name
+from shardy_py.local.communication.moves import collective_bytes
+from shardy_py.local.communication.routes import STEPS, Routes
+from shardy_py.local.communication.run_counts import RunCounts
+from shardy_py.local.early_gathers import cheaper_producer
+from shardy_py.local.look_ups import may_wait
+from shardy_py.support.element_types import mlir_element_bits
+from shardy_py.values import NoFields
+
+
+class CountSentBytesPass(NoFields):
+    """Record how many bytes a device sends at least in a program with explicit collectives.
+
+    Gathers that the conversion may make cheaper do not count, nor does what local forms send by themselves.
+    """
+
+    name: ClassVar[str] = "count-sent-bytes"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Record the bytes, where somebody asks for them; the program stays as it is."""
+        if context.sent_bytes is None:
+            return
+        semantics, meshes = context.semantics, meshes_by_name(program)
+        routes, counts = Routes(program, semantics), RunCounts(semantics)
+        total = 0.0
+        for op in ops_among(program, STEPS):
+            sharding = program.sharding(op.results[0])
+            mesh = None if sharding is None else meshes.get(str(sharding.mesh))
+            is_cheaper = op.name == ALL_GATHER and (may_wait(op) or cheaper_producer(op, semantics) is not None)
+            if mesh is not None and not is_cheaper:
+                sent = collective_bytes(op, routes.sharding(op.operands[0]), mesh)
+                total += sent * counts.of_block(op.parent)
+        context.sent_bytes.append(total)
+
+
+def local_sent_bytes(program: Program, ops: LocalOps, semantics: OpSemantics, devices: int) -> float:
+    """Return the bytes that a device sends in a local program, on average, by ring algorithms; loops count.
+
+    Args:
+        program: The local program.
+        ops: The ops for communication of its dialect.
+        semantics: What is known about ops.
+        devices: The number of devices.
+    """
+    counts, total = RunCounts(semantics), 0.0
+    for op in all_ops(program):
+        found = ops.read_collective(op)
+        if found is None or not op.operands:
+            continue
+        size = sum(_bytes(value.type) for value in op.operands)
+        total += size * _sends(found, devices) * counts.of_block(op.parent)
+    return total
+
+
+def _bytes(type_: object) -> float:
+    if not isinstance(type_, TensorType):
+        return 0.0
+    return prod(static_shape(type_) or ()) * (mlir_element_bits(type_.element_type) or 32) / 8
+
+
+def _sends(found: LocalCollective, devices: int) -> float:
+    """Return how often a device sends its operand."""
+    if found.kind == "collective_permute":
+        return sum(source != target for source, target in found.groups) / max(1, devices)
+    size = max((len(group) for group in found.groups), default=1)
+    if found.kind == "all_gather":
+        return size - 1.0
+    return (2.0 if found.kind == "all_reduce" else 1.0) * (size - 1) / size
