@@ -22,7 +22,7 @@ class OpKind:
     Attributes:
         name: The name of the ops.
         types: The types of their operands and results.
-        known: The registry that asked last with the facts that it has of the ops; one value, as threads may share a kind.
+        known: The registry that asked last with the facts that it has of the ops, as one value: threads share kinds.
     """
 
     __slots__ = ("known", "name", "types")
