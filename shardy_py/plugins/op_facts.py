@@ -53,10 +53,8 @@ def make_facts_of(
         types: The definitions of types.
         rules: Op id to the rule that propagation left on it.
         memory: What is known of ops of other programs.
-        token: Stands for the registry where kinds keep facts from run to run.
+        token: Stands for the registry where kinds keep facts, maybe from run to run.
     """
-    # For each kind what it keeps, or None for one whose ops differ: in their rules, or in what these read around them.
-    of_kinds: dict[OpKind, OpFacts | None] = {}
     # With the types in the keys, which stay alive with an entry, or others could get their identities.
     memo: dict[Any, tuple[OpFacts, Sequence[Type]]] = {}
     # The keys of attributes without a rule.
@@ -65,15 +63,16 @@ def make_facts_of(
     looks: dict[Any, Hashable | None] = {}
 
     def facts_of_kind(kind: OpKind, op: Op) -> OpFacts | None:
-        known: OpFacts | None = kind.facts(token)
+        """Return the facts of a kind, None where its ops differ: in their rules, or in what these read around them."""
+        facts: OpFacts | None = None
         resolved = all_resolved[kind.name]
-        if known is None and not (
-            resolved.variants or resolved.predicates or resolved.contextual or resolved.context_of is not None
-        ):
-            known = facts_of_any(op)
-            kind.keep_facts(token, known)
-        of_kinds[kind] = known
-        return known
+        if not (resolved.variants or resolved.predicates or resolved.contextual or resolved.context_of is not None):
+            if resolved.is_plain:
+                facts, _ = recalled(op, kind.name, resolved, resolved.traits, shared_key(op.attributes))
+            else:
+                facts = facts_of_any(op)
+        kind.known = token, facts
+        return facts
 
     def recalled(
         op: Op, kind: Hashable, resolved: ResolvedDefinition, traits: frozenset[Trait], attributes_key: object
@@ -93,7 +92,9 @@ def make_facts_of(
         kind = None if rules else kind_of(op)
         if kind is None:
             return facts_of_any(op)
-        facts = of_kinds[kind] if kind in of_kinds else facts_of_kind(kind, op)
+        owner, facts = kind.known
+        if owner is not token:
+            facts = facts_of_kind(kind, op)
         return facts_of_any(op) if facts is None else facts
 
     def facts_of_any(op: Op) -> OpFacts:

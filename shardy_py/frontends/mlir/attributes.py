@@ -11,7 +11,7 @@ from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.kept_tables import AttributeContents
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, symbols_of
-from shardy_py.ir.graph.kinds import OpKind
+from shardy_py.ir.graph.kinds import OpKind, OpKinds
 from shardy_py.ir.graph.program import Value
 from shardy_py.support.identity import identity
 
@@ -39,7 +39,7 @@ class AttributeSet:
         native: Name to native attribute; empty where all attributes are decoded already.
         decoded: Name to attribute, of those that were asked for.
         contents: What holds for these attributes in other runs, too.
-        kinds: The kinds of the ops.
+        kinds: The kinds of the ops of the module; None for attributes of which no kinds are known.
         is_complete: Whether there is no other attribute, one that the bindings have no class for.
         changed: The attributes of ops that changed since they were written, by identity; one for all sets of a module.
     """
@@ -55,13 +55,14 @@ class AttributeSet:
         native: dict[str, ir.Attribute],
         changed: dict[int, NativeAttributes],
         contents: AttributeContents | None = None,
+        kinds: OpKinds | None = None,
         source: ir.Operation | None = None,
     ) -> None:
         self._codec = codec
         self._overlays: dict[tuple[str, int], dict[str, Any]] = {}
         self.native = native
         self.contents = contents or AttributeContents()
-        self.kinds = self.contents.kinds
+        self.kinds = kinds
         self.decoded: dict[str, Any] = self.contents.decoded or {}
         self.changed = changed
         self.is_complete = True
@@ -183,17 +184,20 @@ class AttributeSets:
         self._codec = codec
         self.changed: dict[int, NativeAttributes] = {}
 
-    def of(self, native: ir.Operation, contents: AttributeContents | None = None) -> AttributeSet:
+    def of(
+        self, native: ir.Operation, contents: AttributeContents | None = None, kinds: OpKinds | None = None
+    ) -> AttributeSet:
         """Return the attributes an op has now, as a set of its own.
 
         Args:
             native: The op.
             contents: What is known of them.
+            kinds: The kinds of the ops with known contents.
         """
         if contents is not None and contents.decoded is not None:
-            return AttributeSet(self._codec, {}, self.changed, contents, native)
+            return AttributeSet(self._codec, {}, self.changed, contents, kinds, native)
         try:
-            result = AttributeSet(self._codec, dict(native.attributes.items()), self.changed, contents)
+            result = AttributeSet(self._codec, dict(native.attributes.items()), self.changed, contents, kinds)
         except TypeError:
             return self._undecodable(native, contents)
         if contents is not None and contents.runs == _RUNS_BEFORE_DECODING:

@@ -126,8 +126,10 @@ class _BytecodeTables:
             known = self.names[name] = shardy_name(native.name)
             self._op_names.add(known)
         if attributes not in self.sets:
-            found_set = self.sets[attributes] = self._all_sets.of(native, self._kept.contents_of(attributes))
-            self._attribute_names.update(found_set.names)
+            found_set = self.sets[attributes] = self._all_sets.of(
+                native, self._kept.contents_of(attributes), self._kept.kinds
+            )
+            self._attribute_names.update(found_set.native, found_set.decoded)
         if types not in self.result_types:
             self.result_types[types] = self._types_of(types, native.results)
             if self._kept.types.keys() >= set(types):

@@ -28,17 +28,15 @@ class AttributeContents:
     """The values of a dictionary of attributes; compared by identity.
 
     Attributes:
-        kinds: The kinds of the ops with these attributes.
         decoded: Name to attribute, for all names; None as long as they are not known, or if one holds a native object.
         holders: The names of the attributes that may refer to symbols; None as long as they are not known.
         symbols: The names of the symbols to which the attributes refer; None as long as they are not known.
         runs: In how many runs ops had these attributes.
     """
 
-    __slots__ = ("decoded", "holders", "kinds", "runs", "symbols")
+    __slots__ = ("decoded", "holders", "runs", "symbols")
 
     def __init__(self) -> None:
-        self.kinds = OpKinds()
         self.decoded: dict[str, Any] | None = None
         self.holders: Sequence[str] | None = None
         self.symbols: Sequence[str] | None = None
@@ -66,21 +64,23 @@ class Tables:
         types: The types, of those that are nothing but their text.
         result_types: The types of the results of ops.
         contents: The dictionaries of attributes.
+        kinds: The kinds of ops.
     """
 
-    __slots__ = ("contents", "names", "result_types", "types")
+    __slots__ = ("contents", "kinds", "names", "result_types", "types")
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.types: dict[int, Type] = {}
         self.result_types: dict[Hashable, Sequence[Type]] = {}
         self.contents: dict[int, AttributeContents] = {}
+        self.kinds = OpKinds()
 
     def contents_of(self, number: int) -> AttributeContents:
         """Return the contents of a dictionary of attributes, and count the run."""
         contents = self.contents.get(number)
         if contents is None:
-            contents = self.contents.setdefault(number, AttributeContents())
+            contents = self.contents[number] = AttributeContents()
         contents.runs += 1
         return contents
 

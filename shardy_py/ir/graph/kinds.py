@@ -9,10 +9,8 @@ from shardy_py.ir.graph.op_graph import Op, Value
 from shardy_py.ir.graph.types import Type
 from shardy_py.support.identity import identity
 
-MANY_OWNERS = 4
-"""The limit on the registries that keep facts with a kind."""
-MANY_KINDS = 1_000
-"""The limit on the kinds of ops with the same attributes; those that are known are forgotten before there are more."""
+MANY_KINDS = 20_000
+"""The limit on the kinds that are kept together; others are found anew by each op."""
 
 
 class OpKind:
@@ -24,45 +22,40 @@ class OpKind:
     Attributes:
         name: The name of the ops.
         types: The types of their operands and results.
+        known: The registry that asked last with the facts that it has of the ops, as one value: threads share kinds.
     """
 
-    __slots__ = ("_facts", "name", "types")
+    __slots__ = ("known", "name", "types")
 
     def __init__(self, name: str, types: Sequence[Type]) -> None:
         self.name = name
         self.types = types
-        self._facts: tuple[tuple[object, Any], ...] = ()
-
-    def facts(self, owner: object) -> Any:
-        """Return what a registry knows of the ops, or None."""
-        for known_owner, facts in self._facts:
-            if known_owner is owner:
-                return facts
-        return None
-
-    def keep_facts(self, owner: object, facts: Any) -> None:
-        """Keep what a registry knows of the ops; that of the registry that came first goes if there are many."""
-        self._facts = (*self._facts[-MANY_OWNERS + 1 :], (owner, facts))
+        self.known: tuple[object, Any] = None, None
 
     def __repr__(self) -> str:
         return f"<kind of {self.name}>"
 
 
 class OpKinds(dict[Hashable, OpKind]):
-    """The kinds of the ops that have the same attributes, by name and by the identities of their types."""
+    """Kinds of ops, by their attributes, by their name, and by the identities of their types."""
 
     __slots__ = ()
 
-    def of(self, op: Op) -> OpKind:
-        """Return the kind of an op, a new one where it is the first of its kind."""
+    def of(self, op: Op, attributes: object) -> OpKind:
+        """Return the kind of an op, a new one where it is the first of its kind.
+
+        Args:
+            op: The op.
+            attributes: The same object for ops with the same attributes, which lives as long as the kinds.
+        """
         name, operands, results = op.name, op.operands, op.results
-        key = identity_key(name, operands, results)
+        key = attributes, *identity_key(name, operands, results)
         kind = self.get(key)
         if kind is None:
-            if len(self) >= MANY_KINDS:
-                self.clear()
             # With the types, so that no others get their identities.
-            kind = self.setdefault(key, OpKind(name, [value.type for value in (*operands, *results)]))
+            kind = OpKind(name, [value.type for value in (*operands, *results)])
+            if len(self) < MANY_KINDS:
+                kind = self.setdefault(key, kind)
         return kind
 
 
@@ -76,10 +69,11 @@ def kind_of(op: Op) -> OpKind | None:
     attributes = op.attributes
     kind: OpKind | None = getattr(attributes, "kind", None)
     if kind is None:
-        kinds: OpKinds | None = getattr(getattr(attributes, "key", None), "kinds", None)
+        key: Any = getattr(attributes, "key", None)
+        kinds: OpKinds | None = getattr(key, "kinds", None)
         if kinds is None:
             return None
-        kind = attributes.kind = kinds.of(op)  # type: ignore[attr-defined]
+        kind = attributes.kind = kinds.of(op, key.contents)  # type: ignore[attr-defined]
     return kind if kind.name == op.name else None
 
 
