@@ -98,17 +98,19 @@ def read_pieces(
         (numbers[op.results[0].id], _of_region(op, kernel_name(name), given, registry))
         for op, name in zip(ops, names, strict=True)
     ]
-    pieces = pieces_of(_blocks(given.block, registry), registry, given.layouts, on_piece=on_piece)
+    pieces = pieces_of(blocks_of(given.block, registry), registry, given.layouts, on_piece=on_piece)
     found += [(numbers.get(fusion.roots[0].id, len(numbers)), fusion) for fusion in pieces]
     return given.block, tuple(fusion for _, fusion in sorted(found, key=lambda item: item[0]))
 
 
-def _blocks(block: Block, registry: Registry) -> list[Block]:
+def blocks_of(block: Block, registry: Registry) -> list[Block]:
     """Return a block and those inside of its control flow, which starts the kernels of their pieces itself."""
     found = [block]
     for op in block.ops:
         if is_control_flow(op, registry):
-            found += [nested for region in op.regions for inner in region.blocks for nested in _blocks(inner, registry)]
+            found += [
+                nested for region in op.regions for inner in region.blocks for nested in blocks_of(inner, registry)
+            ]
     return found
 
 
