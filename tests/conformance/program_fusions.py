@@ -7,7 +7,6 @@ from typing import Any
 
 from jax._src.interpreters import mlir as jax_mlir
 from jaxlib.mlir import ir
-from jaxlib.mlir.passmanager import PassManager
 
 from shardy_py.frontends.mlir import import_module
 from shardy_py.ir.graph.program import Program
@@ -20,16 +19,15 @@ _SHARDING = "sdy.sharding"
 
 
 def program_fusions(text: str) -> list[tuple[Fusion, str]]:
-    """The pieces of a program, each with a module whose main function computes it from its parameters."""
+    """The pieces of all functions of a program, each with a module whose main function computes it."""
     registry = installed_registry()
     with jax_mlir.make_ir_context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(text)
-        PassManager.parse("builtin.module(inline)").run(module.operation)
         program = import_module(module)
         natives = _natives(program, module)
-        (block,) = program.functions["main"].regions[0].blocks
-        pieces = pieces_of(blocks_of(block, registry), registry, {})
+        bodies = [block for function in program.functions.values() for block in function.regions[0].blocks]
+        pieces = pieces_of([block for body in bodies for block in blocks_of(body, registry)], registry, {})
         return [(fusion, str(_module_of(fusion, natives))) for fusion in pieces]
 
 
