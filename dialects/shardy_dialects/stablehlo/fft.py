@@ -11,14 +11,16 @@ from shardy_dialects.stablehlo.attributes import integers_of
 from shardy_dialects.stablehlo.definitions import Definitions
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import local_by_types
-from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Pure, Unpartitioned
+from shardy_py.plugins import CostOpInterface, LibraryCall, OpShapes, OpWork, Pure, Unpartitioned
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
 
 def register(definitions: Definitions) -> None:
     """Define the transform."""
-    definitions.define("stablehlo.fft", fft_rule, traits=(Pure, Unpartitioned), local=local_by_types, cost=FftCost())
+    definitions.define(
+        "stablehlo.fft", fft_rule, traits=(Pure, Unpartitioned, LibraryCall), local=local_by_types, cost=FftCost()
+    )
 
 
 def fft_rule(op: Op) -> OpShardingRule:

@@ -102,6 +102,8 @@ Scatter = Trait("Scatter")
 """Returns its first operand with updates, its third, combined into it at the indices that its second one lists."""
 Unpartitioned = Trait("Unpartitioned")
 """Is computed on whole tensors by XLA's SPMD partitioner, which gathers its operands and slices its results."""
+LibraryCall = Trait("LibraryCall")
+"""Is computed by a routine of a library on its own, so that no generated kernel has it inside."""
 UpstreamDataFlow = Trait("UpstreamDataFlow")
 """Upstream's own library knows the data flow of the op, and with it the shardings of the arguments of its regions."""
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from attrs import field
 
-from shardy_py.indexing import IndexingMap
+from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.interfaces.ops import (
@@ -58,8 +58,14 @@ class FusedOpFacts:
 
     @cached_property
     def is_elementwise(self) -> bool:
-        """True if each element is computed from the same element of the operands, or from scalars."""
-        return self.registry.has_trait(self.op, Elementwise)
+        """True if each element is computed from the same element of the operands, or from scalars.
+
+        Client ops may broadcast their operands besides.
+        """
+        if not self.registry.has_trait(self.op, Elementwise):
+            return False
+        same = op_maps.identity(_shape_of(self.op.results[0]))
+        return all(map_.is_undefined or not map_.results or map_ == same for map_ in self.maps)
 
     @cached_property
     def keeps_elements(self) -> bool:

@@ -163,8 +163,7 @@ class _Lowering:
                     self._pointers[result] = self._pointers[value]
 
     def _allocate(self, op: AllocateSharedOp) -> None:
-        name = f"shared_{self._globals}"
-        self._globals += 1
+        name = self._global_name("shared")
         type_ = op.output.type
         assert isinstance(type_, builtin.TensorType)
         element = builtin.i8 if is_narrow(type_.element_type) else type_.element_type
@@ -190,9 +189,16 @@ class _Lowering:
             narrow.update(op)
         self._done.append(op)
 
-    def _constant(self, op: arith.ConstantOp) -> None:
-        name = f"constant_{self._globals}"
+    def _global_name(self, kind: str) -> str:
+        """Return a name for memory of the module that nothing else in it has, such as a kernel of that name."""
+        taken = {op.sym_name.data for op in self._module.body.block.ops if isinstance(op, func.FuncOp)}
+        while (name := f"{kind}_{self._globals}") in taken:
+            self._globals += 1
         self._globals += 1
+        return name
+
+    def _constant(self, op: arith.ConstantOp) -> None:
+        name = self._global_name("constant")
         assert isinstance(op.value, builtin.DenseIntOrFPElementsAttr)
         value = bytes_of_constant(op.value)
         count = value.type.get_shape()[0] if value.type.get_shape() else 1

@@ -8,7 +8,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Block, Op
 from shardy_py.kernels.fusion.fusion import Fusion
-from shardy_py.kernels.pieces.greedy import PieceCallback, kernel_problem, no_callback
+from shardy_py.kernels.pieces.greedy import PieceCallback, is_control_flow, kernel_problem, no_callback
 from shardy_py.kernels.pieces.hlo import FUSION
 from shardy_py.kernels.pieces.read import read_pieces
 from shardy_py.plugins import Registry
@@ -74,7 +74,7 @@ def kernel_coverage(
     on_piece(0, 1, "reading the program")
     block, fusions = read_pieces(source, known, on_piece=on_piece)
     inside = {op.id for fusion in fusions for op in fusion.ops}
-    problems = [(op, _reason(op, block, known)) for op in _ops(block, known) if op.id not in inside]
+    problems = [(op, _reason(op, known)) for op in _ops(block, known) if op.id not in inside]
     return KernelCoverage(fusions, len(inside) + len(problems), len(inside), tuple(_grouped(problems)))
 
 
@@ -85,27 +85,20 @@ def _ops(block: Block, registry: Registry) -> Iterator[Op]:
             continue
         if op.name != FUSION:
             yield op
-        if op.name == FUSION or _is_control_flow(op, registry):
+        if op.name == FUSION or is_control_flow(op, registry):
             for region in op.regions:
                 for inner in region.blocks:
                     yield from _ops(inner, registry)
 
 
-def _is_control_flow(op: Op, registry: Registry) -> bool:
-    return bool(op.regions) and registry.get_data_flow(op) is not None
-
-
-def _reason(op: Op, block: Block, registry: Registry) -> Diagnostic:
+def _reason(op: Op, registry: Registry) -> Diagnostic:
     """Return why an op is in no kernel."""
-    if _is_control_flow(op, registry):
+    if is_control_flow(op, registry):
         message = "control flow runs on the host, and starts kernels for the ops in its regions"
         return Diagnostic("control-flow", message)
     problem = kernel_problem(op, registry)
     if problem is not None:
         return problem
-    if op.parent is not block:
-        message = "it is in a region of control flow, whose pieces are not looked for"
-        return Diagnostic("in-region", message, hint="emit the body of the loop or branch as a program of its own")
     return Diagnostic("unused", "nothing that a kernel or another op needs is computed from it")
 
 

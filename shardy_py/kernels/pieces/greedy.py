@@ -16,7 +16,7 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Block, Op, Value
-from shardy_py.ir.interfaces.ops import Bitcast, Contraction, Elementwise, Reduction, Reshape, Scatter
+from shardy_py.ir.interfaces.ops import Bitcast, Contraction, Elementwise, LibraryCall, Reduction, Reshape, Scatter
 from shardy_py.kernels.fusion.fusion import Fusion, Layouts
 from shardy_py.kernels.fusion.in_place import form_problem
 from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
@@ -42,6 +42,8 @@ def kernel_problem(op: Op, registry: Registry) -> Diagnostic | None:
     if registry.has_trait(op, Contraction):
         hint = "shardy_py.kernels.piece_of makes a kernel of it all the same"
         return Diagnostic("contraction", "contractions are left to libraries", op.location, op.name, hint)
+    if registry.has_trait(op, LibraryCall):
+        return Diagnostic("library", "a library computes it by a routine of its own", op.location, op.name)
     if is_scatter(op, registry):
         reason = form_problem(op)
         return Diagnostic("scatter-form", reason, op.location, op.name) if reason else None
@@ -75,21 +77,28 @@ class _Piece:
     has_reduction: bool = False
 
 
+def is_control_flow(op: Op, registry: Registry) -> bool:
+    """Return whether an op runs its regions: a loop or a branch."""
+    return bool(op.regions) and registry.get_data_flow(op) is not None
+
+
 def pieces_of(
-    block: Block, registry: Registry, layouts: Layouts, *, on_piece: PieceCallback = no_callback
+    blocks: Sequence[Block], registry: Registry, layouts: Layouts, *, on_piece: PieceCallback = no_callback
 ) -> list[Fusion]:
-    """Return the pieces of a block, in the order of their roots.
+    """Return the pieces of blocks, those of each block in the order of their roots.
 
     Args:
-        block: The block.
+        blocks: The blocks; no op of one is in a piece of another one.
         registry: What is known about the ops.
         layouts: The layouts of values that are not row-major.
         on_piece: Called before each piece is made.
     """
-    walk = _Walk(block, registry)
-    pieces = sorted(walk.pieces(), key=lambda piece: walk.numbers[piece.root.id])
+    pieces: list[tuple[_Walk, _Piece]] = []
+    for block in blocks:
+        walk = _Walk(block, registry)
+        pieces += [(walk, piece) for piece in sorted(walk.pieces(), key=walk.number_of)]
     found = []
-    for number, piece in enumerate(pieces):
+    for number, (walk, piece) in enumerate(pieces):
         name = f"{_short(piece.root)}_{number}"
         on_piece(number, len(pieces), name)
         found.append(walk.fusion(piece, name, layouts))
@@ -142,6 +151,10 @@ class _Walk:
                 self._copied.add(op.id)
         # What a scatter updates has to be in memory, also where it is made of one constant.
         self._in_memory = {number for op in self._ops.values() for number in self._updated(op)}
+
+    def number_of(self, piece: _Piece) -> int:
+        """Return the number of a piece's root in the block."""
+        return self.numbers[piece.root.id]
 
     def _is_copied(self, op: Op) -> bool:
         """Return whether an op makes its elements of nothing or of one constant."""

@@ -14,7 +14,7 @@ from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.hlo import HloModule, import_hlo
 from shardy_py.kernels.fusion.fusion import Fusion, Layouts
-from shardy_py.kernels.pieces.greedy import PieceCallback, no_callback, pieces_of
+from shardy_py.kernels.pieces.greedy import PieceCallback, is_control_flow, no_callback, pieces_of
 from shardy_py.kernels.pieces.hlo import FUSION, check_tuples, fusion_names, hlo_layouts
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
@@ -73,7 +73,7 @@ def read_fusion(source: Any, *, registry: Registry | None = None, name: str = ""
 def read_fusions(source: Any, *, registry: Registry | None = None) -> tuple[Fusion, ...]:
     """Return the candidate pieces of a program: its fusions, and what `pieces_of` finds in the rest.
 
-    Calls are inlined first.
+    Calls are inlined first. The pieces inside of loops and branches are behind those outside of them.
 
     Args:
         source: HLO text, or whatever `shardy_py.propagate` takes.
@@ -98,9 +98,20 @@ def read_pieces(
         (numbers[op.results[0].id], _of_region(op, kernel_name(name), given, registry))
         for op, name in zip(ops, names, strict=True)
     ]
-    pieces = pieces_of(given.block, registry, given.layouts, on_piece=on_piece)
-    found += [(numbers[fusion.roots[0].id], fusion) for fusion in pieces]
+    pieces = pieces_of(blocks_of(given.block, registry), registry, given.layouts, on_piece=on_piece)
+    found += [(numbers.get(fusion.roots[0].id, len(numbers)), fusion) for fusion in pieces]
     return given.block, tuple(fusion for _, fusion in sorted(found, key=lambda item: item[0]))
+
+
+def blocks_of(block: Block, registry: Registry) -> list[Block]:
+    """Return a block and those inside of its control flow, which starts the kernels of their pieces itself."""
+    found = [block]
+    for op in block.ops:
+        if is_control_flow(op, registry):
+            found += [
+                nested for region in op.regions for inner in region.blocks for nested in blocks_of(inner, registry)
+            ]
+    return found
 
 
 def kernel_name(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from shardy_dialects.stablehlo.attributes import ConvolutionDims, integer_of, parse_convolution_dims, text_of
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets
 from shardy_py.ir.graph.program import Op
-from shardy_py.plugins import RuleOptions
+from shardy_py.plugins import LibraryCall, Pure, RuleOptions
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -22,10 +22,17 @@ def register(definitions: Definitions) -> None:
         "stablehlo.convolution",
         of_options=convolution_rule,
         any_sizes=True,
+        traits=(Pure, LibraryCall),
         local=FACETS.local("localize_convolution"),
         cost=FACETS.cost("ConvolutionCost"),
     )
-    definitions.define("stablehlo.dynamic_conv", of_options=convolution_rule, extended=True, any_sizes=True)
+    definitions.define(
+        "stablehlo.dynamic_conv",
+        of_options=convolution_rule,
+        extended=True,
+        any_sizes=True,
+        traits=(Pure, LibraryCall),
+    )
 
 
 def convolution_rule(op: Op, options: RuleOptions) -> OpShardingRule:

@@ -9,6 +9,7 @@ from shardy_dialects.stablehlo.attributes import case_of, flag_of
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import local_by_types
+from shardy_py.plugins import LibraryCall, Pure
 from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import OpShardingRule
 
@@ -17,10 +18,14 @@ FACETS = LazyFacets(__name__)
 
 def register(definitions: Definitions) -> None:
     """Define the decompositions."""
-    definitions.define("stablehlo.cholesky", cholesky_rule, local=local_by_types, cost=FACETS.cost("CholeskyCost"))
+    traits = (Pure, LibraryCall)
+    definitions.define(
+        "stablehlo.cholesky", cholesky_rule, traits=traits, local=local_by_types, cost=FACETS.cost("CholeskyCost")
+    )
     definitions.define(
         "stablehlo.triangular_solve",
         triangular_solve_rule,
+        traits=traits,
         local=local_by_types,
         cost=FACETS.cost("TriangularSolveCost"),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import TYPE_CHECKING
 
 from shardy_dialects.stablehlo.attributes import integers_of
 from shardy_dialects.stablehlo.bodies import call_region, move
@@ -21,7 +22,7 @@ from shardy_dialects.stablehlo.elementwise.ops import (
     TRANSCENDENTAL_BROADCASTING,
     ElementwiseOp,
 )
-from shardy_py.indexing import OpIndexing, op_maps
+from shardy_py.indexing import IndexingMap, OpIndexing, constant, dim, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import local_by_types
@@ -38,6 +39,9 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
 from shardy_py.sharding.rules.pointwise import aligned_rule
 from shardy_py.support.element_types import mlir_element_bits
+
+if TYPE_CHECKING:
+    from shardy_dialects.stablehlo.definitions import MapsOf
 
 
 def register(definitions: Definitions) -> None:
@@ -84,8 +88,9 @@ def register(definitions: Definitions) -> None:
 def _define_client_ops(definitions: Definitions) -> None:
     """Define the ops of CHLO. The reference has no rule for any of them; here they have one as an extended rule."""
 
-    def define(entry: ElementwiseOp, rule: RuleFunction, *traits: Trait) -> None:
-        maps = elementwise_maps if Elementwise in traits or entry.body is not None else None
+    def define(
+        entry: ElementwiseOp, rule: RuleFunction, *traits: Trait, maps: MapsOf | None = elementwise_maps
+    ) -> None:
         definitions.define(entry.name, rule, extended=True, traits=traits, maps=maps, body=entry.body, cost=entry.cost)
 
     for entry in CLIENT_OPS:
@@ -94,8 +99,10 @@ def _define_client_ops(definitions: Definitions) -> None:
         define(entry, pointwise_rule, Pure)
     costs = {entry.name.removeprefix("chlo."): entry.cost for entry in CLIENT_OPS_OF_TWO}
     costs |= dict.fromkeys(TRANSCENDENTAL_BROADCASTING, FACETS.cost("TranscendentalCost"))
+    bodies = {entry.name.rpartition(".")[2]: entry.body for entry in (*OPS, *CLIENT_OPS_OF_TWO)}
     for name in BROADCASTING:
-        define(ElementwiseOp(f"chlo.broadcast_{name}", cost=costs.get(name)), broadcasting_rule, *ELEMENTWISE_TRAITS)
+        entry = ElementwiseOp(f"chlo.broadcast_{name}", bodies[name], costs.get(name))
+        define(entry, broadcasting_rule, *ELEMENTWISE_TRAITS, maps=broadcasting_maps)
     folds = FoldsIntoConstant("FoldsIntoConstant", CLIENT_CONSTANT, "value")
     define(ElementwiseOp("chlo.constant_like"), pointwise_rule, *ELEMENTWISE_TRAITS, folds)
 
@@ -156,6 +163,21 @@ def _aligned_dims(op: Op, shape: tuple[int, ...], out_shape: tuple[int, ...]) ->
     if shift:
         targets = integers_of(op, "broadcast_dimensions") or targets
     return {target: dim for dim, target in enumerate(targets) if shape[dim] == out_shape[target]}
+
+
+def broadcasting_maps(op: Op) -> OpIndexing:
+    """Read every operand where its dimensions are aligned; those of size 1 that are expanded at 0."""
+    output = shape_of(op.results[0])
+    maps = []
+    for value in op.operands:
+        shape = shape_of(value)
+        places = {dim: target for target, dim in _aligned_dims(op, shape, output).items()}
+        maps.append(
+            IndexingMap.of_shape(
+                output, [dim(places[number]) if number in places else constant(0) for number in range(len(shape))]
+            )
+        )
+    return OpIndexing(maps)
 
 
 def elementwise_maps(op: Op) -> OpIndexing:

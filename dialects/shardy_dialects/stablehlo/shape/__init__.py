@@ -84,6 +84,8 @@ def _define_broadcasts(definitions: Definitions) -> None:
         "stablehlo.broadcast",
         broadcast_rule,
         extended=True,
+        maps=leading_broadcast_maps,
+        body=move,
         local=FACETS.local("localize_broadcast"),
         cost=FACETS.cost("MovingCost"),
     )
@@ -191,3 +193,10 @@ def reverse_maps(op: Op) -> OpIndexing:
     """Read some dimensions from their end."""
     both = op_maps.reverse(shape_of(op.results[0]), integers_of(op, "dimensions"))
     return OpIndexing([both], [both])
+
+
+def leading_broadcast_maps(op: Op) -> OpIndexing:
+    """Read the operand at the last indices, whatever those along the new dimensions before them."""
+    output, shape = shape_of(op.results[0]), shape_of(op.operands[0])
+    dimensions = range(len(output) - len(shape), len(output))
+    return OpIndexing([op_maps.broadcast(output, dimensions)], [op_maps.broadcast_to_output(shape, output, dimensions)])

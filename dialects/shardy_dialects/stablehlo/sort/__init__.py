@@ -10,7 +10,16 @@ from math import ceil, log2, prod
 from shardy_dialects.stablehlo.attributes import integer_of
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets
 from shardy_py.ir.graph.program import Op
-from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Pure, RecursiveMemoryEffects, Sort, Unpartitioned
+from shardy_py.plugins import (
+    CostOpInterface,
+    LibraryCall,
+    OpShapes,
+    OpWork,
+    Pure,
+    RecursiveMemoryEffects,
+    Sort,
+    Unpartitioned,
+)
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
@@ -22,15 +31,20 @@ def register(definitions: Definitions) -> None:
     definitions.define(
         "stablehlo.sort",
         sort_rule,
-        traits=(RecursiveMemoryEffects, Sort),
+        traits=(RecursiveMemoryEffects, Sort, LibraryCall),
         local=FACETS.local("localize_sort"),
         cost=SortCost(),
     )
     largest = FACETS.local("localize_top_k")
     definitions.define(
-        "chlo.top_k", top_k_rule, extended=True, traits=(Pure, Unpartitioned), local=largest, cost=KernelCost()
+        "chlo.top_k",
+        top_k_rule,
+        extended=True,
+        traits=(Pure, Unpartitioned, LibraryCall),
+        local=largest,
+        cost=KernelCost(),
     )
-    definitions.define("mhlo.topk", whole_top_k_rule, local=largest, cost=KernelCost())
+    definitions.define("mhlo.topk", whole_top_k_rule, traits=(Pure, LibraryCall), local=largest, cost=KernelCost())
 
 
 def sort_rule(op: Op) -> OpShardingRule:

@@ -18,6 +18,7 @@ from shardy_py.plugins import (
     FoldsIntoConstant,
     ForwardPassThrough,
     IsTerminator,
+    LibraryCall,
     PassThrough,
     Pure,
     RecursiveMemoryEffects,
@@ -65,7 +66,7 @@ TRAITS = {
     "stablehlo.rng": set(),
     "stablehlo.rng_bit_generator": {Pure, Unpartitioned},
     "stablehlo.slice": {Pure, ConstantFoldable},
-    "stablehlo.sort": {RecursiveMemoryEffects, Sort},
+    "stablehlo.sort": {RecursiveMemoryEffects, Sort, LibraryCall},
     "stablehlo.transpose": {Pure, PassThrough},
     "stablehlo.while": {RecursiveMemoryEffects, UpstreamDataFlow},
 }

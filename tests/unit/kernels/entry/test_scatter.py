@@ -201,7 +201,7 @@ def test_updates_that_read_the_operand_update_a_copy(indices: str, updates: str)
     given = w if updates == "%w" else at
     found = [kernel.run(x, given, on=on)[0] for on in ("host", "interpreter")]
     rows = x[:20, :1] if indices == "%c" else at
-    want = scattered(x, rows, w if updates == "%w" else x[:20, None])
+    want = scattered(x, rows, w[:, 0] if updates == "%w" else x[:20])
     for array in found:
         np.testing.assert_array_equal(array, want)
     *others, last = [emit(piece) for piece in read_fusions(text)]

@@ -7,9 +7,11 @@ import pytest
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 pytest.importorskip("numpy", reason="kernels need the extra 'codegen'")
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 
 import numpy as np
 
+from shardy_py.kernels import emit, read_fusions
 from shardy_py.kernels.passes.lower_tensors import LowerTensors
 from tests.unit.kernels.module_texts import after, function, run
 
@@ -106,3 +108,17 @@ def test_atomic_updates(body: str, expected: list[str]) -> None:
     found = after(function(ATOMIC.format(body)), LowerTensors())
     assert all(found.count(text) == 1 for text in expected)
     assert ("cmpxchg" in found) == ("llvm.cmpxchg" in expected)
+
+
+def test_a_kernel_may_be_called_as_its_constants_are() -> None:
+    """The piece of a constant alone has its name; the memory of its elements gets another one."""
+    text = """
+func.func @main() -> tensor<3xi32> {
+  %0 = stablehlo.constant dense<[4, 5, 6]> : tensor<3xi32>
+  return %0 : tensor<3xi32>
+}"""
+    (piece,) = read_fusions(text)
+    kernel = emit(piece)
+    assert kernel.name == "constant_0"
+    assert kernel.run(on="host")[0].tolist() == kernel.run()[0].tolist() == [4, 5, 6]
+    assert "constant_1" in kernel.llvm
