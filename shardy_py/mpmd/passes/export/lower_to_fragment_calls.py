@@ -78,7 +78,8 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
     for where, count, present, found in zip(
         ("arg_attrs", "res_attrs"), (len(block.arguments), len(results)), items, shardings, strict=True
     ):
-        dictionaries = [dict(item) for item in present or ({},) * count]
+        listed: Sequence[dict[str, Any]] = present or ({},) * count
+        dictionaries = [dict(item) for item in listed]
         for number, sharding in found.items():
             dictionaries[number]["sdy.sharding"] = sharding
         set_attributes_at(function, where, dictionaries)

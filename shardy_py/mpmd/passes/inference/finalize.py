@@ -172,7 +172,7 @@ def _combined(op: Op, name: str, mesh: str, values: list[Value]) -> Value:
 
 
 def _combining_op(op: Op, semantics: OpSemantics) -> str:
-    """Return the name of the op that combines two tensors: that of the op that was converted, else one of the program."""
+    """Return the name of an op that combines two tensors: that of the converted op, else one of the program."""
     name = op.attributes.get(COMBINING_OP)
     if name is not None:
         return str(name)
@@ -192,7 +192,9 @@ def _check(function: Op) -> None:
         VerificationError: something has none; all problems are named.
     """
     problems = [
-        Diagnostic("no-mesh", f"function input {value.index} is not a MeshTensorType, but a {value.type}", function.location)
+        Diagnostic(
+            "no-mesh", f"function input {value.index} is not a MeshTensorType, but a {value.type}", function.location
+        )
         for value in block_of(function).arguments
         if isinstance(value.type, TensorType) and not is_on_mesh(value)
     ]

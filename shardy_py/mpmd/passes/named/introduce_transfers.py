@@ -73,7 +73,7 @@ def _type(op: Op) -> MeshTensor:
 
 
 def _push_unassigns_into_callees(program: Program) -> None:
-    """Take an argument off its mesh in the callee where all calls pass tensors off that mesh, and it is assigned there."""
+    """Take an argument off its mesh in the callee, which assigns it, where all calls pass tensors off one mesh."""
     functions = program.functions
     for name, calls in calls_of(program).items():
         function = functions.get(name)
