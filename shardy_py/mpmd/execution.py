@@ -111,7 +111,7 @@ class PipelineExecution:
             message = f"expected {len(self.arguments)} arguments, got {len(arguments)}"
             raise OptionError(Diagnostic("argument-count", message, hint="give one array per argument of main"))
         values: dict[int, Any] = {id_: value for (id_, _), value in zip(self.arguments, arguments, strict=True)}
-        meshes = {id_: mesh for id_, mesh in self.arguments}
+        meshes = dict(self.arguments)
         last_uses = self._last_uses()
         for number, step in enumerate(self.steps):
             operands = [values[id_] for id_ in step.operands]

@@ -16,7 +16,7 @@ def mpmd() -> None:
 
 @mpmd.command(cls=Command)
 @click.argument("file", required=False, type=click.Path(allow_dash=True))
-@click.option("--schedule", default="1F1B", show_default=True, metavar="NAME", help="The schedule, unless FILE has one.")
+@click.option("--schedule", default="1F1B", show_default=True, metavar="NAME", help="The schedule, without FILE.")
 @click.option("--meshes", type=int, default=4, show_default=True, help="The number of meshes.")
 @click.option("--microbatches", type=int, default=8, show_default=True, help="The number of microbatches.")
 @click.option("--chunks", type=int, default=1, show_default=True, help="The number of stages on each mesh.")

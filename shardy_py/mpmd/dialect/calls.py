@@ -76,7 +76,8 @@ def return_of(function: Op) -> Op:
 
 def attributes_at(function: Op, name: str, count: int) -> list[dict[str, Any]]:
     """Return the attributes of the arguments or results of a function, one dictionary for each."""
-    return [dict(item) for item in function.attributes.get(name) or ({},) * count]
+    items: Sequence[dict[str, Any]] = function.attributes.get(name) or ({},) * count
+    return [dict(item) for item in items]
 
 
 def set_attributes_at(function: Op, name: str, items: Sequence[dict[str, Any]]) -> None:
@@ -124,7 +125,7 @@ def with_signature(
 
 
 def set_returned(function: Op, values: Sequence[Value]) -> None:
-    """Make a function return other values; their types are those of its results already, or `with_signature` follows."""
+    """Make a function return other values, of the types of its results, unless `with_signature` follows."""
     old = return_of(function)
     new = Op(function.program, old.name, values, attributes=copy(old.attributes))
     block = block_of(function)

@@ -85,7 +85,7 @@ class MeshSet:
         return MeshSet(tuple(result.items()))
 
     def intersection(self, other: MeshSet) -> MeshSet:
-        """Return the meshes in both, in the order of this one; the wildcard ``*`` stands for every mesh that is missing.
+        """Return the meshes in both, in the order of this one; the wildcard ``*`` stands for every missing mesh.
 
         `{"*", "m1"}` and `{"m1", "m2"}` have `{"m1", "m2"}` in common.
         """

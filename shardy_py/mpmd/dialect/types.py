@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, Type
@@ -55,7 +55,14 @@ class MeshTensor:
 
     @property
     def type(self) -> TensorType:
-        """The type of the op graph."""
+        """The type of the op graph.
+
+        Raises:
+            UnsupportedError: it is not a tensor: a token, for example, is on no mesh.
+        """
+        if not isinstance(self.tensor, TensorType):
+            message = f"a value of type {self.tensor} cannot be on a mesh"
+            raise UnsupportedError(Diagnostic("no-tensor", message, hint="leave tokens inside of named computations"))
         return TensorType(self.tensor.shape, self.tensor.element_type, str(self))
 
     def on(self, mesh: str) -> MeshTensor:

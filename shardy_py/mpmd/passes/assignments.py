@@ -62,7 +62,7 @@ def indexed(assignments: Mapping[str, MeshAssignment]) -> dict[int, MeshAssignme
     return {int(name): value for name, value in assignments.items()}
 
 
-def check_meshes(assignments: Mapping[object, MeshAssignment], topology: Topology) -> None:
+def check_meshes(assignments: Mapping[str, MeshAssignment], topology: Topology) -> None:
     """Check that the meshes of assignments are in a topology.
 
     Raises:

@@ -80,7 +80,9 @@ class MpmdImportPipeline(PassPipeline):
             Stage(UnrollForLoopsPass(), "the rest knows straight code only"),
             Stage(FromUnrollToCallCounterPass(), "each iteration is a microbatch"),
             Stage(SinkNegligibleOpsIntoCallOpPass(), "constants have no mesh; as arguments they would need one"),
-            Stage(InsertNamelessCloneOfNegligibleOpsPass(), "constants that a computation returns have no mesh, either"),
+            Stage(
+                InsertNamelessCloneOfNegligibleOpsPass(), "constants that a computation returns have no mesh, either"
+            ),
             Stage(SimplifyNamedComputationsPass(), "what passes through a computation is not part of it"),
             Stage(inputs, "what the user chose is fixed before anything is inferred"),
             Stage(InlineNestedUserExposedOpsPass(assignment=names), "a fragment holds no names"),

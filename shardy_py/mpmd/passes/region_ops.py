@@ -90,7 +90,9 @@ def simplify(op: Op, semantics: OpSemantics, *, may_forward: Callable[[Value, Va
     """
     _merge_results(op, may_forward)
     terminator = terminator_of(op)
-    kept = [value.index for value in op.results if value.uses or not _is_pure(terminator.operands[value.index], semantics)]
+    kept = [
+        value.index for value in op.results if value.uses or not _is_pure(terminator.operands[value.index], semantics)
+    ]
     if len(kept) < len(op.results):
         op = rebuild(op, range(len(op.operands)), kept)
     erase_dead_in(body_of(op), semantics)

@@ -12,8 +12,8 @@ from shardy_py.values import frozen
 class ActionKind(Enum):
     """The part of the work of a stage on a microbatch.
 
-    ``BACKWARD`` is both halves of the backward part; ``INPUT_GRADIENT`` is the half that the stage before waits for, and
-    ``WEIGHT_GRADIENT`` the other one.
+    ``BACKWARD`` is both halves of the backward part; ``INPUT_GRADIENT`` is the half that the stage before waits for,
+    and ``WEIGHT_GRADIENT`` the other one.
     """
 
     FORWARD = "F"

@@ -1,7 +1,7 @@
 """Schedules of the literature as explicit lists.
 
-Sources: GPipe arXiv:1811.06965, 1F1B 1806.03377, interleaved 2104.04473, ZB-H1, ZB-H2 and ZB-V 2401.10241 and 2405.15362,
-DualPipe 2412.19437. Stage k of v chunks per mesh is on mesh k modulo the number of meshes, but for V placements.
+Sources: GPipe arXiv:1811.06965, 1F1B 1806.03377, interleaved 2104.04473, ZB-H1, ZB-H2 and ZB-V 2401.10241 and
+2405.15362, DualPipe 2412.19437. Stage k is on mesh k modulo the number of meshes, but for V placements and DualPipe.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from shardy_py.values import frozen
 
 @frozen
 class PipelineSchedule:
-    """The order in which each mesh runs its actions.
+    r"""The order in which each mesh runs its actions.
 
-    >>> print(PipelineSchedule.parse("0F0,0B0\\n1F0,1B0"))
+    >>> print(PipelineSchedule.parse("0F0,0B0\n1F0,1B0"))
     0F0,0B0
     1F0,1B0
 
@@ -150,7 +150,7 @@ def _deadlock(
 
 def _refuse_missing(present: Mapping[Action, int], stages: int, microbatches: int) -> None:
     has_backward = any(action.kind is not FORWARD for action in present)
-    problems = []
+    problems: list[Diagnostic] = []
     for stage in range(stages):
         for microbatch in range(microbatches):
             problems += _missing(present, stage, microbatch, has_backward=has_backward)
@@ -158,9 +158,7 @@ def _refuse_missing(present: Mapping[Action, int], stages: int, microbatches: in
         raise VerificationError(*problems)
 
 
-def _missing(
-    present: Mapping[Action, int], stage: int, microbatch: int, *, has_backward: bool
-) -> Iterable[Diagnostic]:
+def _missing(present: Mapping[Action, int], stage: int, microbatch: int, *, has_backward: bool) -> Iterable[Diagnostic]:
     def has(kind: ActionKind) -> bool:
         return Action(kind, stage, microbatch) in present
 

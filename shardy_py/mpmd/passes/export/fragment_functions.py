@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
 
 from shardy_py.ir.graph.attributes import freeze
 from shardy_py.ir.graph.program import Block, Op, Program, Value
@@ -78,7 +79,7 @@ def _calls(fragments: Sequence[Op]) -> str:
     numbers = [number for number in counters if number is not None]
     if len(numbers) == 1:
         return f"_call{numbers[0]}"
-    steps = {second - first for first, second in zip(numbers, numbers[1:], strict=False)}
+    steps = {second - first for first, second in pairwise(numbers)}
     if steps == {1}:
         return f"_calls{numbers[0]}to{numbers[-1]}"
     return f"_calls{numbers[0]}from{numbers[-1]}" if steps == {-1} else ""

@@ -21,24 +21,15 @@ from shardy_py.mpmd.dialect.types import require_topology
 from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name
 from shardy_py.mpmd.passes.region_ops import move_ops
 from shardy_py.sharding.tensor import symbol
-from shardy_py.values import frozen
+from shardy_py.values import NoFields
 
 _RESERVED = "reserved_hbm_bytes"
 
 
-@frozen
-class LowerToFragmentCallsPass:
-    """Turn each fragment into a call of a function; equal fragments of one mesh share it.
-
-    Args:
-        group_across_meshes: Whether fragments of meshes of equal shape may share one, too.
-        verbose_logging: Whether functions remember the origins of all their fragments.
-    """
+class LowerToFragmentCallsPass(NoFields):
+    """Turn each fragment into a call of a function; equal fragments of one mesh share it."""
 
     name: ClassVar[str] = "mpmd-lower-to-fragment-calls"
-
-    group_across_meshes: bool = False
-    verbose_logging: bool = False
 
     def run(self, program: Program, context: PassContext) -> None:
         """Lower the fragments of all functions; groups are numbered in the order in which they appear."""
@@ -46,10 +37,7 @@ class LowerToFragmentCallsPass:
             groups: dict[Hashable, list[Op]] = {}
             for op in block_of(function).ops:
                 if is_fragment(op):
-                    key = body_key(op)
-                    if self.group_across_meshes:
-                        key = (str(require_topology(op).mesh(mesh_of(op))), key[1:])  # type: ignore[index]
-                    groups.setdefault(key, []).append(op)
+                    groups.setdefault(body_key(op), []).append(op)
             fragments = [op for group in groups.values() for op in group]
             has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
             symbols = SymbolTable(program)
@@ -90,7 +78,8 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
     for where, count, present, found in zip(
         ("arg_attrs", "res_attrs"), (len(block.arguments), len(results)), items, shardings, strict=True
     ):
-        dictionaries = [dict(item) for item in present or ({},) * count]
+        listed: Sequence[dict[str, Any]] = present or ({},) * count
+        dictionaries = [dict(item) for item in listed]
         for number, sharding in found.items():
             dictionaries[number]["sdy.sharding"] = sharding
         set_attributes_at(function, where, dictionaries)

@@ -10,7 +10,14 @@ from typing import ClassVar
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, calls_of
-from shardy_py.mpmd.dialect.fragments import is_fragment, is_inferred_fragment, is_user_fragment, mesh_of, mpmd_functions
+from shardy_py.mpmd.dialect.fragments import (
+    is_fragment,
+    is_inferred_fragment,
+    is_user_fragment,
+    mesh_of,
+    mpmd_functions,
+)
+from shardy_py.mpmd.passes.fragments.dead_fragments import is_dead
 from shardy_py.mpmd.passes.fragments.merging import (
     Condition,
     Positions,
@@ -21,7 +28,6 @@ from shardy_py.mpmd.passes.fragments.merging import (
     move_transfers_to_users,
     place_for,
 )
-from shardy_py.mpmd.passes.fragments.dead_fragments import is_dead
 from shardy_py.values import NoFields, frozen
 
 
@@ -137,7 +143,11 @@ class AbsorbInferredFragmentsPass:
 def _absorb_one(block: Block, positions: Positions) -> bool:
     """Merge one inferred fragment into a root; return whether there was one."""
     for root in reversed(list(block.ops)):
-        if is_fragment(root) and _is_root(root) and (_absorb_consumer(root, positions) or _absorb_producer(root, positions)):
+        if (
+            is_fragment(root)
+            and _is_root(root)
+            and (_absorb_consumer(root, positions) or _absorb_producer(root, positions))
+        ):
             return True
     return False
 
@@ -151,7 +161,9 @@ def _is_root(op: Op) -> bool:
 
 def _absorb_producer(root: Op, positions: Positions) -> bool:
     """Merge an inferred producer whose closest user is the root."""
-    producers = {op.id: op for value in root.operands if is_inferred_fragment(op := value.defining_op) and op is not None}
+    producers = {
+        op.id: op for value in root.operands if is_inferred_fragment(op := value.defining_op) and op is not None
+    }
     for producer in sorted(producers.values(), key=positions.of, reverse=True):
         if not may_merge_inferred(producer, root):
             continue

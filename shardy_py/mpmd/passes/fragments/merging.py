@@ -126,7 +126,9 @@ def merge(producer: Op, consumer: Op, anchor: Op) -> Op:
     kept = [value for value in producer.results if any(user is not consumer for user, _ in value.uses)]
     block = Block(program, [_argument_type(value, producer, consumer) for value in operands])
     _replace_arguments(producer, block, position_of, {})
-    produced = {value.id: returned for value, returned in zip(producer.results, terminator_of(producer).operands, strict=True)}
+    produced = {
+        value.id: returned for value, returned in zip(producer.results, terminator_of(producer).operands, strict=True)
+    }
     _replace_arguments(consumer, block, position_of, produced)
     returned = [*(produced[value.id] for value in kept), *terminator_of(consumer).operands]
     for fragment in (producer, consumer):
@@ -243,4 +245,3 @@ def move_transfers_to_users(op: Op, positions: Positions) -> None:
                 block.remove(user)
                 block.insert_before(first, user)
                 positions.changed()
-

@@ -5,12 +5,13 @@ Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshAssignMeshForF
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.rewriting import clone_op
-from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.ir.interfaces.ops import OpSemantics, Pure
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import (
@@ -134,13 +135,13 @@ class _Leaves:
         set_returned(self.function, values)
         self._replace([value.type for value in block.arguments], types)
 
-    def _replace(self, argument_types: list[object], result_types: list[object]) -> None:
+    def _replace(self, argument_types: Sequence[Type], result_types: Sequence[Type]) -> None:
         """Put a function with other types in the place of this one."""
         count = len(self.function.function_results)
         new, old_arguments = with_signature(
             self.function,
-            argument_types,  # type: ignore[arg-type]
-            result_types,  # type: ignore[arg-type]
+            argument_types,
+            result_types,
             argument_attributes=attributes_at(self.function, "arg_attrs", len(argument_types)),
             result_attributes=attributes_at(self.function, "res_attrs", count),
         )
@@ -150,8 +151,8 @@ class _Leaves:
         self.function = new
 
     def _put_on_mesh(self, indices: set[int]) -> None:
-        types: list[object] = [
-            MeshTensor(self.default, value.type).type  # type: ignore[arg-type]
+        types: list[Type] = [
+            MeshTensor(self.default, value.type).type
             if value.index in indices and isinstance(value.type, TensorType)
             else value.type
             for value in block_of(self.function).arguments

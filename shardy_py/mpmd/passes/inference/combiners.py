@@ -10,7 +10,7 @@ _WORDS = {Sum: "add", Maximum: "max", Minimum: "min"}
 
 
 def combiner_of(op: Op, semantics: OpSemantics) -> str | None:
-    """Return the word of upstream's reduction for an op that combines its two operands, or reduces its first, or None."""
+    """Return upstream's word for an op that combines its two operands, or reduces its first, or None."""
     if semantics.has_trait(op, Reduction):
         combiners = [item for item in semantics.get_reductions(op).combiners.values() if item is not None]
         return combiners[0].value if len(set(combiners)) == 1 else None

@@ -20,7 +20,7 @@ from shardy_py.mpmd.passes.inference.convert_reduce_ops import COMBINING_OP, wor
 from shardy_py.mpmd.passes.inference.mesh_sets import clear_sets, is_meshless
 from shardy_py.mpmd.passes.inference.rewrite import COPIES
 from shardy_py.mpmd.passes.named.introduce_transfers import replace_assigns_of_unassigns
-from shardy_py.mpmd.passes.named.transfers import transfer_before
+from shardy_py.mpmd.passes.named.transfers import chain_before, earliest, transfer_before
 from shardy_py.values import frozen
 
 CONVERT_REDUCE = "infer_mesh_convert_reduce_ops"
@@ -50,8 +50,8 @@ class InferMeshFinalizePass:
             if function.attributes["sym_name"] not in called:
                 function = _put_arguments_on_meshes(function)
             _expand_reduces(function, context.semantics)
-            _skip_broadcasts(function)
-            replace_assigns_of_unassigns(function)
+            _expand_broadcasts(function)
+            replace_assigns_of_unassigns(function, may_transfer=self.infer_transfers)
             clear_sets(function, SRC_SET, USE_SET, REDUCTION, COPIES)
             _check(function)
 
@@ -98,12 +98,21 @@ def _type_of_argument(function: Op, value: Value) -> TensorType:
     return min((require_mesh_tensor(user.results[0]) for user in assigns), key=lambda item: item.mesh).type
 
 
-def _skip_broadcasts(function: Op) -> None:
-    """Let the users of a broadcast use its operand."""
+def _expand_broadcasts(function: Op) -> None:
+    """Replace each broadcast by transfers from where its operand is to each mesh that uses it."""
     for op in list(function.walk()):
-        if op.name == BROADCAST:
-            op.results[0].replace_all_uses_with(op.operands[0])
-            op.erase()
+        if op.name != BROADCAST:
+            continue
+        producer = op.operands[0].defining_op
+        assigns = [user for user, _ in op.results[0].uses if user.name == ASSIGN]
+        if producer is not None and producer.name == UNASSIGN and assigns:
+            types = [require_mesh_tensor(user.results[0]) for user in assigns]
+            values = chain_before(producer.operands[0], types, earliest(assigns))
+            for user in assigns:
+                user.results[0].replace_all_uses_with(values[user.results[0].type.text])
+                user.erase()
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
 
 
 def _expand_reduces(function: Op, semantics: OpSemantics) -> None:
@@ -163,7 +172,7 @@ def _combined(op: Op, name: str, mesh: str, values: list[Value]) -> Value:
 
 
 def _combining_op(op: Op, semantics: OpSemantics) -> str:
-    """Return the name of the op that combines two tensors: that of the op that was converted, else one of the program."""
+    """Return the name of an op that combines two tensors: that of the converted op, else one of the program."""
     name = op.attributes.get(COMBINING_OP)
     if name is not None:
         return str(name)
@@ -183,7 +192,9 @@ def _check(function: Op) -> None:
         VerificationError: something has none; all problems are named.
     """
     problems = [
-        Diagnostic("no-mesh", f"function input {value.index} is not a MeshTensorType, but a {value.type}", function.location)
+        Diagnostic(
+            "no-mesh", f"function input {value.index} is not a MeshTensorType, but a {value.type}", function.location
+        )
         for value in block_of(function).arguments
         if isinstance(value.type, TensorType) and not is_on_mesh(value)
     ]

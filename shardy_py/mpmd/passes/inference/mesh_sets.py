@@ -68,17 +68,21 @@ def used_values(op: Op) -> list[Value]:
         inside = {inner.id for inner in op.walk()}
         for inner in op.walk():
             for value in inner.operands:
-                if value.owning_op.id not in inside or value.owning_op is op and value.defining_op is op:
+                if value.owning_op.id not in inside or (value.owning_op is op and value.defining_op is op):
                     values.setdefault(value.id, value)
     return list(values.values())
 
 
 def preferred_mesh(wanted: MeshSet | None, available: MeshSet | None) -> str | None:
-    """Return the mesh for a value: one that is wanted and available if there is one, not because of a broadcast, the first by name.
+    """Return the mesh for a value: one that is wanted and available, if there is one, and the first of these by name.
 
-    Mirrors mpmd/transforms/import/mesh_assignment_map / infer_mesh utils: GetPrioritizedMeshName.
+    Meshes that are wanted because of a broadcast come last.
+
+    Mirrors mpmd/transforms/import/mesh_inference_utils.cc: GetPrioritizedMeshName.
     """
-    candidates = [name for name in (wanted or MeshSet()).names if available is None or name in available or "*" in available]
+    candidates = [
+        name for name in (wanted or MeshSet()).names if available is None or name in available or "*" in available
+    ]
     if not candidates and available is not None:
         candidates = [name for name in available.names if name != "*"] or list((wanted or MeshSet()).names)
         return min(candidates, default=None)
@@ -105,5 +109,3 @@ def clear_sets(function: Op, *names: str) -> None:
             items = op.attributes.get(where)
             if items and any(name in item for item in items for name in names):
                 set_attributes_at(op, where, [{k: v for k, v in item.items() if k not in names} for item in items])
-
-

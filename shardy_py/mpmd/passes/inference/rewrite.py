@@ -6,6 +6,7 @@ Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshRewriteUsingAn
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, ClassVar
 
 from shardy_py.errors import Diagnostic
@@ -93,7 +94,7 @@ class _Callee:
         self.default = min(require_topology(function).names)
 
     def put_on_meshes(self) -> Op:
-        """Return the function whose arguments and results are on meshes; those needed on several have copies at the end."""
+        """Return the function with arguments and results on meshes; those needed on several have copies at the end."""
         function = self.function
         block = block_of(function)
         in_meshes = [self._meshes(value, set_of_argument(function, value.index, USE_SET)) for value in block.arguments]
@@ -108,7 +109,9 @@ class _Callee:
             function,
             argument_types,
             result_types,
-            argument_attributes=_attributes(function, "arg_attrs", len(old_arguments_of(block)), len(argument_types), in_copies),
+            argument_attributes=_attributes(
+                function, "arg_attrs", len(block.arguments), len(argument_types), in_copies
+            ),
             result_attributes=_attributes(function, "res_attrs", len(returned), len(result_types), out_copies),
         )
         _take_arguments_off(block_of(new), old_arguments, in_copies)
@@ -131,13 +134,8 @@ class _Callee:
         set_returned(self.function, [value for value in values if value is not None])
 
 
-def old_arguments_of(block: Block) -> list[Value]:
-    """Return the arguments of a block."""
-    return list(block.arguments)
-
-
 def _types(values: Sequence[Value], meshes: Sequence[list[str]]) -> tuple[list[Any], list[list[int]]]:
-    """Return the types of values on their first meshes and of their copies behind them, and the numbers of the copies."""
+    """Return the types of values on their first meshes and of their copies behind, and the numbers of the copies."""
     types: list[Any] = [
         MeshTensor(names[0], value.type).type if names else value.type  # type: ignore[arg-type]
         for value, names in zip(values, meshes, strict=True)
@@ -164,6 +162,8 @@ def _attributes(
 
 def _take_arguments_off(block: Block, old_arguments: Sequence[Value], copies: Sequence[list[int]]) -> None:
     """Replace the old arguments by what is taken off the mesh of the new ones, in each mesh by the copy there."""
+    function = block.parent_op
+    assert function is not None
     anchor: Op | None = None
     for old, numbers in zip(old_arguments, copies, strict=True):
         new = block.arguments[old.index]
@@ -172,7 +172,7 @@ def _take_arguments_off(block: Block, old_arguments: Sequence[Value], copies: Se
             continue
         first: Value | None = None
         for value in (new, *(block.arguments[number] for number in numbers)):
-            anchor = block.insert_after(anchor, new_unassign(anchor.program if anchor else block.parent_op.program, value))  # type: ignore[union-attr]
+            anchor = block.insert_after(anchor, new_unassign(function.program, value))
             mesh = require_mesh_tensor(value).mesh
             first = first or anchor.results[0]
             for user, number in list(old.uses):
@@ -212,7 +212,7 @@ class _Rewriter:
         return self._wrap(op, assigns)
 
     def _may_clone(self, op: Op, count: int) -> bool:
-        if count == 1 or not op.operands and not used_values(op):
+        if count == 1 or (not op.operands and not used_values(op)):
             return True
         is_small = len(op.operands) <= 1 and len(op.results) == 1 and not op.regions
         return (is_small and is_removable(op, self.semantics)) or count <= self.max_clones
@@ -368,7 +368,7 @@ def _pull_in(op: Op, values: Sequence[Value], fragment: Op, assigned: dict[int, 
         if value.id in assigned:
             old_block.arguments[number].replace_all_uses_with(clone.results[assigned[value.id]])
     new = new_fragment(program, mesh, operands, [value.type for value in fragment.results], block=block)
-    _copy_attributes(fragment, new)
+    new.attributes = copy(fragment.attributes)
     parent.insert_before(fragment, new)
     for old_value, new_value in zip(fragment.results, new.results, strict=True):
         old_value.replace_all_uses_with(new_value)
@@ -380,9 +380,3 @@ def _assigned_value(value: Value) -> int | None:
     """Return the id of the value that an operand of a fragment was assigned from."""
     op = value.defining_op
     return op.operands[0].id if op is not None and op.name == ASSIGN else None
-
-
-def _copy_attributes(source: Op, target: Op) -> None:
-    from copy import copy
-
-    target.attributes = copy(source.attributes)

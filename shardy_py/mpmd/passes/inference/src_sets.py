@@ -104,7 +104,14 @@ class SrcSets:
             found = self.of_value(value)
             if found is not None and not is_on_mesh(argument):
                 old = set_of_argument(around, argument.index, SRC_SET)
-                put_at(around, "arg_attrs", count, argument.index, SRC_SET, found if old is None else old.intersection(found))
+                put_at(
+                    around,
+                    "arg_attrs",
+                    count,
+                    argument.index,
+                    SRC_SET,
+                    found if old is None else old.intersection(found),
+                )
 
     def _of_unassign(self, op: Op, *, is_entry: bool) -> MeshSet:
         source = op.operands[0]
@@ -179,11 +186,16 @@ class SrcSets:
 def _marked_with(value: Value, word: str) -> bool:
     producer = value.defining_op
     mark = None if producer is None else producer.attributes.get(REDUCTION)
-    return mark is not None and producer is not None and producer.name != REDUCE and str(mark) == f"#mpmd.reduction<{word}>"
+    return (
+        mark is not None
+        and producer is not None
+        and producer.name != REDUCE
+        and str(mark) == f"#mpmd.reduction<{word}>"
+    )
 
 
 def _reduction_of_concatenation(op: Op, semantics: OpSemantics) -> str | None:
-    """Return the word of the reduction that combines the pieces of a concatenation, each of size one, and is its only user."""
+    """Return the word of the reduction that combines all pieces of a concatenation, each of size one."""
     if not op.results[0].has_one_use:
         return None
     user = op.results[0].uses[0][0]

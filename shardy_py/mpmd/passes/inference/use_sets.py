@@ -61,7 +61,9 @@ def _visit_function(function: Op, functions: dict[str, Op]) -> bool:
     if _has_chains(function):
         calls = [op for op in reversed(list(block.ops)) if op.name == CALL]
         for _ in range(_MOST_ROUNDS):
-            if not any([_tell_callee(call, block, function, functions) for call in calls]):
+            # All are visited: each may grow sets that others use.
+            changes = [_tell_callee(call, block, function, functions) for call in calls]
+            if not any(changes):
                 break
     for argument in block.arguments:
         if is_on_mesh(argument):
@@ -75,7 +77,7 @@ def _visit_function(function: Op, functions: dict[str, Op]) -> bool:
 
 
 def _visit_block(block: Block, around: Op, functions: dict[str, Op]) -> bool:
-    """Give the ops of a block their sets, the last op first; return whether a set of a callee or an argument changed."""
+    """Give the ops of a block their sets, the last first; return whether one of a callee or an argument changed."""
     changed = False
     op = block.last
     while op is not None:
@@ -115,9 +117,10 @@ def _visit_loop(op: Op, block: Block, around: Op, functions: dict[str, Op]) -> b
     body = op.regions[0].block
     carried = body.arguments[: len(op.results)]
     pairs = zip(carried, op.results, strict=True)
-    changed = any([_grow(op, argument, _of_value(value, block, around, functions)) for argument, value in pairs])
-    changed |= _visit_block(body, op, functions)
-    return any([_grow(op, argument, _of_value(argument, body, op, functions)) for argument in body.arguments]) or changed
+    changes = [_grow(op, argument, _of_value(value, block, around, functions)) for argument, value in pairs]
+    changes.append(_visit_block(body, op, functions))
+    changes += [_grow(op, argument, _of_value(argument, body, op, functions)) for argument in body.arguments]
+    return any(changes)
 
 
 def _grow(loop: Op, argument: Value, more: MeshSet) -> bool:
@@ -146,9 +149,7 @@ def _of_value(value: Value, block: Block, around: Op, functions: dict[str, Op]) 
             part = set_of_argument(functions[callee_name(op)], number, USE_SET)
         elif op.name == FOR:
             part = _of_carried(op, number)
-        elif op.name in (BROADCAST, REDUCE) and not _is_broadcast_of_broadcast(op, value):
-            continue
-        elif op.name == UNASSIGN:
+        elif (op.name in (BROADCAST, REDUCE) and not _is_broadcast_of_broadcast(op, value)) or op.name == UNASSIGN:
             continue
         else:
             part = get_set(op.attributes, USE_SET)

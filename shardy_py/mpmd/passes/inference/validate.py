@@ -115,7 +115,7 @@ def _missing(op: Op, use_set: MeshSet | None, src_set: MeshSet | None) -> Iterat
         return
     what = "op" if op.name != "func.func" else "argument"
     message = (
-        f"Mesh assignment is not possible for {what} as it is used in {{{use_set.show()}}} but it can only be placed on "
-        f"{{{src_set.show()}}} without introducing a transfer. {_ADD_TRANSFER}"
+        f"Mesh assignment is not possible for {what} as it is used in {{{use_set.show()}}} but it can only be "
+        f"placed on {{{src_set.show()}}} without introducing a transfer. {_ADD_TRANSFER}"
     )
     yield Diagnostic("mesh-conflict", message, op.location, op.name, hint="or set infer-transfers=true")

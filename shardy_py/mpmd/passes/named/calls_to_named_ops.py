@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.attributes import SymbolRef
-from shardy_py.ir.graph.graphs import callee_of
+from shardy_py.ir.graph.graphs import callee_of, callers_first
 from shardy_py.ir.graph.op_names import CALL, RETURN
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.rewriting import clone_region
@@ -41,7 +41,7 @@ class CallsToNamedOpsPass:
         Raises:
             UnsupportedError: a function calls itself.
         """
-        self._refuse_recursion(program)
+        callers_first(program)  # Bodies that hold calls of themselves would be copied for ever.
         # Bodies are copied with the calls in them, so there is another round for these.
         while calls := [call for call in ops_named(program, CALL) if self._is_marked(callee_of(call) or "")]:
             for call in calls:
@@ -83,11 +83,6 @@ class CallsToNamedOpsPass:
             if is_computation and name not in called and function.attributes.get("sym_visibility") == "private":
                 function.erase()
 
-    def _refuse_recursion(self, program: Program) -> None:
-        from shardy_py.ir.graph.graphs import callers_first
-
-        callers_first(program)
-
 
 def _computation(call: Op, origin: UserOrigin) -> Op:
     """Return a named computation with a copy of the body of a function."""
@@ -99,7 +94,8 @@ def _computation(call: Op, origin: UserOrigin) -> Op:
     region = clone_region(program, function.regions[0], {})
     block = region.block
     terminator = block.terminator
-    assert terminator is not None and terminator.name == RETURN
+    assert terminator is not None
+    assert terminator.name == RETURN
     block.append(Op(program, MPMD_RETURN, terminator.operands))
     terminator.erase()
     types = [value.type for value in call.results]

@@ -78,9 +78,11 @@ def _conflict(op: Op, parent: Op, assignments: dict[str, MeshAssignment]) -> Dia
     is_computation = op.name == NAMED_COMPUTATION
     inner = origins_of(op)[0].name if is_computation else op.attributes["name"]
     assignment = assignments.get(inner)
-    if assignment is None or assignment.mesh == outer_assignment.mesh:
-        if not is_computation or assignment is None or assignment.stage == outer_assignment.stage:
-            return None
+    if assignment is None:
+        return None
+    has_same_stage = not is_computation or assignment.stage == outer_assignment.stage
+    if assignment.mesh == outer_assignment.mesh and has_same_stage:
+        return None
     kind, what = ("NamedComputation", "mesh or stage") if is_computation else ("NamedTensor", "mesh")
     message = f"{kind} '{inner}' is nested in a NamedComputation '{outer}' which has a different {what} assignment."
     hint = f"{inner} is on {assignment}, {outer} on {outer_assignment}"

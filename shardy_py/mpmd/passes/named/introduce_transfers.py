@@ -12,7 +12,7 @@ from shardy_py.mpmd.dialect.calls import block_of, callee_of, calls_of
 from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_assign, new_fragment, new_unassign
 from shardy_py.mpmd.dialect.op_names import ASSIGN, CALL, UNASSIGN
 from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor
-from shardy_py.mpmd.passes.named.transfers import chain_before, earliest
+from shardy_py.mpmd.passes.named.transfers import chain_before, earliest, find_transfer
 from shardy_py.values import NoFields
 
 INTRODUCE_TRANSFERS = "introduce_transfers"
@@ -35,8 +35,13 @@ class IntroduceTransfersPass(NoFields):
             replace_assigns_of_unassigns(function)
 
 
-def replace_assigns_of_unassigns(function: Op) -> None:
-    """Replace the assigns of what was taken off a mesh by it, or by transfers of it."""
+def replace_assigns_of_unassigns(function: Op, *, may_transfer: bool = True) -> None:
+    """Replace the assigns of what was taken off a mesh by it, or by transfers of it.
+
+    Args:
+        function: The function.
+        may_transfer: Whether there may be new transfers of other values than arguments.
+    """
     for op in list(function.walk()):
         if op.name != UNASSIGN or op.parent is None:
             continue
@@ -48,6 +53,11 @@ def replace_assigns_of_unassigns(function: Op) -> None:
                 break
             here = [user for user in assigns if require_mesh_tensor(user.results[0]) == own]
             others = [user for user in assigns if user not in here]
+            if others and not may_transfer and not source.is_block_argument:
+                others = [user for user in others if find_transfer(source, _type(user)) is not None]
+                assigns = [*here, *others]
+                if not assigns:
+                    break
             values = {str(own): source}
             if others:
                 values |= chain_before(source, map(_type, others), earliest(others))
@@ -63,7 +73,7 @@ def _type(op: Op) -> MeshTensor:
 
 
 def _push_unassigns_into_callees(program: Program) -> None:
-    """Take an argument off its mesh in the callee where all calls pass tensors off that mesh, and it is assigned there."""
+    """Take an argument off its mesh in the callee, which assigns it, where all calls pass tensors off one mesh."""
     functions = program.functions
     for name, calls in calls_of(program).items():
         function = functions.get(name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.types import Type
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, return_of, set_returned, with_signature
 from shardy_py.mpmd.dialect.fragments import mpmd_functions, new_assign, new_unassign
@@ -46,7 +47,9 @@ class MapInputOutputToMeshPass:
             if function.attributes.get("sym_visibility", "public") != "public":
                 continue
             for assignments in (inputs, outputs):
-                check_meshes({f"number {number}": value for number, value in assignments.items()}, require_topology(function))
+                check_meshes(
+                    {f"number {number}": value for number, value in assignments.items()}, require_topology(function)
+                )
             _map(function, inputs, outputs)
 
 
@@ -81,12 +84,14 @@ def _map(function: Op, inputs: Mapping[int, MeshAssignment], outputs: Mapping[in
     for number, assignment in sorted(outputs.items()):
         if number < len(values) and not isinstance_mesh(values[number].type):
             type_ = assignment.type_of(values[number].type)
-            values[number] = block.insert_before(terminator, new_assign(program, values[number], type_, USER_OUT)).results[0]
+            values[number] = block.insert_before(
+                terminator, new_assign(program, values[number], type_, USER_OUT)
+            ).results[0]
     set_returned(new, values)
     function.erase()
 
 
-def _type(value: Value, assignment: MeshAssignment | None) -> object:
+def _type(value: Value, assignment: MeshAssignment | None) -> Type:
     if assignment is None or isinstance_mesh(value.type):
         return value.type
     return assignment.type_of(value.type).type

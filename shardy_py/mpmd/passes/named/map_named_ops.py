@@ -114,4 +114,3 @@ def _map_computation(op: Op, name: str, assignment: MeshAssignment) -> None:
         unassign = parent.insert_before(op, new_unassign(program, new, name))
         value.replace_all_uses_with(unassign.results[0])
     op.erase()
-

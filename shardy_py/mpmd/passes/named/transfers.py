@@ -15,7 +15,7 @@ _NUMBER_AT_END = re.compile(r"(\d+)$")
 
 
 def sorted_meshes(types: Iterable[MeshTensor]) -> list[MeshTensor]:
-    """Return types in the order of a chain: by the numbers at the ends of the names of meshes if all have one, else by text.
+    """Return types in the order of a chain: by the numbers at the ends of mesh names if all have one, or by text.
 
     `m2` comes before `m10`.
 
@@ -56,7 +56,7 @@ def comes_before(first: Op, second: Op) -> bool:
 
 
 def transfer_before(value: Value, type_: MeshTensor, anchor: Op) -> Value:
-    """Return a value on another mesh: a transfer that is there already, moved before the anchor if need be, or a new one."""
+    """Return a value on another mesh: an existing transfer, moved before the anchor if need be, or a new one."""
     if value.type.text == str(type_):
         return value
     assert anchor.parent is not None

@@ -61,7 +61,9 @@ def _erase_arguments(function: Op, calls: Sequence[Op]) -> None:
     if not unused:
         return
     returned = list(return_of(function).operands)
-    passed = {number: value.index for number, value in enumerate(returned) if value.owner is block and value.index in unused}
+    passed = {
+        number: value.index for number, value in enumerate(returned) if value.owner is block and value.index in unused
+    }
     for call in calls:
         for number, index in passed.items():
             call.results[number].replace_all_uses_with(call.operands[index])

@@ -46,8 +46,8 @@ class VerifyStageMergingPass(NoFields):
                 counter = call_counter_of(op)
                 if any(counter is None or call_counter_of(item) in (None, counter) for item in others):
                     message = (
-                        "A valid program cannot have more than one fragment with the same mesh, stage, transpose count, "
-                        f"call counter, and split kind: mesh {mesh_of(op)}, stage {stage_of(op)}"
+                        "A valid program cannot have more than one fragment with the same mesh, stage, transpose, call "
+                        f"counts, split type, and remat flag: mesh {mesh_of(op)}, stage {stage_of(op)}"
                     )
                     hint = "give the named computations different stages, or let one use what the other makes"
                     problems.append(Diagnostic("duplicate-stage", message, op.location, op.name, hint))

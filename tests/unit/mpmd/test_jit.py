@@ -1,0 +1,30 @@
+"""Running over several meshes on host devices: in a process of its own, since JAX counts its devices once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+pytest.importorskip("jax", reason="running programs needs jax")
+
+
+def test_on_four_devices() -> None:
+    """All tests in the file pass."""
+    tests = Path(__file__).with_name("on_four_devices.py")
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        check=False,
+        timeout=1200,
+        cwd=tests.parents[3],
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
