@@ -17,7 +17,7 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.torch.constraints import OPERATOR
-from shardy_py.torch.frontend import foreach
+from shardy_py.torch.frontend import flex_attention, foreach
 from shardy_py.torch.frontend.calls import Call, schema_arguments
 from shardy_py.torch.frontend.drawing import drawn_in_order
 from shardy_py.torch.frontend.functional import (
@@ -266,6 +266,9 @@ class Importer:
         inlined = inlined_call(name, args)
         if inlined is not None:
             return self.run_subgraph(*inlined)
+        if name == flex_attention.NAME:
+            traced, inputs = flex_attention.made_of_operators(node)
+            return self.run_subgraph(traced, [self.values[item] for item in inputs])
         make = REGION_OPS.get(name)
         if make is None:
             hint = "export with static shapes, and put other control flow into torch.cond, while_loop or scan"

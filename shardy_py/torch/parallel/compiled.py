@@ -220,7 +220,7 @@ class TorchProgram:
         if self._draws:
             state = random_state(self._torch_device).to(self._torch_device)
             check_random_states(self._of_all(state))
-        results = self._run(arguments)
+        results = list(self._run(arguments))
         for output in self.local.origin.outputs:
             if output.writes in self._shards and output.result is not None:
                 self._shards[output.writes] = results[output.result]
