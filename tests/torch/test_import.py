@@ -80,14 +80,6 @@ def test_a_broken_file_is_an_error(tmp_path: Path) -> None:
         sdy.propagate(path, MESH)
 
 
-def test_a_dynamic_size_is_an_error_that_says_how_to_export() -> None:
-    """A symbolic dimension is refused with the node and the fix."""
-    dim = torch.export.Dim("batch", min=2, max=64)
-    exported = torch.export.export(nn.Linear(4, 4), (torch.ones(8, 4),), dynamic_shapes=({0: dim},))
-    with pytest.raises(sdy.UnsupportedError, match="export without dynamic_shapes"):
-        sdy.propagate(exported, MESH)
-
-
 def test_a_graph_module_with_fake_tensors_is_a_program() -> None:
     """Parameters that its nodes read are arguments."""
     from torch.fx.experimental.proxy_tensor import make_fx

@@ -177,3 +177,11 @@ def test_constraints_hold_inside_of_models(mesh: Any) -> None:
     assert model(x).equal(model.down(model.up(x).relu()))
     with pytest.raises(sdy.OptionError, match="without their mesh"):
         torch.export.export(model, (x,))
+
+
+def test_other_shapes_have_programs_of_their_own(mesh: Any) -> None:
+    """With dynamic shapes each shape is traced once, and parameters stay where they are."""
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), {"x": ("data",)}, dynamic_shapes=True)
+    for size in (8, 5, 8, 5, 1):
+        assert parallel(torch.randn(size, 16)).shape == (size, 16)
+    assert len(parallel.sdy_program.steps) == 3

@@ -17,7 +17,7 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.torch.constraints import OPERATOR
-from shardy_py.torch.frontend import foreach
+from shardy_py.torch.frontend import flex_attention, foreach
 from shardy_py.torch.frontend.calls import Call, schema_arguments
 from shardy_py.torch.frontend.drawing import drawn_in_order
 from shardy_py.torch.frontend.functional import (
@@ -34,7 +34,7 @@ from shardy_py.torch.frontend.places import location_of, module_of
 from shardy_py.torch.frontend.regions import REGION_OPS, inlined_call
 from shardy_py.torch.frontend.rewrites import REWRITES
 from shardy_py.torch.frontend.signature import Signature, read_signature
-from shardy_py.torch.frontend.types import DTYPES, tensor_type
+from shardy_py.torch.frontend.types import DTYPES, as_number, is_symbolic, tensor_type
 
 _FIRST_OFTEN_ALONE = frozenset(("aten.embedding_bag.default", "aten.embedding_bag.padding_idx"))
 """Operators whose results but the first serve gradients only; without these the first can be sharded alone."""
@@ -51,7 +51,7 @@ def import_program(native: Any, *, frontend: Frontend) -> Program:
         frontend: The frontend that the program came through.
 
     Raises:
-        UnsupportedError: a size is dynamic, or a node cannot be imported.
+        UnsupportedError: a size depends on data, or a node cannot be imported.
     """
     return Importer(native, frontend).run()
 
@@ -146,7 +146,7 @@ class Importer:
             )
         if isinstance(given, Mapping):
             return {key: self.resolve(item) for key, item in given.items()}
-        return self.values[given] if _is_node(given) else given
+        return self.values[given] if _is_node(given) else as_number(given) if is_symbolic(given) else given
 
     def emit(self, call: Call) -> list[Value | None]:
         """Add the op of a call and return its results, None for those that are not computed."""
@@ -203,6 +203,8 @@ class Importer:
         if node.target is operator.getitem:
             container, index = self.resolve(node.args[0]), node.args[1]
             return container[index]
+        if is_symbolic(node.meta.get("val")):
+            return self._number(node)
         target = without_writes(node)
         args, kwargs = self.resolve(node.args), self.resolve(node.kwargs)
         if not hasattr(target, "_schema"):
@@ -266,6 +268,9 @@ class Importer:
         inlined = inlined_call(name, args)
         if inlined is not None:
             return self.run_subgraph(*inlined)
+        if name == flex_attention.NAME:
+            traced, inputs = flex_attention.made_of_operators(node)
+            return self.run_subgraph(traced, [self.values[item] for item in inputs])
         make = REGION_OPS.get(name)
         if make is None:
             hint = "export with static shapes, and put other control flow into torch.cond, while_loop or scan"
@@ -273,6 +278,14 @@ class Importer:
         results = make(self, args, kwargs, self.result_types(node))
         self.name_results(node, results)
         return results
+
+    def _number(self, node: Any) -> Any:
+        """Return a number that follows from a dynamic size, as it is for the size of the example."""
+        found = as_number(node.meta["val"])
+        if found is None:
+            hint = "export without ops whose result is a number from data, such as item"
+            raise _refuse(node, f"the node {node.name} makes a number that depends on data", hint)
+        return found
 
     def _without_tensors(self, node: Any) -> Any:
         """Return the result of a node without tensors: nothing for an assertion, which no device needs to repeat."""

@@ -11,6 +11,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Value
 from shardy_py.support.identity import identity
 from shardy_py.torch.frontend.origin import Argument, ArgumentKind
+from shardy_py.torch.frontend.types import as_number, is_symbolic
 from shardy_py.values import frozen
 
 _KINDS: dict[str, ArgumentKind] = {
@@ -82,8 +83,10 @@ def _of_exported(native: Any) -> Signature:
         if hasattr(value, "dtype") and kind in _KINDS:
             argument = Argument(spec.target or spec.arg.name, _KINDS[kind], node.name)
             read.append((argument, value, (node,), state.get(spec.target)))
-        elif kind == "USER_INPUT" and type(value) in (int, float, bool, str, type(None)):
-            constants[node] = value
+        elif kind == "USER_INPUT" and (
+            type(value) in (int, float, bool, str, type(None)) or as_number(value) is not None
+        ):
+            constants[node] = as_number(value) if is_symbolic(value) else value
         else:
             raise _refuse(node, kind)
     tied = _tied(read)

@@ -44,17 +44,34 @@ def tensor_type(value: Any, *, node: str, location: str) -> TensorType:
         location: Its place in the source.
 
     Raises:
-        UnsupportedError: a size is dynamic, the tensor is sparse or quantized, or its dtype has no element type.
+        UnsupportedError: a size depends on data, the tensor is sparse or quantized, or its dtype has no element type.
     """
     dtype = str(value.dtype).removeprefix("torch.")
     element_type = ELEMENT_TYPES.get(dtype)
     if element_type is None or str(value.layout) != "torch.strided":
         message = f"the node {node} makes a {str(value.layout).removeprefix('torch.')} tensor of {dtype}"
         raise UnsupportedError(Diagnostic("unsupported-dtype", message, location, hint="use dense tensors"))
-    if any(type(size) is not int for size in value.shape):
+    shape = tuple(map(as_number, value.shape))
+    if None in shape:
         sizes = ", ".join(map(str, value.shape))
-        hint = "export without dynamic_shapes, and without ops whose result depends on data, such as nonzero"
+        hint = "export without ops whose result has a size that depends on data, such as nonzero"
         raise UnsupportedError(
             Diagnostic("dynamic-shape", f"the node {node} has the dynamic shape ({sizes})", location, hint=hint)
         )
-    return TensorType(tuple(value.shape), element_type)
+    return TensorType(shape, element_type)
+
+
+def as_number(value: Any) -> Any:
+    """Return a number of a program; for one that follows from a dynamic size, what it is for the example's size.
+
+    It is None for one that depends on data.
+    """
+    if type(value) in (int, float, bool):
+        return value
+    node = getattr(value, "node", None)
+    return getattr(node, "hint", None)
+
+
+def is_symbolic(value: Any) -> bool:
+    """Return whether a number of a program follows from a dynamic size."""
+    return type(value).__name__ in ("SymInt", "SymFloat", "SymBool")

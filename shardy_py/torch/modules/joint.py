@@ -105,6 +105,27 @@ def trace_joint(
         return _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
 
 
+def without_elements(tree: Any, mode: Any, kind: str) -> Any:
+    """Return a tree of inputs with tensors without elements.
+
+    Args:
+        tree: The inputs, or one tensor.
+        mode: The mode of such tensors.
+        kind: The kind of device that they are on.
+    """
+    import torch
+    from torch.utils import _pytree as pytree
+
+    def fake(tensor: Any) -> Any:
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
+        with mode:
+            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=kind)
+        return made.requires_grad_(tensor.requires_grad)
+
+    return pytree.tree_map(fake, tree)
+
+
 def _wrapped(model: Any, loss: Callable[..., Any] | None, count: int) -> Any:
     """Return a module that gives copies of outputs: none then is an input, or shares its elements with another one."""
     import torch

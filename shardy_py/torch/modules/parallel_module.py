@@ -12,7 +12,7 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.torch.constraints import constraints_on
-from shardy_py.torch.modules.joint import trace_joint
+from shardy_py.torch.modules.joint import trace_joint, without_elements
 from shardy_py.torch.modules.local_tensors import Port
 from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.step import LocalStep, make_step
@@ -21,6 +21,8 @@ from shardy_py.values import define
 
 Flags = tuple[bool, ...]
 """Which modules of a module are in training, in the order of ``modules()``."""
+Shapes = tuple[tuple[int, ...], ...]
+"""The shapes of the inputs; empty where they are those of the example."""
 
 
 @define(eq=False, slots=False)
@@ -38,6 +40,7 @@ class ParallelProgram:
         loss: The function of the outputs of the module, or None.
         strict: Whether an op without a local form is an error.
         whole_outputs: Whether outputs are whole tensors; otherwise they are DTensors.
+        dynamic_shapes: Whether inputs may have other shapes than the example's.
         options: Further options of `propagate`.
     """
 
@@ -51,23 +54,46 @@ class ParallelProgram:
     loss: Callable[..., Any] | None
     strict: bool
     whole_outputs: bool
+    dynamic_shapes: bool
     options: Mapping[str, Any]
-    steps: dict[Flags, LocalStep] = field(factory=dict, init=False)
+    steps: dict[tuple[Flags, Shapes], LocalStep] = field(factory=dict, init=False)
     groups: ProcessGroups = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.groups = ProcessGroups(self.device_mesh)
 
-    def step(self, flags: Flags) -> LocalStep:
-        """Return what runs while modules are in training or not, as flags say."""
-        found = self.steps.get(flags)
-        return self._make(flags) if found is None else found
+    def step(self, flags: Flags, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
+        """Return what runs while modules are in training or not, as flags say.
 
-    def _make(self, flags: Flags) -> LocalStep:
+        Args:
+            flags: Which modules are in training.
+            args: The inputs.
+            kwargs: Those that are given by name.
+        """
+        key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else ()
+        found = self.steps.get(key)
+        return self._make(key, args, kwargs) if found is None else found
+
+    def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
+        from torch.utils import _pytree as pytree
+
+        return tuple(tuple(getattr(leaf, "shape", ())) for leaf in pytree.tree_leaves((args, dict(kwargs))))
+
+    def _make(self, key: tuple[Flags, Shapes], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
+        flags, _ = key
         for module, flag in zip(self.model.modules(), flags, strict=True):
             module.training = flag
+        if not self.dynamic_shapes:
+            args, kwargs = self.args, self.kwargs
         with constraints_on(self.device_mesh):
-            trace = trace_joint(self.model, self.args, self.kwargs, mode=self.mode, loss=self.loss, count=self.count)
+            trace = trace_joint(
+                self.model,
+                without_elements(args, self.mode, self.device_mesh.device_type),
+                without_elements(dict(kwargs), self.mode, self.device_mesh.device_type),
+                mode=self.mode,
+                loss=self.loss,
+                count=self.count,
+            )
         given = dict(self.in_shardings)
         first = next(iter(self.steps.values()), None)
         if first is not None:
@@ -84,7 +110,7 @@ class ParallelProgram:
         )
         if any(map(draws_numbers, step.result.program.walk())):
             self._check_random_states()
-        self.steps[flags] = step
+        self.steps[key] = step
         return step
 
     def _check_random_states(self) -> None:
@@ -119,7 +145,8 @@ class ParallelMethods:
         from torch.utils import _pytree as pytree
 
         program = self.sdy_program
-        step = program.step(tuple(module.training for module in self.modules()))  # type: ignore[attr-defined]
+        flags = tuple(module.training for module in self.modules())  # type: ignore[attr-defined]
+        step = program.step(flags, args, kwargs)
         leaves, spec = pytree.tree_flatten((args, kwargs))
         _check_inputs(step, leaves, spec)
         tensors = self._arguments(step, iter(_tensors(leaves)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.torch.modules.joint import without_elements
 from shardy_py.torch.modules.parallel_module import ParallelProgram, parallel_class, with_tensors
 
 
@@ -19,6 +20,7 @@ def parallelize(
     example_targets: Sequence[Any] = (),
     example_kwargs: Mapping[str, Any] | None = None,
     whole_outputs: bool = True,
+    dynamic_shapes: bool = False,
     strict: bool = False,
     **options: Any,
 ) -> Any:
@@ -30,13 +32,16 @@ def parallelize(
     Args:
         model: The module; it stays as it is. Its tensors may be on the device ``meta``.
         mesh: A ``DeviceMesh``, or the sizes by name, for a new one of all processes.
-        example_inputs: The inputs of ``model``, a tensor or a tuple: those of later calls have the same shapes.
+        example_inputs: The inputs of ``model``, a tensor or a tuple: those of later calls have the same shapes,
+            unless shapes are dynamic.
         in_shardings: The shardings of inputs, parameters and buffers, as `propagate` takes them: by the names of the
             parameters of ``forward``, by those of the state, or by the number of an input.
         loss: A function of what ``model`` returns, and of ``example_targets``; the module then returns its value.
         example_targets: The further inputs of ``loss``; calls give them behind the inputs of ``model``.
         example_kwargs: Inputs of ``model`` by name.
         whole_outputs: Whether the module returns whole tensors; otherwise DTensors.
+        dynamic_shapes: Whether inputs of later calls may have other shapes; each has a program of its own, which is
+            made when it comes first.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
         options: Further options of `propagate`, such as ``out_shardings`` or ``schedule``.
 
@@ -46,7 +51,6 @@ def parallelize(
     import torch
     from torch._subclasses import FakeTensorMode
     from torch.distributed.tensor import distribute_tensor
-    from torch.utils import _pytree as pytree
 
     if not isinstance(model, torch.nn.Module):
         hint = "give a torch.nn.Module; for a traced graph use propagate"
@@ -57,30 +61,23 @@ def parallelize(
     device_mesh = as_device_mesh(mesh)
     args = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-
-    def fake(tensor: Any) -> Any:
-        if not isinstance(tensor, torch.Tensor):
-            return tensor
-        with mode:
-            made = torch.empty_strided(
-                tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device_mesh.device_type
-            )
-        return made.requires_grad_(tensor.requires_grad and tensor.is_leaf)
-
+    kind = device_mesh.device_type
+    args, kwargs = (*args, *example_targets), dict(example_kwargs or {})
     program = ParallelProgram(
-        with_tensors(model, lambda name, tensor: fake(tensor.detach())),
+        with_tensors(model, lambda name, tensor: without_elements(tensor.detach(), mode, kind)),
         mode,
         device_mesh,
-        (*pytree.tree_map(fake, tuple(args)), *pytree.tree_map(fake, tuple(example_targets))),
-        pytree.tree_map(fake, dict(example_kwargs or {})),
-        len(args),
+        without_elements(args, mode, kind),
+        without_elements(kwargs, mode, kind),
+        len(args) - len(example_targets),
         in_shardings if isinstance(in_shardings, Mapping) else dict(enumerate(in_shardings or ())),
         loss,
         strict,
         whole_outputs,
+        dynamic_shapes,
         options,
     )
-    step = program.step(tuple(module.training for module in model.modules()))
+    step = program.step(tuple(module.training for module in model.modules()), args, kwargs)
     ports = {
         name: port for port, (_, item) in zip(step.arguments, step.trace.arguments, strict=False) for name in item.names
     }
@@ -91,7 +88,8 @@ def parallelize(
         return distribute_tensor(tensor.detach(), device_mesh, placements).clone()
 
     parallel = with_tensors(model, distributed)
-    parallel.__class__ = parallel_class(type(model))
+    cls: Hashable = type(model)
+    parallel.__class__ = parallel_class(cls)
     parallel.__dict__["sdy_program"] = program
     return parallel
 

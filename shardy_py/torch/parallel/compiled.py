@@ -214,13 +214,15 @@ class TorchProgram:
         arguments = []
         for argument, port in zip(self.local.origin.arguments, self.local.arguments, strict=True):
             if argument.kind == "input":
-                arguments.append([port.part(next(given).to(self._torch_device), self.devices.device)])
+                tensor = next(given)
+                _check_shape(argument.name, tensor, port)
+                arguments.append([port.part(tensor.to(self._torch_device), self.devices.device)])
             else:
                 arguments.append([self._shards[argument.name]])
         if self._draws:
             state = random_state(self._torch_device).to(self._torch_device)
             check_random_states(self._of_all(state))
-        results = self._run(arguments)
+        results = list(self._run(arguments))
         for output in self.local.origin.outputs:
             if output.writes in self._shards and output.result is not None:
                 self._shards[output.writes] = results[output.result]
@@ -249,6 +251,18 @@ class TorchProgram:
         self.devices.counts.clear()
         self.devices.counts.update(counts)
         return found
+
+
+def _check_shape(name: str, tensor: Any, port: TensorPort) -> None:
+    """Check that an input has the shape that the program was made for.
+
+    Raises:
+        OptionError: it has another one.
+    """
+    if tuple(tensor.shape) != port.shape:
+        message = f"the input {name} has the shape {tuple(tensor.shape)}, the program is for {port.shape}"
+        hint = "a program with dynamic sizes is made for those of its example: export another one, and call to_torch"
+        raise OptionError(Diagnostic("input-shape", message, hint=hint))
 
 
 def _state_of(native: Any) -> dict[str, Any]:

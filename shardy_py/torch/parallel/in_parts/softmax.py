@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.torch.parallel.in_parts.writer import Writer, element_type_of
+from shardy_py.torch.parallel.in_parts.writer import Writer, element_type_of, shape_of
 
 _INFINITY = float("inf")
 
@@ -40,7 +40,7 @@ def log_softmax(write: Writer) -> Sequence[Value] | None:
 def logsumexp(write: Writer) -> Sequence[Value] | None:
     """Return the logarithm of the sum of exponentials."""
     value = write.tensor("self")
-    dims = write.dims(len(value.type.shape))
+    dims = write.dims(len(shape_of(value)))
     if not write.is_cut(value, dims):
         return None
     value = write.widened(value)
@@ -59,7 +59,7 @@ def logsumexp(write: Writer) -> Sequence[Value] | None:
 def softmax_gradient(write: Writer) -> Sequence[Value] | None:
     """Return the gradient of a softmax, for which the products of each row are summed."""
     gradient, output = write.tensor("grad_output"), write.tensor("output")
-    dims = write.dims(len(output.type.shape))
+    dims = write.dims(len(shape_of(output)))
     if not (write.is_cut(output, dims) or write.is_cut(gradient, dims)):
         return None
     gradient, output = write.widened(gradient), write.widened(output)
@@ -73,7 +73,7 @@ def softmax_gradient(write: Writer) -> Sequence[Value] | None:
 def log_softmax_gradient(write: Writer) -> Sequence[Value] | None:
     """Return the gradient of the logarithm of a softmax, for which the gradients of each row are summed."""
     gradient, output = write.tensor("grad_output"), write.tensor("output")
-    dims = write.dims(len(output.type.shape))
+    dims = write.dims(len(shape_of(output)))
     if not (write.is_cut(output, dims) or write.is_cut(gradient, dims)):
         return None
     gradient, output = write.widened(gradient), write.widened(output)
@@ -86,7 +86,7 @@ def log_softmax_gradient(write: Writer) -> Sequence[Value] | None:
 def _shifted(write: Writer) -> tuple[Value, Value, tuple[int, ...]] | None:
     """Return the operand minus the maxima of its rows, these, and the dimension of the rows, where it is sharded."""
     value = write.tensor("self")
-    dims = write.dims(len(value.type.shape), default=-1)
+    dims = write.dims(len(shape_of(value)), default=-1)
     if not write.is_cut(value, dims):
         return None
     value = write.widened(value)
