@@ -215,6 +215,20 @@ def test_the_command_line_takes_models(tmp_path: Path, monkeypatch: pytest.Monke
     assert '"d" comes from function argument x' in done.output
 
 
+def test_stdin_is_read_by_format() -> None:
+    """The bytes of a model have no mark of their own: the command line names their frontend."""
+    from shardy_py.cli.app import shardy
+
+    data = quantized().SerializeToString()
+    sharded = ["--mesh", "d=2", "--in-sharding", "x=d,None"]
+    done = testing.CliRunner().invoke(shardy, ["propagate", "-", "--format", "onnx", *sharded, "-q"], input=data)
+    assert done.exit_code == 0, done.output
+    assert '"shardy.sharding.x": "<@mesh, [{\\"d\\"}, {}]>"' in done.stdout
+    done = testing.CliRunner().invoke(shardy, ["propagate", "-", "--format", "none", *sharded], input=data)
+    assert done.exit_code == 2
+    assert "there is no frontend 'none'" in done.stderr
+
+
 def test_jax_does_not_run_models() -> None:
     """The error says how a model runs."""
     result = sdy.propagate(quantized(), {"d": 2}, in_shardings={"x": ("d", None)})
