@@ -38,8 +38,9 @@ class ProgramInput:
         module: MLIR text or bytecode (also a portable artifact of StableHLO), HLO text, a path, an ``ir.Module`` of
             jaxlib, a ``Lowered``, ``Traced`` or ``Exported`` of JAX or a serialized ``Exported``, a jitted function
             with ``args``, a ``ModuleOp`` of xDSL, an ``ExportedProgram`` or
-            ``GraphModule`` of PyTorch, the path of an ``.xdsl``, ``.hlo`` or ``.pt2`` file, a `Program` that was
-            built, or whatever the frontend of a plugin reads. An ``ir.Module`` is annotated in place.
+            ``GraphModule`` of PyTorch, a ``ModelProto`` of ONNX, the path of an ``.xdsl``, ``.hlo``, ``.pt2`` or
+            ``.onnx`` file, a `Program` that was built, or whatever the frontend of a plugin reads. An ``ir.Module`` is
+            annotated in place.
         mesh: For a module without a mesh: a `Mesh`, a mapping of axis sizes, or a mesh of JAX.
         in_shardings: Shardings of arguments, by number, name or glob of names (later entries count) or as a flat
             list, each a PartitionSpec, a tuple of axis names, a NamedSharding, placements of DTensor, a

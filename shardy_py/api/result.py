@@ -113,6 +113,23 @@ class CoreResult:
         """
         return sharding_of(self.program, self.value(value), self.registry)
 
+    def devices(self, value: Any) -> tuple[tuple[slice, ...], ...]:
+        """Return the part of a value that each device holds, by the number of the device: one slice per dimension.
+
+        A value that propagation did not reach is whole on every device. The last parts of a dimension that does not
+        divide are shorter.
+
+        Args:
+            value: As for `sharding`.
+
+        Raises:
+            OptionError: there is no such value.
+            UnsupportedError: the value has no shape, or a dynamic size.
+        """
+        from shardy_py.api.device_parts import device_parts
+
+        return device_parts(self.program, self.value(value), self.sharding(value))
+
     def value(self, value: Any) -> Value:
         """Return the value of the program with a number, a printed name or a native value.
 

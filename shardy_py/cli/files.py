@@ -26,24 +26,45 @@ __all__ = ["echo_diagnostic", "echo_report", "print_warnings", "read_input", "re
 STDIN = "-"
 
 
-def read_input(file: str, *, untrusted: bool = False, registry: Registry | None = None) -> Any:
+def read_input(
+    file: str, *, untrusted: bool = False, registry: Registry | None = None, format_name: str | None = None
+) -> Any:
     """Return the source for a frontend: the path, or the bytes of stdin.
 
     Args:
         file: The name of the file, or a dash.
         untrusted: Whether MLIR's parser runs in a process of its own.
         registry: The registry with the frontends of plugins.
+        format_name: The frontend that reads the bytes; None for the one that accepts them.
 
     Raises:
-        OptionError: stdin cannot be read.
+        OptionError: stdin cannot be read, or there is no such frontend.
         ShardyError: a module of unknown origin is not valid.
     """
     source = read_stdin() if file == STDIN else Path(file)
+    if format_name is not None:
+        return _read_format(source, file, format_name, registry, untrusted=untrusted)
     if not untrusted:
         return source
     from shardy_py.api.source import read_apart
 
     return read_apart(source, registry=registry)
+
+
+def _read_format(
+    source: bytes | Path, file: str, format_name: str, registry: Registry | None, *, untrusted: bool
+) -> Any:
+    """Return what a frontend reads from the bytes of a file."""
+    from shardy_py.frontends.select import named_frontend
+    from shardy_py.frontends.sources import source_bytes
+    from shardy_py.plugins.installed import installed_registry
+
+    if untrusted:
+        message = "--format and --untrusted exclude each other"
+        raise OptionError(Diagnostic("option-conflict", message, hint="give the file the suffix of its format"))
+    frontend = named_frontend(format_name, installed_registry() if registry is None else registry)
+    data, name = source_bytes(source, file)
+    return frontend.from_bytes(data, name=name)
 
 
 def read_stdin() -> bytes:

@@ -180,6 +180,15 @@ def mesh_options(command: Command) -> Command:
 
 def program_options(command: Command, *, strategies: tuple[str, ...]) -> Command:
     """Add the options for the program, and for how it is propagated."""
+    command = _add(
+        command,
+        click.option(
+            "--format",
+            "format_name",
+            metavar="FRONTEND",
+            help="Read FILE by this frontend, also from stdin: mlir, onnx, or that of a plugin.",
+        ),
+    )
     command = _add(command, option_of(ProgramInput, "like", type=click.Choice(LIKES)))
     command = _add(command, *(option_of(ProgramOptions, name) for name in _flags()), strategy_option(strategies))
     return mesh_options(plugin_options(module_options(command)))

@@ -120,6 +120,7 @@ class GivenProgram:
         sizes: Iterable[str],
         plugins: tuple[str, ...],
         like: Like | None = None,
+        format_name: str | None = None,
         **options: Any,
     ) -> GivenProgram:
         """Return the program of the options that `shardy_py.cli.options.program_options` adds.
@@ -131,7 +132,7 @@ class GivenProgram:
         # Says what is wrong with plugins, once and with the line.
         registry = make_registry(session_options)
         program_input = ProgramInput(
-            read_input(file, untrusted=untrusted, registry=registry),
+            read_input(file, untrusted=untrusted, registry=registry, format_name=format_name),
             None if mesh is None else parse_mesh_sizes(mesh),
             in_shardings=parse_in_shardings(in_shardings) or None,
             out_shardings=parse_out_shardings(out_shardings) or None,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.options import LocalOptions
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.frontends.select import frontend_of
 
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
@@ -127,6 +128,10 @@ class JaxMethods(_Base):
             if leave_open or warnings is not None:
                 message = f"{'leave_open' if leave_open else 'warnings'} is an option of XLA's partitioner"
                 raise OptionError(Diagnostic("option-conflict", message, hint="give partitioner='xla', too"))
+            if frontend_of(self.program).writes_local:
+                message = f"JAX does not run programs of the frontend {frontend_of(self.program).name!r}"
+                hint = "Result.local().run(*arrays), or shardy run FILE, runs the program of each device"
+                raise UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))
             from shardy_py.jax.callable.make import make_device_program
             from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
 

@@ -61,6 +61,10 @@ def run_result(
             result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance
         )
         return report
+    if frontend_of(result.program).writes_local:
+        from shardy_py.jax.local.running import run_local
+
+        return run_local(result, result.local(), source, inputs=inputs, seed=seed, tolerance=tolerance, on_step=on_step)
     step = on_step or tell_nothing
     step("Compiling in XLA")
     with foreign_ops_named(result.program):

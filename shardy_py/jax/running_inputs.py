@@ -18,7 +18,8 @@ def given_arrays(result: Result, types: Sequence[Any], inputs: Path | Sequence[A
     Args:
         result: The propagated program.
         types: The dtypes and shapes of its arguments.
-        inputs: The arrays, or the ``.npz`` file with them; None for random ones.
+        inputs: The arrays, or the ``.npz`` file with them; None for random ones. Where the program brings some of its
+            arguments itself, such as the initializers of a model, only the others may be given.
         seed: The seed of random ones.
 
     Raises:
@@ -28,9 +29,18 @@ def given_arrays(result: Result, types: Sequence[Any], inputs: Path | Sequence[A
     from shardy_py.jax.inputs import random_inputs
     from shardy_py.jax.npz import read_inputs
 
+    arrays = frontend_of(result.program).argument_arrays(result.program)
     if inputs is None:
-        return list(random_inputs(result.program, result.main, seed=seed))
-    return list(read_inputs(inputs, types) if isinstance(inputs, Path) else inputs)
+        made = list(random_inputs(result.program, result.main, seed=seed))
+        return [arrays.get(number, array) for number, array in enumerate(made)]
+    others = [type_ for number, type_ in enumerate(types) if number not in arrays]
+    wanted = others if arrays and not isinstance(inputs, Path) and len(inputs) == len(others) else types
+    if isinstance(inputs, Path):
+        return list(read_inputs(inputs, types))
+    if wanted is types:
+        return list(inputs)
+    rest = iter(inputs)
+    return [arrays[number] if number in arrays else next(rest) for number in range(len(types))]
 
 
 def read_native(source: Any, result: Result) -> tuple[Program, Any]:

@@ -94,6 +94,14 @@ class OnnxFrontend(Frontend):
 
         return local_model(program)
 
+    def argument_arrays(self, program: Program) -> Mapping[int, Any]:
+        """Return the initializers."""
+        from shardy_py.onnx.load import initializer_arrays
+
+        names = list(program.origin.argument_names)
+        arrays = initializer_arrays(program.origin.model)
+        return {number: arrays[name] for number, name in enumerate(names) if name in arrays}
+
     def run_local(self, native: Any, device_count: int, shards: Sequence[Any]) -> Sequence[Any]:
         """Run the model of a device on simulated devices, by onnxruntime between collectives."""
         require_library("onnxruntime", purpose="running a local model of ONNX needs", extra="onnx")

@@ -40,6 +40,7 @@ FLOATS = ("roi", "scales")
 SCALARS = ("depth", "axis")
 """Operands that are scalars; all others are vectors."""
 _MOST_ELEMENTS = 4096
+_MOST_FLOATS = 8
 _SHAPES = ("Shape", "Size")
 
 
@@ -75,7 +76,7 @@ class Contents:
         if not is_fit or any(value is None for value in inputs.values()) or _has_graph(node):
             return
         results = [self._types.get(name) for name in node.output if name]
-        if any(not isinstance(item, TensorType) or _count(item.shape) > _MOST_ELEMENTS for item in results):
+        if not all(map(_may_be_folded, results)):
             return
         # What the evaluator does not know, or has random contents, is computed when the model runs.
         with suppress(Exception):
@@ -108,6 +109,14 @@ def _evaluated(node: NodeProto, inputs: Mapping[str, Any], opsets: list[Any]) ->
     model = onnx.helper.make_model(graph, opset_imports=opsets)
     found = dict(zip(names, ReferenceEvaluator(model).run(names, dict(inputs)), strict=True))
     return [found.get(name) for name in node.output]
+
+
+def _may_be_folded(type_: Type | None) -> bool:
+    """Return whether a tensor may hold sizes, axes or positions: few numbers, or integers that are not very many."""
+    if not isinstance(type_, TensorType):
+        return False
+    is_float = type_.element_type.startswith(("f", "bf", "complex"))
+    return _count(type_.shape) <= (_MOST_FLOATS if is_float else _MOST_ELEMENTS)
 
 
 def _has_graph(node: NodeProto) -> bool:

@@ -28,7 +28,7 @@ _NO_SIZES = "give the symbolic sizes: --size batch=8, or sizes={'batch': 8}"
 
 @define
 class OnnxOrigin:
-    """What a program was imported from.
+    """The source of an imported program.
 
     Attributes:
         model: The model.

@@ -115,6 +115,11 @@ def _tensor_type(sizes: tuple[int | None, ...], number: int, name: str) -> Tenso
     return TensorType(sizes, element_type)
 
 
+def initializer_arrays(model: ModelProto) -> dict[str, Any]:
+    """Return the initializers of a model as arrays, by name."""
+    return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+
+
 def model_text(model: ModelProto) -> str:
     """Return a model in ONNX's text form, with the contents of large tensors left out."""
     short = ModelProto()

@@ -127,6 +127,11 @@ class GuardedFrontend(Frontend):
         """Return the native form of a local program."""
         return self._ask("write_local", program)
 
+    def argument_arrays(self, program: Program) -> Mapping[int, Any]:
+        """Return the arrays of arguments that a program brings itself."""
+        arrays: Mapping[int, Any] = self._ask("argument_arrays", program)
+        return arrays
+
     def run_local(self, native: Any, device_count: int, shards: Sequence[Any]) -> Sequence[Any]:
         """Return the shards of the results on all devices."""
         results: Sequence[Any] = self._ask("run_local", native, device_count, shards)

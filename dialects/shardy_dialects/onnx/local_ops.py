@@ -142,9 +142,9 @@ def _collective(
 
 
 def _node(
-    emit: LocalEmitter, name: str, operands: Sequence[Value], shape: Sequence[int], **attributes: Attribute
+    emit: LocalEmitter, name: str, operands: Sequence[Value], sizes: Sequence[int], **attributes: Attribute
 ) -> Value:
-    return emit.op(f"onnx.{name}", operands, [_like(operands[0], shape)], attributes).result
+    return emit.op(f"onnx.{name}", operands, [_like(operands[0], sizes)], attributes).result
 
 
 def _like(value: Value, shape: Sequence[int]) -> TensorType:

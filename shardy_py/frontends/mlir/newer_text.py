@@ -30,7 +30,7 @@ _MARKED_COLLECTIVE = re.compile(
     r"(?P<attribute>reduction_op = (?P<code>\d) : i32)(?P<after>[^\n{}]*\})"
 )
 _Edit = tuple[int, int, str]
-"""Where a text begins and ends, and what takes its place."""
+"""The begin and the end of a part of a text, and the text that takes its place."""
 
 
 def is_newer(text: str) -> bool:

@@ -182,6 +182,10 @@ class Frontend(Protocol):
         """
         return None
 
+    def argument_arrays(self, program: Program) -> Mapping[int, Any]:
+        """Return the arrays of arguments that a program brings itself, such as weights, by number. Default: none."""
+        return {}
+
     def run_local(self, native: Any, device_count: int, shards: Sequence[Any]) -> Sequence[Any]:
         """Run a local program on all devices and return the shards of its results.
 

@@ -7,6 +7,7 @@ from attrs import evolve
 from shardy_py.cli.child import answer_parent
 from shardy_py.cli.progress import ShowProgress, Steps
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.jax.commands.run_run import RunAnswer, RunRequest
 from shardy_py.jax.running import is_simulated, run_result, run_steps
 from shardy_py.support.texts import as_error
@@ -25,8 +26,9 @@ def answer(request: RunRequest, show: ShowProgress) -> RunAnswer:
 def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
     steps = Steps(show, run_steps(compare=request.compare))
     result = request.program.propagate(schedule=request.schedule, on_progress=steps.on_progress)
-    if is_simulated(result):
-        _check_simulated(request)
+    frontend = frontend_of(result.program)
+    if is_simulated(result) or frontend.writes_local:
+        _check_simulated(request, "PyTorch" if is_simulated(result) else frontend.name)
     # JAX counts its devices when it starts, and nothing above has started it.
     from shardy_py.jax.host import use_devices
     from shardy_py.jax.npz import outputs_file
@@ -46,8 +48,8 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
     return RunAnswer(evolve(report, arrays=()), outputs=outputs, warnings=result.warnings)
 
 
-def _check_simulated(request: RunRequest) -> None:
-    """Check that nothing is asked of the devices of a program of PyTorch, which are simulated on the CPU.
+def _check_simulated(request: RunRequest, kind: str) -> None:
+    """Check that nothing is asked of the devices of a program that runs on simulated ones, on the CPU.
 
     Raises:
         OptionError: it is.
@@ -59,8 +61,10 @@ def _check_simulated(request: RunRequest) -> None:
     ]
     for option, is_given in given:
         if is_given:
-            message = f"{option} has no effect on a program of PyTorch: as many devices as the mesh has are simulated"
-            hint = f"leave out {option}; Result.to_torch(device_mesh) runs on the devices of a device mesh"
+            message = f"{option} has no effect on a program of {kind}: as many devices as the mesh has are simulated"
+            hint = f"leave out {option}"
+            if kind == "PyTorch":
+                hint += "; Result.to_torch(device_mesh) runs on the devices of a device mesh"
             raise OptionError(Diagnostic("simulated-devices", message, hint=hint))
 
 

@@ -7,9 +7,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from shardy_py.api.options import LocalOptions
 from shardy_py.api.result import Result
+from shardy_py.api.source import read_program
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.op_names import MESH
+from shardy_py.jax.local.make import make_local_graph
+from shardy_py.jax.local.native_form import FrontendForm
 from shardy_py.jax.run_report import RunReport, result_lines
 from shardy_py.jax.running import StepCallback, tell_nothing
 from shardy_py.jax.running_inputs import given_arrays, read_native
@@ -49,7 +54,6 @@ def run_local(
         message = "XLA does not run the local program of a program of PyTorch"
         hint = "'shardy run FILE' runs it on simulated devices; Result.to_torch runs it on those of a device mesh"
         raise UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))
-    from shardy_py.jax.local.child import run_whole
     from shardy_py.jax.unsharded import has_manual_computations
 
     given = given_arrays(result, [port.type for port in local.arguments], inputs, seed=seed)
@@ -62,7 +66,12 @@ def run_local(
     wanted: Sequence[Any] | None = None
     notes: tuple[str, ...] = ()
     compared_with = ""
-    if source is not None:
+    if source is not None and isinstance(local.form, FrontendForm):
+        step("Running without shardings")
+        wanted, compared_with = _run_on_one_device(source, result, given), "one device, without shardings"
+    elif source is not None:
+        from shardy_py.jax.local.child import run_whole
+
         program, native = read_native(source, result)
         if has_manual_computations(program):
             notes = ("the program has manual computations, which one device cannot run: it is not compared",)
@@ -72,3 +81,13 @@ def run_local(
     shown = [(str(port.type), str(port.sharding or "")) for port in local.results]
     lines = result_lines(result, shown, arrays, wanted, tolerance=tolerance)
     return RunReport(local.device_count, "cpu", lines, seconds, compared_with, tuple(arrays), notes)
+
+
+def _run_on_one_device(source: Any, result: Result, arrays: Sequence[Any]) -> list[Any]:
+    """Return the results of a program that its own frontend runs, without shardings, on one device."""
+    program = read_program(source, result.registry)
+    program.shardings.clear()
+    for op in [op for op in program.body.ops if op.name == MESH]:
+        op.erase()
+    whole = make_local_graph(program, registry=result.registry, options=LocalOptions(), is_explicit=True)
+    return whole.run(*arrays)
