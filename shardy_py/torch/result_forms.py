@@ -67,9 +67,13 @@ class TorchForms:
         }
         return distribute(module, device_mesh, placements, self._mesh(None))
 
-    def redistributions(self) -> tuple[Redistribution, ...]:
-        """Return the communication, by node, module and source line."""
-        return list_redistributions(self.explicit, self.registry, is_explicit=True)
+    def redistributions(self, *, optimize: bool = True) -> tuple[Redistribution, ...]:
+        """Return the communication, by node, module and source line.
+
+        Args:
+            optimize: Whether it is moved to where the fewest bytes are sent, as `on_processes` does.
+        """
+        return list_redistributions(self.explicit, self.registry, is_explicit=True, optimize=optimize)
 
     def on_processes(
         self, device_mesh: Any, *, state: Mapping[str, Any] | None, strict: bool, optimize: bool

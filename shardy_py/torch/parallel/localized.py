@@ -29,12 +29,14 @@ class Localized:
 
     Args:
         program: The local program.
+        moved: The global program with its collectives where the communication passes leave them.
         values: What each value became, by its id in the global program.
         collectives: The collectives that each op became, by its id in the global program.
         warnings: The ops that run on gathered operands.
     """
 
     program: Program
+    moved: Program
     values: Mapping[int, LocalValue]
     collectives: Mapping[int, Sequence[Op]]
     warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
@@ -75,5 +77,13 @@ def localized(explicit: Program, registry: Registry, *, options: LocalOptions = 
     )
     moving = communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()
     tidying = (TidyLocalProgramPass(),) if options.optimize else ()
-    run(program, [*moving, convert, *tidying], context)
-    return Localized(program, values, collectives, tuple(context.warnings))
+    run(program, moving, context)
+    moved = explicit
+    if moving:
+        moved = copy_program(program)
+        moved.origin, moved.frontend = explicit.origin, explicit.frontend
+    run(program, [convert, *tidying], context)
+    # What is tidied away runs no more.
+    kept = {op.id for op in program.walk()}
+    running = {number: [op for op in made if op.id in kept] for number, made in collectives.items()}
+    return Localized(program, moved, values, running, tuple(context.warnings))

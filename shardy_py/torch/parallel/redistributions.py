@@ -8,6 +8,7 @@ from math import prod
 
 from attrs import field
 
+from shardy_py.api.options import LocalOptions
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import Registry
@@ -58,19 +59,23 @@ class Redistribution:
         return f"{self.kind} of {self.node}: {before} -> {after}, {self.bytes} bytes" + (f", {place}" if place else "")
 
 
-def list_redistributions(program: Program, registry: Registry, *, is_explicit: bool) -> tuple[Redistribution, ...]:
+def list_redistributions(
+    program: Program, registry: Registry, *, is_explicit: bool, optimize: bool = True
+) -> tuple[Redistribution, ...]:
     """Return all communication of a propagated program, in program order: the collectives that its devices run.
 
     Args:
         program: The program.
         registry: What is known about ops.
         is_explicit: Whether it has its collectives already.
+        optimize: Whether collectives are moved to where they send the fewest bytes, as `Result.to_torch` does.
 
     Raises:
         ShardyError: an op has no local form.
     """
     explicit = program if is_explicit else explicit_program(program, registry)
-    return tuple(_found(explicit, localized(explicit, registry)))
+    local = localized(explicit, registry, options=LocalOptions(optimize=optimize))
+    return tuple(_found(local.moved, local))
 
 
 def _found(program: Program, local: Localized) -> Iterator[Redistribution]:
