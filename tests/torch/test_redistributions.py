@@ -12,8 +12,9 @@ from torch.nn import functional
 
 import shardy_py as sdy
 from shardy_py.torch.parallel import collectives, make_local_torch_program, runner
-from tests.torch.models import export
+from tests.torch.models import export, exported_decoder
 from tests.torch.simulated import simulated
+from tests.torch.test_import import GLOBS
 
 pytestmark = pytest.mark.torch
 
@@ -106,3 +107,14 @@ def test_constants_are_not_moved() -> None:
     assert not [item for item in result.redistributions if item.node.startswith(("arange", "empty", "zeros", "full"))]
     for found, expected in zip(simulated(program, [x], {"data": 4}, {"x": ("data",)}), Model()(x), strict=True):
         assert torch.equal(found, expected)
+
+
+def test_costs_count_the_collectives_that_run() -> None:
+    """The cost has as many collectives as the redistributions, and the bytes that an all-reduce of each shard sends."""
+    result = sdy.propagate(exported_decoder(), {"data": 2, "model": 2}, in_shardings=GLOBS)
+    cost = result.cost()
+    assert cost.is_counted
+    assert cost.counts == Counter(item.kind for item in result.redistributions)
+    assert {item.axes for item in cost.transfers} == {'{"model"}'}
+    # Of two devices each sends half of its shard twice.
+    assert cost.communication_bytes.value == sum(item.bytes for item in result.redistributions)

@@ -10,6 +10,7 @@ from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, as_warnings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.local import LocalValue
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.tidy import TidyLocalProgramPass
@@ -33,6 +34,7 @@ class Localized:
         values: What each value became, by its id in the global program.
         collectives: The collectives that each op became, by its id in the global program.
         warnings: The ops that run on gathered operands.
+        communication: What the communication passes changed.
     """
 
     program: Program
@@ -40,6 +42,7 @@ class Localized:
     values: Mapping[int, LocalValue]
     collectives: Mapping[int, Sequence[Op]]
     warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
+    communication: tuple[CommunicationChange, ...] = ()
 
     def source(self, op: Op, collective: Op) -> Value:
         """Return the operand of an op of the global program whose elements a collective moves.
@@ -71,7 +74,8 @@ def localized(explicit: Program, registry: Registry, *, options: LocalOptions = 
     program = copy_program(explicit)
     values: dict[int, LocalValue] = {}
     collectives: dict[int, list[Op]] = {}
-    context = PassContext(registry, local_values=values, local_collectives=collectives)
+    changes: list[CommunicationChange] = []
+    context = PassContext(registry, local_values=values, local_collectives=collectives, communication=changes)
     convert = ConvertGlobalToLocalPass(
         trust_shardings=False, gather_unsupported_ops=not options.strict, early_gathers=options.optimize
     )
@@ -86,4 +90,4 @@ def localized(explicit: Program, registry: Registry, *, options: LocalOptions = 
     # What is tidied away runs no more.
     kept = {op.id for op in program.walk()}
     running = {number: [op for op in made if op.id in kept] for number, made in collectives.items()}
-    return Localized(program, moved, values, running, tuple(context.warnings))
+    return Localized(program, moved, values, running, tuple(context.warnings), tuple(changes))
