@@ -41,6 +41,7 @@ class LocalTorchProgram:
         warnings: The ops that run on gathered operands.
         ops: The ops for communication.
         communication: What was changed so that less is sent, with the bytes before and after.
+        locations: The source locations of its ops, by id.
     """
 
     program: Program
@@ -51,6 +52,7 @@ class LocalTorchProgram:
     warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
     ops: LocalOps
     communication: tuple[CommunicationChange, ...] = ()
+    locations: Mapping[int, str] = field(factory=dict)
 
     @property
     def device_count(self) -> int:
@@ -62,6 +64,7 @@ class LocalTorchProgram:
         """The op graph without shardings, as costs read it: all types are those of shards already."""
         program = copy_program(self.program)
         program.shardings.clear()
+        program.locate = lambda op: self.locations.get(op.id, "")
         return program
 
     def simulate(self, *tensors: Any) -> list[Any]:
@@ -123,7 +126,15 @@ def make_local_torch_program(
     made = localized(explicit, registry, options=LocalOptions(strict=strict, optimize=optimize))
     ops = find_local_ops(explicit, registry)
     return LocalTorchProgram(
-        made.program, explicit.origin, arguments, results, mesh, made.warnings, ops, made.communication
+        made.program,
+        explicit.origin,
+        arguments,
+        results,
+        mesh,
+        made.warnings,
+        ops,
+        made.communication,
+        made.locations(),
     )
 
 

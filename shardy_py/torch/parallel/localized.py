@@ -17,6 +17,7 @@ from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.pipeline import communication_passes
 from shardy_py.plugins import Registry
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.transforms.run import run
 from shardy_py.values import define
 
@@ -44,6 +45,20 @@ class Localized:
     warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
     communication: tuple[CommunicationChange, ...] = ()
 
+    def locations(self) -> dict[int, str]:
+        """Return the source locations of the ops of the local program, by id, as far as they are known."""
+        found: dict[int, str] = {}
+        for op in self.moved.walk():
+            for value in op.results:
+                local = self.values.get(value.id)
+                maker = None if local is None else local.value.defining_op
+                if maker is not None and op.location:
+                    found.setdefault(maker.id, op.location)
+            for collective in self.collectives.get(op.id, ()):
+                location = op.location or _location_of(moved_tensor(self.source(op, collective)))
+                found[collective.id] = location
+        return found
+
     def source(self, op: Op, collective: Op) -> Value:
         """Return the operand of an op of the global program whose elements a collective moves.
 
@@ -58,6 +73,17 @@ class Localized:
                 return known[maker.operands[0].id]
             maker = maker.operands[0].defining_op
         return op.operands[0]
+
+
+def moved_tensor(value: Value) -> Value:
+    """Return the tensor that one or several collectives move."""
+    while value.defining_op is not None and value.defining_op.name in RESHARDS:
+        value = value.defining_op.operands[0]
+    return value
+
+
+def _location_of(value: Value) -> str:
+    return "" if value.defining_op is None else value.defining_op.location
 
 
 def localized(explicit: Program, registry: Registry, *, options: LocalOptions = IN_PLACE) -> Localized:

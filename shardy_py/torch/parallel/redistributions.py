@@ -18,7 +18,7 @@ from shardy_py.sharding.op_attributes import ListOfAxisRefLists
 from shardy_py.sharding.shard_positions import devices_of
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.torch.parallel.explicit import explicit_program
-from shardy_py.torch.parallel.localized import Localized, localized
+from shardy_py.torch.parallel.localized import Localized, localized, moved_tensor
 from shardy_py.torch.parallel.placements import Placement
 from shardy_py.torch.parallel.split_meshes import SplitMesh, split_mesh
 from shardy_py.transforms.exported_ops import RESHARDS
@@ -94,7 +94,7 @@ def _all_axes(shardings: Sequence[TensorSharding]) -> list[AxisRef]:
 
 
 def _redistribution(program: Program, op: Op, collective: Op, moved: Value, split: SplitMesh) -> Redistribution:
-    source = _source(moved)
+    source = moved_tensor(moved)
     origin = program.origin
     maker = source.defining_op
     before = program.shardings.get(moved.id)
@@ -113,13 +113,6 @@ def _redistribution(program: Program, op: Op, collective: Op, moved: Value, spli
         _shard_bytes(moved, before, split.whole),
         split.mesh,
     )
-
-
-def _source(value: Value) -> Value:
-    """Return the tensor that one or several collectives move."""
-    while value.defining_op is not None and value.defining_op.name in RESHARDS:
-        value = value.defining_op.operands[0]
-    return value
 
 
 def _placements(sharding: TensorSharding | None, split: SplitMesh) -> tuple[Placement, ...]:
