@@ -70,6 +70,7 @@ FUNCTIONS = {
     "is_jax_program": "shardy_py.jax.like_jit:is_jax_program",
     "is_stage": "shardy_py.jax.modules:is_stage",
     "is_written_by_jax": "shardy_py.jax.like_jit:is_written_by_jax",
+    "local_torch": "shardy_py.torch.result_forms:local_torch",
     "lower_function": "shardy_py.jax.modules:lower_function",
     "memory_data": "shardy_py.cost.report.memory:memory_data",
     "module_of_serialized": "shardy_py.jax.modules:module_of_serialized",

@@ -250,8 +250,9 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
 def name_collectives(session: Session, solution: Solution, cost: Cost) -> Cost:
     """Return the cost of a local program whose transfers say what they are for.
 
-    A collective at the location of one communication, which reduces if that does, has its number. One that a
-    communication pass moved elsewhere, or that serves several communications, has its location only.
+    A collective at the location of one communication, which reduces if that does, has its number; several at a location
+    have the numbers of as many communications there, in order. One that a communication pass moved elsewhere, or that
+    serves several communications, has its location only.
 
     Args:
         session: The session of the same program; its names are best if it keeps them.
@@ -263,14 +264,20 @@ def name_collectives(session: Session, solution: Solution, cost: Cost) -> Cost:
     for one in list_communications(session, solution, labels):
         is_reducing = one.kind.removeprefix("sdy.").startswith("all_reduce")
         by_place.setdefault((one.location, is_reducing), []).append(one)
+    here = Counter(map(_place, cost.transfers))
+    matched = {place: iter(found) for place, found in by_place.items() if place[0] and len(found) == here[place]}
     transfers = []
     for transfer in cost.transfers:
-        found = by_place.get((transfer.location, transfer.kind in _REDUCING), ()) if transfer.location else ()
-        if len(found) == 1:
-            (one,) = found
-            transfer = evolve(transfer, number=one.number, value=labels.value(one.slot), where=one.where)
+        source = next(matched.get(_place(transfer), iter(())), None)
+        if source is not None:
+            transfer = evolve(transfer, number=source.number, value=labels.value(source.slot), where=source.where)
         transfers.append(transfer)
     return evolve(cost, transfers=tuple(transfers))
+
+
+def _place(transfer: Transfer) -> tuple[str, bool]:
+    """Return the location of a transfer, and whether it reduces."""
+    return transfer.location, transfer.kind in _REDUCING
 
 
 def _without_number(transfer: Transfer, op: Op, slot: int, labels: Labels) -> Transfer:

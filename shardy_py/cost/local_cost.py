@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from attrs import evolve
 
@@ -10,18 +11,53 @@ from shardy_py.cost.estimates import Cost, Quantity, estimate
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.communication import CommunicationChange
+from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
-
-if TYPE_CHECKING:
-    from shardy_py.jax.local import LocalProgram
+from shardy_py.sharding.mesh import Mesh
 
 _HOW = "counted: what one device sends in each collective of the local program, by the formula of its kind"
 
 
+class CountedProgram(Protocol):
+    """A local program of any dialect, as far as its costs are concerned."""
+
+    @property
+    def shard_program(self) -> Program:
+        """The op graph without shardings: all types are those of shards."""
+        ...
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh over all devices."""
+        ...
+
+    @property
+    def device_count(self) -> int:
+        """The number of devices."""
+        ...
+
+    @property
+    def ops(self) -> LocalOps:
+        """The ops for communication."""
+        ...
+
+    @property
+    def communication(self) -> Sequence[CommunicationChange]:
+        """What communication passes changed."""
+        ...
+
+    @property
+    def warnings(self) -> Sequence[Diagnostic]:
+        """The ops that run on gathered operands."""
+        ...
+
+
 def price_local(
-    local: LocalProgram,
+    local: CountedProgram,
     registry: Registry,
     machine: MachineLike | None = None,
     *,
@@ -48,7 +84,17 @@ def price_local(
     found = None if machine is None else get_machine(machine)
     rules = without_partitioner(choose_profile(profile, found))
     main = program.functions["main"]
-    cost = estimate(program, main, registry, found, axes=axes, layout=layout, profile=rules, mesh=local.mesh)
+    cost = estimate(
+        program,
+        main,
+        registry,
+        found,
+        axes=axes,
+        layout=layout,
+        profile=rules,
+        mesh=local.mesh,
+        local_ops=local.ops,
+    )
     locations = {op.id: _location(op) for op in program.walk()}
     transfers = (evolve(item, location=locations.get(item.op_id, "")) for item in cost.transfers)
     total, balance = _work_of_all(cost, local.device_count, whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import evolve, fields
 
@@ -10,15 +10,16 @@ from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
 from shardy_py.api.run_again import order_of
 from shardy_py.cost.estimates import Cost
-from shardy_py.cost.local_cost import count_operations, price_local, without_partitioner
+from shardy_py.cost.local_cost import CountedProgram, count_operations, price_local, without_partitioner
 from shardy_py.cost.machines.profile import choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.extensions import function
+from shardy_py.frontends.select import frontend_of
 
 if TYPE_CHECKING:
     from shardy_py.api.options import PropagateArguments
     from shardy_py.api.result import Result
-    from shardy_py.jax.local import LocalProgram
 
 PARTITIONERS = ("shardy_py", "xla")
 
@@ -36,15 +37,17 @@ def price_result(result: Result, machine: MachineLike | None, partitioner: str, 
     return count_result(result, local, machine, setting)
 
 
-def local_program(result: Result) -> LocalProgram | ShardyError:
+def local_program(result: Result) -> CountedProgram | ShardyError:
     """Return the local program of a result, or the error that says why there is none."""
     try:
+        if frontend_of(result.program).name == "torch":
+            return cast(CountedProgram, function("local_torch")(result))
         return result.local()
     except ShardyError as error:
         return error
 
 
-def count_result(result: Result, local: LocalProgram, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
+def count_result(result: Result, local: CountedProgram, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
     """Return the cost of a local program, beside the operations of the program that it was made of."""
     whole = count_operations(result.program, result.main, result.registry)
     return price_local(local, result.registry, machine, whole=whole, **setting)

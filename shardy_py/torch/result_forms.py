@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.summary import sharding_of
@@ -15,6 +15,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.torch.parallel import (
+    LocalTorchProgram,
     ParallelPlan,
     Placement,
     Redistribution,
@@ -27,6 +28,19 @@ from shardy_py.torch.parallel import (
     placements_of,
 )
 from shardy_py.values import define
+
+if TYPE_CHECKING:
+    from shardy_py.torch.result_methods import TorchMethods
+
+
+def local_torch(result: TorchMethods) -> LocalTorchProgram:
+    """Return the program that each device runs of a program of PyTorch.
+
+    Raises:
+        ShardyError: an op has no local form.
+    """
+    forms = result.torch_forms
+    return make_local_torch_program(forms.explicit, forms.registry)
 
 
 @define(frozen=True, slots=False, eq=False)
@@ -67,9 +81,13 @@ class TorchForms:
         }
         return distribute(module, device_mesh, placements, self._mesh(None))
 
-    def redistributions(self) -> tuple[Redistribution, ...]:
-        """Return the communication, by node, module and source line."""
-        return list_redistributions(self.explicit, self.registry, is_explicit=True)
+    def redistributions(self, *, optimize: bool = True) -> tuple[Redistribution, ...]:
+        """Return the communication, by node, module and source line.
+
+        Args:
+            optimize: Whether it is moved to where the fewest bytes are sent, as `on_processes` does.
+        """
+        return list_redistributions(self.explicit, self.registry, is_explicit=True, optimize=optimize)
 
     def on_processes(
         self, device_mesh: Any, *, state: Mapping[str, Any] | None, strict: bool, optimize: bool

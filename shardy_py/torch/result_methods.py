@@ -77,7 +77,10 @@ class TorchMethods(_Base):
 
     @cached_property
     def redistributions(self) -> tuple[Redistribution, ...]:
-        """The communication of a program of PyTorch, by node, module and source line.
+        """The communication that runs in a program of PyTorch, by node, module and source line.
+
+        It stands where `to_torch` runs it, moved to where the fewest bytes are sent;
+        ``torch_forms.redistributions(optimize=False)`` has it where propagation left it.
 
         Raises:
             OptionError: it is no program of PyTorch.

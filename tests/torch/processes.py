@@ -24,7 +24,7 @@ def main(rank: int, store: str, batch: int) -> None:
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
     exported = exported_decoder(batch)
     result = sdy.propagate(exported, mesh, in_shardings=GLOBS)
-    program = result.to_torch(mesh, strict=True, optimize=False)
+    program = result.to_torch(mesh, strict=True)
     tokens = torch.randint(0, 32, (batch, 8), generator=torch.Generator().manual_seed(1))
     with warnings.catch_warnings(record=True) as seen_warnings:
         warnings.simplefilter("always")

@@ -114,12 +114,14 @@ def test_a_file_runs_on_simulated_devices(model: str, shardy: Run, tmp_path: Pat
     assert numpy.load(out)["result0"].shape == (4, 8, 32)
 
 
-@pytest.mark.parametrize("option", [("--platform", "gpu"), ("--devices", "2")])
+@pytest.mark.parametrize("option", [("--platform", "gpu"), ("--devices", "2"), ("--partitioner", "xla")])
 def test_other_devices_are_refused(option: tuple[str, str]) -> None:
     """The error names the option, and what runs on real devices."""
     from shardy_py.jax.commands.run_worker import _check_simulated
 
-    request: Any = SimpleNamespace(**{"platform": "cpu", "devices": None, option[0].removeprefix("--"): option[1]})
+    request: Any = SimpleNamespace(
+        **{"platform": "cpu", "devices": None, "partitioner": None, option[0].removeprefix("--"): option[1]}
+    )
     with pytest.raises(sdy.OptionError, match=f"{option[0]} has no effect"):
         _check_simulated(request)
 

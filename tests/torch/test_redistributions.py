@@ -12,8 +12,9 @@ from torch.nn import functional
 
 import shardy_py as sdy
 from shardy_py.torch.parallel import collectives, make_local_torch_program, runner
-from tests.torch.models import export
+from tests.torch.models import export, exported_decoder
 from tests.torch.simulated import simulated
+from tests.torch.test_import import GLOBS
 
 pytestmark = pytest.mark.torch
 
@@ -40,7 +41,9 @@ class _Model(torch.nn.Module):
         return self.call(torch.tanh(x))
 
 
-def _ran(result: sdy.Result, x: torch.Tensor, want: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def _ran(
+    result: sdy.Result, x: torch.Tensor, want: torch.Tensor, monkeypatch: pytest.MonkeyPatch, *, optimize: bool
+) -> Counter[str]:
     """Return how often each kind of collective runs, and check the numbers."""
     counts: Counter[str] = Counter()
 
@@ -49,7 +52,7 @@ def _ran(result: sdy.Result, x: torch.Tensor, want: torch.Tensor, monkeypatch: p
         return collectives.collective(devices, kind, *given)
 
     monkeypatch.setattr(runner, "collective", counting)
-    local = make_local_torch_program(result.torch_forms.explicit, result.registry, optimize=False)
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry, optimize=optimize)
     torch.testing.assert_close(local.simulate(x)[0], want, rtol=1e-5, atol=1e-5)
     return counts
 
@@ -63,22 +66,24 @@ CASES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], tuple[int, ...], 
 }
 
 
+@pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("name", CASES)
-def test_the_collectives_that_run_are_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many run as are told, of the same kinds."""
+def test_the_collectives_that_run_are_told(name: str, monkeypatch: pytest.MonkeyPatch, *, optimize: bool) -> None:
+    """As many run as are told, of the same kinds, whether communication passes move them or not."""
     call, shape, sharding = CASES[name]
     x = torch.randn(shape)
     result = sdy.propagate(export(_Model(call), x), {"a": 2, "b": 2, "a2": 2}, in_shardings={"x": sharding})
-    told = Counter(item.kind for item in result.redistributions)
-    assert told == _ran(result, x, call(torch.tanh(x)), monkeypatch)
-    assert told
+    listed = result.redistributions if optimize else result.torch_forms.redistributions(optimize=False)
+    told = Counter(item.kind for item in listed)
+    assert told == _ran(result, x, call(torch.tanh(x)), monkeypatch, optimize=optimize)
+    assert told or optimize
 
 
 def test_a_gather_inside_an_op_names_what_is_gathered() -> None:
     """It has the node whose tensor moves, and the placements before and behind."""
     x = torch.randn(5, 4, 4)
     result = sdy.propagate(export(_Model(torch.linalg.inv), x), {"a": 2, "b": 2}, in_shardings={"x": ("b",)})
-    (found,) = (item for item in result.redistributions if item.node == "tanh")
+    (found,) = (item for item in result.torch_forms.redistributions(optimize=False) if item.node == "tanh")
     assert found.kind == "all_gather"
     assert [str(item) for item in found.before] == ["Replicate()", "Shard(0)"]
     assert [str(item) for item in found.after] == ["Replicate()", "Replicate()"]
@@ -102,3 +107,14 @@ def test_constants_are_not_moved() -> None:
     assert not [item for item in result.redistributions if item.node.startswith(("arange", "empty", "zeros", "full"))]
     for found, expected in zip(simulated(program, [x], {"data": 4}, {"x": ("data",)}), Model()(x), strict=True):
         assert torch.equal(found, expected)
+
+
+def test_costs_count_the_collectives_that_run() -> None:
+    """The cost has as many collectives as the redistributions, and the bytes that an all-reduce of each shard sends."""
+    result = sdy.propagate(exported_decoder(), {"data": 2, "model": 2}, in_shardings=GLOBS)
+    cost = result.cost()
+    assert cost.is_counted
+    assert cost.counts == Counter(item.kind for item in result.redistributions)
+    assert {item.axes for item in cost.transfers} == {'{"model"}'}
+    # Of two devices each sends half of its shard twice.
+    assert cost.communication_bytes.value == sum(item.bytes for item in result.redistributions)

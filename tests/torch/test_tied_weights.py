@@ -47,7 +47,7 @@ def test_a_tied_weight_has_one_sharding_under_any_name(name: str) -> None:
     """It is one argument; its sharding is that of all its names, and so is what propagates."""
     result = sdy.propagate(_exported(), {"model": 4}, in_shardings={name: ROWS})
     assert {str(result.placements(each)[0]) for each in NAMES} == {"Shard(0)"}
-    assert next(item.kind for item in result.redistributions) == "all_reduce"
+    assert next(item.kind for item in result.torch_forms.redistributions(optimize=False)) == "all_reduce"
     sizes = {"tokens": 24 * 8, "table": 32 * 16 * 4, "scale": 16 * 4, "bias": 32 * 4}
     assert result.summary.parameter_bytes == sum(sizes.values())
 

@@ -26,6 +26,7 @@ from shardy_py.cost.memory import policy_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.ops import ConstantLike
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
@@ -45,6 +46,7 @@ def estimate(
     rule_of: RuleOf | None = None,
     profile: str | Profile | None = None,
     mesh: Mesh | None = None,
+    local_ops: LocalOps | None = None,
 ) -> Cost:
     """Return the cost of a program on one device of a machine.
 
@@ -58,6 +60,7 @@ def estimate(
         rule_of: Gives the rule of an op; by default the registry does.
         profile: The profile of a backend or its name; None for that of the machine.
         mesh: The mesh of the devices that collectives name in a local program.
+        local_ops: The ops for communication of a local program.
 
     Raises:
         OptionError: a mesh does not fit the machine, axes are given without one, or there is no such policy or profile.
@@ -72,7 +75,7 @@ def estimate(
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else MeshPlacement(machine, axes or {})
-    pricer = TransferPricer(sizes, registry, placement, rules, mesh)
+    pricer = TransferPricer(sizes, registry, placement, rules, mesh, local_ops)
     estimator = _Estimator(main, flattener, machine, rules, sizes, pricer, section)
     estimator.run()
     estimator.pricer.check_meshes()
@@ -111,7 +114,8 @@ class _Estimator:
         counter = WorkCounter(self.sizes, self.profile)
         moving: dict[int, list[Priced]] = {}
         for node in walk(self.section):
-            priced = [] if node.sections or not node.kind.may_communicate else self.pricer.price(node)
+            may_send = node.kind.may_communicate or self.pricer.local_ops is not None
+            priced = self.pricer.price(node) if may_send and not node.sections else []
             if priced:
                 moving.setdefault(identity(node.section), []).extend(priced)
                 self.priced += priced
@@ -159,7 +163,7 @@ class _Estimator:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        if priced and any(item.transfer.kind == "all_reduce" for item in priced):
+        if priced and (not node.kind.may_communicate or any(item.transfer.kind == "all_reduce" for item in priced)):
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
         work = counter.count(op, kind, rule)

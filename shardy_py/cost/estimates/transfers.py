@@ -30,6 +30,7 @@ from shardy_py.ir.graph.op_names import (
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.costs import OwnCollective
+from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.ops import Contraction
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
@@ -98,6 +99,7 @@ class TransferPricer:
         placement: Where the meshes lie on a machine; None for no times.
         profile: The rules of the backend.
         mesh: The mesh of the devices that collectives of the program name; None where it has no shardings of them.
+        local_ops: The ops for communication of a local program; None for any other.
     """
 
     sizes: LocalSizes
@@ -105,6 +107,7 @@ class TransferPricer:
     placement: MeshPlacement | None
     profile: Profile = NO_PROFILE
     mesh: Mesh | None = None
+    local_ops: LocalOps | None = None
     _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
 
     def check_meshes(self) -> None:
@@ -128,6 +131,9 @@ class TransferPricer:
         if op.name in _NAMES:
             return [self._priced_sdy(node)]
         kind = node.kind
+        if not kind.may_communicate:
+            written = self._read_collective(op)
+            return [] if written is None else [self._priced_own(node, written)]
         if kind.cost is None or not (
             kind.implements("get_collective") or kind.implements("get_windows") or kind.implements("get_mirrored_dims")
         ):
@@ -138,11 +144,7 @@ class TransferPricer:
         if own is None:
             windows = tuple(kind.cost.get_windows(op))
             return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
-        group = self._own_group(own)
-        sent, seconds = self._priced(own.kind, group, op)
-        sent = round(sent * own.share)
-        found = self._transfer(node, own.kind, group.axes, len(own.group), sent, seconds, _HOW[own.kind])
-        return [Priced(node, found, group_key(node, str(own.group), len(own.group)))]
+        return [self._priced_own(node, own)]
 
     def masked(self, node: Node) -> float:
         """Return the operations that put padding in its place in what the windows of an op read."""
@@ -155,6 +157,26 @@ class TransferPricer:
     def combine(self, priced: list[Priced]) -> list[list[Priced]]:
         """Combine all-reduces of one section as the backend does; return those that become one."""
         return combine(priced, self.profile.combined_bytes, self._combined_seconds)
+
+    def _priced_own(self, node: Node, own: OwnCollective) -> Priced:
+        """Return the transfer of a collective over groups of device numbers."""
+        group = self._own_group(own)
+        sent, seconds = self._priced(own.kind, group, node.op)
+        sent = round(sent * own.share)
+        found = self._transfer(node, own.kind, group.axes, len(own.group), sent, seconds, _HOW[own.kind])
+        return Priced(node, found, group_key(node, str(own.group), len(own.group)))
+
+    def _read_collective(self, op: Op) -> OwnCollective | None:
+        """Return the collective that an op of a local program is, whatever its dialect says of costs."""
+        found = None if self.local_ops is None else self.local_ops.read_collective(op)
+        if found is None or not found.groups:
+            return None
+        if found.kind != "collective_permute":
+            return OwnCollective(found.kind, found.groups[0])
+        devices = sorted({device for pair in found.groups for device in pair})
+        count = len(devices) if self.mesh is None else self.mesh.total_size
+        moving = sum(source != target for source, target in found.groups)
+        return OwnCollective(found.kind, tuple(devices), moving / count)
 
     def _priced_sdy(self, node: Node) -> Priced:
         kind = node.op.name.removeprefix("sdy.")

@@ -11,7 +11,11 @@ from attrs import field
 from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.ir.graph.program import Program, Value
+from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.communication import CommunicationChange
+from shardy_py.ir.interfaces.local import LocalOps
+from shardy_py.local.local_ops import find_local_ops
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.frontend.origin import TorchOrigin
@@ -37,6 +41,9 @@ class LocalTorchProgram:
         results: The results.
         mesh: The mesh.
         warnings: The ops that run on gathered operands.
+        ops: The ops for communication.
+        communication: What was changed so that less is sent, with the bytes before and after.
+        locations: The source locations of its ops, by id.
     """
 
     program: Program
@@ -45,6 +52,22 @@ class LocalTorchProgram:
     results: tuple[TensorPort, ...]
     mesh: Mesh
     warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
+    ops: LocalOps
+    communication: tuple[CommunicationChange, ...] = ()
+    locations: Mapping[int, str] = field(factory=dict)
+
+    @property
+    def device_count(self) -> int:
+        """The number of devices."""
+        return max(self.mesh.total_size, 1)
+
+    @property
+    def shard_program(self) -> Program:
+        """The op graph without shardings, as costs read it: all types are those of shards already."""
+        program = copy_program(self.program)
+        program.shardings.clear()
+        program.locate = lambda op: self.locations.get(op.id, "")
+        return program
 
     def simulate(self, *tensors: Any) -> list[Any]:
         """Run all devices in this process and return the whole results.
@@ -103,7 +126,18 @@ def make_local_torch_program(
     arguments = _ports(explicit, main.regions[0].blocks[0].arguments, mesh)
     results = _ports(explicit, main.function_results, mesh)
     made = localized(explicit, registry, options=LocalOptions(strict=strict, optimize=optimize))
-    return LocalTorchProgram(made.program, explicit.origin, arguments, results, mesh, made.warnings)
+    ops = find_local_ops(explicit, registry)
+    return LocalTorchProgram(
+        made.program,
+        explicit.origin,
+        arguments,
+        results,
+        mesh,
+        made.warnings,
+        ops,
+        made.communication,
+        made.locations(),
+    )
 
 
 def _ports(program: Program, values: Sequence[Value], mesh: Mesh) -> tuple[TensorPort, ...]:

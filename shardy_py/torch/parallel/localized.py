@@ -10,6 +10,7 @@ from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, as_warnings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.local import LocalValue
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.tidy import TidyLocalProgramPass
@@ -17,6 +18,7 @@ from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
 from shardy_py.local.pipeline import communication_passes
 from shardy_py.plugins import Registry
 from shardy_py.torch.frontend.semantics import extend
+from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.transforms.run import run
 from shardy_py.values import define
 
@@ -30,15 +32,33 @@ class Localized:
 
     Args:
         program: The local program.
+        moved: The global program with its collectives where the communication passes leave them.
         values: What each value became, by its id in the global program.
         collectives: The collectives that each op became, by its id in the global program.
         warnings: The ops that run on gathered operands.
+        communication: What the communication passes changed.
     """
 
     program: Program
+    moved: Program
     values: Mapping[int, LocalValue]
     collectives: Mapping[int, Sequence[Op]]
     warnings: tuple[Diagnostic, ...] = field(converter=as_warnings)
+    communication: tuple[CommunicationChange, ...] = ()
+
+    def locations(self) -> dict[int, str]:
+        """Return the source locations of the ops of the local program, by id, as far as they are known."""
+        found: dict[int, str] = {}
+        for op in self.moved.walk():
+            for value in op.results:
+                local = self.values.get(value.id)
+                maker = None if local is None else local.value.defining_op
+                if maker is not None and op.location:
+                    found.setdefault(maker.id, op.location)
+            for collective in self.collectives.get(op.id, ()):
+                location = op.location or _location_of(moved_tensor(self.source(op, collective)))
+                found[collective.id] = location
+        return found
 
     def source(self, op: Op, collective: Op) -> Value:
         """Return the operand of an op of the global program whose elements a collective moves.
@@ -56,6 +76,17 @@ class Localized:
         return op.operands[0]
 
 
+def moved_tensor(value: Value) -> Value:
+    """Return the tensor that one or several collectives move."""
+    while value.defining_op is not None and value.defining_op.name in RESHARDS:
+        value = value.defining_op.operands[0]
+    return value
+
+
+def _location_of(value: Value) -> str:
+    return "" if value.defining_op is None else value.defining_op.location
+
+
 def localized(explicit: Program, registry: Registry, *, options: LocalOptions = IN_PLACE) -> Localized:
     """Return what each device runs.
 
@@ -71,11 +102,20 @@ def localized(explicit: Program, registry: Registry, *, options: LocalOptions = 
     registry = extend(program, registry)
     values: dict[int, LocalValue] = {}
     collectives: dict[int, list[Op]] = {}
-    context = PassContext(registry, local_values=values, local_collectives=collectives)
+    changes: list[CommunicationChange] = []
+    context = PassContext(registry, local_values=values, local_collectives=collectives, communication=changes)
     convert = ConvertGlobalToLocalPass(
         trust_shardings=False, gather_unsupported_ops=not options.strict, early_gathers=options.optimize
     )
     moving = communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()
     tidying = (TidyLocalProgramPass(),) if options.optimize else ()
-    run(program, [*moving, convert, *tidying], context)
-    return Localized(program, values, collectives, tuple(context.warnings))
+    run(program, moving, context)
+    moved = explicit
+    if moving:
+        moved = copy_program(program)
+        moved.origin, moved.frontend = explicit.origin, explicit.frontend
+    run(program, [convert, *tidying], context)
+    # What is tidied away runs no more.
+    kept = {op.id for op in program.walk()}
+    running = {number: [op for op in made if op.id in kept] for number, made in collectives.items()}
+    return Localized(program, moved, values, running, tuple(context.warnings), tuple(changes))

@@ -8,6 +8,7 @@ from math import prod
 
 from attrs import field
 
+from shardy_py.api.options import LocalOptions
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import Registry
@@ -17,7 +18,7 @@ from shardy_py.sharding.op_attributes import ListOfAxisRefLists
 from shardy_py.sharding.shard_positions import devices_of
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.torch.parallel.explicit import explicit_program
-from shardy_py.torch.parallel.localized import Localized, localized
+from shardy_py.torch.parallel.localized import Localized, localized, moved_tensor
 from shardy_py.torch.parallel.placements import Placement
 from shardy_py.torch.parallel.split_meshes import SplitMesh, split_mesh
 from shardy_py.transforms.exported_ops import RESHARDS
@@ -58,19 +59,23 @@ class Redistribution:
         return f"{self.kind} of {self.node}: {before} -> {after}, {self.bytes} bytes" + (f", {place}" if place else "")
 
 
-def list_redistributions(program: Program, registry: Registry, *, is_explicit: bool) -> tuple[Redistribution, ...]:
+def list_redistributions(
+    program: Program, registry: Registry, *, is_explicit: bool, optimize: bool = True
+) -> tuple[Redistribution, ...]:
     """Return all communication of a propagated program, in program order: the collectives that its devices run.
 
     Args:
         program: The program.
         registry: What is known about ops.
         is_explicit: Whether it has its collectives already.
+        optimize: Whether collectives are moved to where they send the fewest bytes, as `Result.to_torch` does.
 
     Raises:
         ShardyError: an op has no local form.
     """
     explicit = program if is_explicit else explicit_program(program, registry)
-    return tuple(_found(explicit, localized(explicit, registry)))
+    local = localized(explicit, registry, options=LocalOptions(optimize=optimize))
+    return tuple(_found(local.moved, local))
 
 
 def _found(program: Program, local: Localized) -> Iterator[Redistribution]:
@@ -89,7 +94,7 @@ def _all_axes(shardings: Sequence[TensorSharding]) -> list[AxisRef]:
 
 
 def _redistribution(program: Program, op: Op, collective: Op, moved: Value, split: SplitMesh) -> Redistribution:
-    source = _source(moved)
+    source = moved_tensor(moved)
     origin = program.origin
     maker = source.defining_op
     before = program.shardings.get(moved.id)
@@ -108,13 +113,6 @@ def _redistribution(program: Program, op: Op, collective: Op, moved: Value, spli
         _shard_bytes(moved, before, split.whole),
         split.mesh,
     )
-
-
-def _source(value: Value) -> Value:
-    """Return the tensor that one or several collectives move."""
-    while value.defining_op is not None and value.defining_op.name in RESHARDS:
-        value = value.defining_op.operands[0]
-    return value
 
 
 def _placements(sharding: TensorSharding | None, split: SplitMesh) -> tuple[Placement, ...]:
