@@ -120,7 +120,7 @@ class _Source:
             tuple(context.communication or ()),
         )
         sent = local_sent_bytes(program, ops, registry, max(1, mesh.total_size))
-        return Attempt(form, sent, sum(context.sent_bytes or ()))
+        return Attempt(form, sent, sum(context.sent_bytes or ()), bool(context.communication))
 
 
 def _refuse_side_effects(program: Program) -> None:

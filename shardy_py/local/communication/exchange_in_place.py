@@ -21,6 +21,7 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
 from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
+from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
 from shardy_py.local.communication.routes import STEPS, SUMS, Routes
 from shardy_py.local.local_ops import find_local_ops
@@ -47,39 +48,48 @@ class ExchangeInPlacePass(NoFields):
         for op in list(all_ops(program)):
             if op.name in STEPS or any(value.id in partial for value in (*op.operands, *op.results)):
                 continue
-            changed |= _exchange(op, ops, routes, semantics, meshes)
+            change = _exchange(op, ops, routes, semantics, meshes)
+            if change is not None:
+                record_change(context, change)
+                changed = True
         if changed:
             erase_dead_ops(program, semantics)
             ReshardToCollectivesPass().run(program, context)
             CanonicalizeCollectivesPass().run(program, context)
 
 
-def _exchange(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics, meshes: Mapping[str, Mesh]) -> bool:
-    """Change an op, and return whether that was done."""
+def _exchange(
+    op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics, meshes: Mapping[str, Mesh]
+) -> CommunicationChange | None:
+    """Change an op, and return what was done, or None."""
     sources = [unmoved(value) for value in op.operands]
     if len(op.results) != 1 or op.parent is None or not sources or sources[0] is op.operands[0]:
-        return False
+        return None
     held = routes.sharding(sources[0])
     mesh = None if held is None else meshes.get(str(held.mesh))
     if held is None or mesh is None or held.unreduced_axes or not isinstance(semantics, LocalSemantics):
-        return False
+        return None
     rule = semantics.get_sharding_rule(op)
     if rule is None or semantics.get_local(op) is None:
-        return False
+        return None
     held = TensorSharding(held.mesh, held.dim_shardings).closed_like()
     exchanged = _exchanged(op, held, mesh, rule, ops)
     if exchanged is None:
-        return False
+        return None
     numbers = [number for number, value in enumerate(op.operands) if len(value.shape) == held.rank]
     brought = sum(bytes_to(routes, sources[number], held, mesh) for number in numbers)
     now = sum(bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers)
+    if len(numbers) == 1:
+        now = min(now, _collected(op, held, routes, mesh, ops))
     current = routes.sharding(op.results[0])
-    if brought + exchanged + bytes_to_users(op, held, routes, mesh) >= now + bytes_to_users(op, current, routes, mesh):
-        return False
+    before = now + bytes_to_users(op, current, routes, mesh)
+    after = brought + exchanged + bytes_to_users(op, held, routes, mesh)
+    if after >= before:
+        return None
     for number in numbers:
         op.set_operand(number, _resharded(sources[number], held, routes, op))
     reshard_result(op, held, routes)
-    return True
+    return CommunicationChange(f"{op.name} moves only what changes its device", before, after, op.location)
 
 
 def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, ops: LocalOps) -> float | None:
@@ -108,6 +118,20 @@ def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, o
         moves = True
         total += elements / -(-shape[dim] // parts) * shard_bytes(op.results[0].type, held, mesh)
     return total if moves else None
+
+
+def _collected(op: Op, held: TensorSharding, routes: Routes, mesh: Mesh, ops: LocalOps) -> float:
+    """Return the bytes that a device sends where the local form of an op gets whole results from parts by itself."""
+    result = routes.sharding(op.results[0])
+    factors = []
+    for dim, item in enumerate(held.dim_shardings):
+        parts = item.sharded_size(mesh)
+        if parts > 1 and (result is None or not result.of_dimension(dim).axes):
+            factors.append(ops.collected(op, dim, parts))
+    known = [factor for factor in factors if factor is not None]
+    if not known or len(known) < len(factors):
+        return float("inf")
+    return sum(known) * shard_bytes(op.results[0].type, result, mesh)
 
 
 def _passes(rule: OpShardingRule, dim: int, rank: int) -> bool:

@@ -19,6 +19,7 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
 from shardy_py.local.communication.exchange_in_place import bytes_to, bytes_to_users, reshard_result, unmoved
 from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
+from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
 from shardy_py.local.communication.routes import STEPS, Routes
 from shardy_py.local.local_ops import find_local_ops
@@ -39,15 +40,20 @@ class UseKnownPlacesPass(NoFields):
         semantics = context.semantics
         ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
         meshes = meshes_by_name(program)
-        changed = [op for op in list(all_ops(program)) if op.name not in STEPS and _change(op, ops, routes, meshes)]
+        changed = False
+        for op in list(all_ops(program)):
+            change = None if op.name in STEPS else _change(op, ops, routes, meshes)
+            if isinstance(change, CommunicationChange):
+                record_change(context, change)
+            changed |= bool(change)
         if changed:
             erase_dead_ops(program, semantics)
             ReshardToCollectivesPass().run(program, context)
             CanonicalizeCollectivesPass().run(program, context)
 
 
-def _change(op: Op, ops: LocalOps, routes: Routes, meshes: Mapping[str, Mesh]) -> bool:
-    """Change an op, and return whether that was done."""
+def _change(op: Op, ops: LocalOps, routes: Routes, meshes: Mapping[str, Mesh]) -> CommunicationChange | bool:
+    """Change an op, and return whether that was done; where it sends less by itself what that is."""
     if len(op.results) != 1 or len(op.operands) < 2 or op.parent is None or static_shape(op.results[0].type) is None:
         return False
     numbers = [number for number in range(1, len(op.operands)) if _is_written(op, number, ops)]
@@ -59,11 +65,13 @@ def _change(op: Op, ops: LocalOps, routes: Routes, meshes: Mapping[str, Mesh]) -
         return False
     moves = [move for number in numbers if (move := _bring(op, number, held.closed_like(), mesh, ops, routes))]
     now = _sent(op, numbers, routes, mesh)
-    if not moves or sum(move.sent for move in moves) + bytes_to_users(op, held, routes, mesh) >= now:
+    after = sum(move.sent for move in moves) + bytes_to_users(op, held, routes, mesh)
+    if not moves or after >= now:
         return False
+    change = CommunicationChange(f"{op.name} writes where its place is", now, after, op.location)
     _write_at_owner(op, moves, held.closed_like(), routes)
     _replace(op, ops, routes)
-    return True
+    return change
 
 
 def _is_written(op: Op, number: int, ops: LocalOps) -> bool:
