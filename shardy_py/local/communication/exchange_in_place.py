@@ -73,10 +73,14 @@ def _exchange(
     if rule is None or semantics.get_local(op) is None:
         return None
     held = TensorSharding(held.mesh, held.dim_shardings).closed_like()
-    exchanged = _exchanged(op, held, mesh, rule, ops)
+    exchanged = exchanged_bytes(op, held, mesh, rule, ops)
     if exchanged is None:
         return None
-    numbers = [number for number, value in enumerate(op.operands) if len(value.shape) == held.rank]
+    numbers = _alike(rule, held)
+    others = [routes.sharding(value) for number, value in enumerate(op.operands) if number not in numbers]
+    taken = {axis.name for other in others if other is not None for axis in other.axes()}
+    if any(axis.name in taken for axis in held.axes()):
+        return None
     brought = sum(bytes_to(routes, sources[number], held, mesh) for number in numbers)
     now = sum(bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers)
     if len(numbers) == 1:
@@ -92,10 +96,12 @@ def _exchange(
     return CommunicationChange(f"{op.name} moves only what changes its device", before, after, op.location)
 
 
-def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, ops: LocalOps) -> float | None:
+def exchanged_bytes(
+    op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, ops: LocalOps, *, is_moving: bool = True
+) -> float | None:
     """Return the bytes that an op sends by itself where its operands and its result are sharded alike.
 
-    None where it cannot run so, or where no elements move.
+    None where it cannot run so.
 
     Args:
         op: The op.
@@ -103,6 +109,7 @@ def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, o
         mesh: The mesh.
         rule: The rule of the op.
         ops: The ops of the dialect.
+        is_moving: Whether it counts only where elements move along a dimension.
     """
     shape, before = static_shape(op.results[0].type), static_shape(op.operands[0].type)
     if shape is None or before is None or len(shape) != held.rank or len(before) != held.rank:
@@ -117,7 +124,19 @@ def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, o
             return None
         moves = True
         total += elements / -(-shape[dim] // parts) * shard_bytes(op.results[0].type, held, mesh)
-    return total if moves else None
+    return total if moves or not is_moving else None
+
+
+def _alike(rule: OpShardingRule, held: TensorSharding) -> list[int]:
+    """Return the operands whose dimensions are those of the first one wherever that is sharded."""
+    first, *others = rule.operand_mappings
+    cut = [dim for dim, item in enumerate(held.dim_shardings) if item.axes]
+    alike = [
+        number
+        for number, mapping in enumerate(others, 1)
+        if len(mapping) == len(first) and all(mapping[dim] == first[dim] for dim in cut)
+    ]
+    return [0, *alike]
 
 
 def _collected(op: Op, held: TensorSharding, routes: Routes, mesh: Mesh, ops: LocalOps) -> float:
