@@ -83,8 +83,9 @@ def _exchange(
         return None
     brought = sum(bytes_to(routes, sources[number], held, mesh) for number in numbers)
     now = sum(bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers)
+    ends = routes.sharding(op.operands[0]), routes.sharding(op.results[0])
     if len(numbers) == 1:
-        now = min(now, _collected(op, held, routes, mesh, ops))
+        now = min(now, collected_bytes(op, held, *ends, mesh, ops))
     current = routes.sharding(op.results[0])
     before = now + bytes_to_users(op, current, routes, mesh)
     after = brought + exchanged + bytes_to_users(op, held, routes, mesh)
@@ -139,9 +140,28 @@ def _alike(rule: OpShardingRule, held: TensorSharding) -> list[int]:
     return [0, *alike]
 
 
-def _collected(op: Op, held: TensorSharding, routes: Routes, mesh: Mesh, ops: LocalOps) -> float:
-    """Return the bytes that a device sends where the local form of an op gets whole results from parts by itself."""
-    result = routes.sharding(op.results[0])
+def collected_bytes(
+    op: Op,
+    held: TensorSharding,
+    operand: TensorSharding | None,
+    result: TensorSharding | None,
+    mesh: Mesh,
+    ops: LocalOps,
+) -> float:
+    """Return the bytes that a device sends where the local form of an op gets whole results from parts by itself.
+
+    Args:
+        op: The op.
+        held: The sharding of the parts.
+        operand: The sharding that the first operand has after it was gathered.
+        result: The sharding of the result.
+        mesh: The mesh.
+        ops: The ops of the dialect.
+    """
+    dims = () if operand is None else enumerate(operand.dim_shardings)
+    if any(item.axes and item.axes != held.of_dimension(dim).axes for dim, item in dims):
+        # It is not gathered only: it has other parts.
+        return float("inf")
     factors = []
     for dim, item in enumerate(held.dim_shardings):
         parts = item.sharded_size(mesh)
