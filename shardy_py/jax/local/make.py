@@ -155,7 +155,7 @@ class _Source:
             self.form,
         )
         sent = local_sent_bytes(program, ops, registry, max(1, mesh.total_size))
-        return Attempt(made, sent, sum(context.sent_bytes or ()))
+        return Attempt(made, sent, sum(context.sent_bytes or ()), bool(context.communication))
 
 
 def _refuse_side_effects(program: Program) -> None:

@@ -216,7 +216,7 @@ class ModeChoices:
         others = sharding.map_dims(lambda dim: DimensionSharding(tuple(axis for axis in dim.axes if axis not in moved)))
         if self.group.closed(others, rank) == self.group.closed(whole, rank):
             results = [choice.given[value.id][WHOLE] for value in op.results]
-            collected = self.exchanges.collected(op, sharding, moved, results)
+            collected = self.exchanges.collected(op, rule, sharding, moved, results)
             if collected is not None:
                 choice.collected[op.id, 0] = runs * collected
                 # It reads the part that the device has then, too.

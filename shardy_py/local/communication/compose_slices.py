@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from attrs import evolve
+
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalOps
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.exchange_in_place import bytes_to, bytes_to_users, exchanged_bytes
 from shardy_py.local.communication.rewriting import reshard
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.local_ops import find_local_ops
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
@@ -31,7 +36,8 @@ class ComposeSlicesPass(NoFields):
         """Compose ops in all functions."""
         semantics = context.semantics
         ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
-        composed = [op for op in all_ops(program) if op.name not in STEPS and _compose(op, ops, routes)]
+        extended = semantics.with_options(evolve(semantics.options, extended=True))
+        composed = [op for op in all_ops(program) if op.name not in STEPS and _compose(op, ops, routes, extended)]
         if not composed:
             return
         _erase_unused(composed)
@@ -40,7 +46,7 @@ class ComposeSlicesPass(NoFields):
         CanonicalizeCollectivesPass().run(program, context)
 
 
-def _compose(op: Op, ops: LocalOps, routes: Routes) -> bool:
+def _compose(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics) -> bool:
     """Put one op in the place of an op and its producer, for all users; return whether that was done."""
     if len(op.operands) != 1 or len(op.results) != 1 or op.parent is None:
         return False
@@ -60,6 +66,9 @@ def _compose(op: Op, ops: LocalOps, routes: Routes) -> bool:
     op.parent.insert_before(op, made)
     value = made.results[0]
     op.program.shardings[value.id] = sharding
+    if _sends_more(made, op, producer, sharding, ops, routes, semantics):
+        made.erase()
+        return False
     for route in routes.of(op.results[0]):
         wanted = route.sharding or TensorSharding.fully_closed(sharding.mesh, sharding.rank)
         arrived = value
@@ -67,6 +76,38 @@ def _compose(op: Op, ops: LocalOps, routes: Routes) -> bool:
             arrived = reshard(op.program, value, wanted, route.user.parent, route.user)
         route.user.set_operand(route.number, arrived)
     return True
+
+
+def _sends_more(
+    made: Op,
+    op: Op,
+    producer: Op,
+    sharding: TensorSharding,
+    ops: LocalOps,
+    routes: Routes,
+    semantics: OpSemantics,
+) -> bool:
+    """Return whether one op sends more than the two for which it stands, with the collectives between and behind."""
+    mesh = op.program.meshes.get(str(sharding.mesh))
+    ends = [(item, routes.sharding(item.operands[0])) for item in (op, producer)]
+    if mesh is None or any(end is None for _, end in ends):
+        return False
+    after = _own_bytes(made, sharding, mesh, ops, semantics)
+    own = [_own_bytes(item, end, mesh, ops, semantics) for item, end in ends if end is not None]
+    known = [item for item in own if item is not None]
+    if after is None or len(known) < len(own):
+        return False
+    between = bytes_to(routes, producer.results[0], routes.sharding(op.operands[0]), mesh)
+    behind = bytes_to_users(op, routes.sharding(op.results[0]), routes, mesh)
+    return after + bytes_to_users(op, sharding, routes, mesh) > sum(known) + between + behind
+
+
+def _own_bytes(op: Op, sharding: TensorSharding, mesh: Mesh, ops: LocalOps, semantics: OpSemantics) -> float | None:
+    rule = semantics.get_sharding_rule(op)
+    if rule is None:
+        return None
+    closed = TensorSharding(sharding.mesh, sharding.dim_shardings).closed_like()
+    return exchanged_bytes(op, closed, mesh, rule, ops, is_moving=False)
 
 
 def _is_whole_along(op: Op, sharding: TensorSharding, routes: Routes) -> bool:

@@ -21,6 +21,7 @@ from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
 from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
+from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
 from shardy_py.local.communication.routes import STEPS, SUMS, Routes
 from shardy_py.local.local_ops import find_local_ops
@@ -47,45 +48,61 @@ class ExchangeInPlacePass(NoFields):
         for op in list(all_ops(program)):
             if op.name in STEPS or any(value.id in partial for value in (*op.operands, *op.results)):
                 continue
-            changed |= _exchange(op, ops, routes, semantics, meshes)
+            change = _exchange(op, ops, routes, semantics, meshes)
+            if change is not None:
+                record_change(context, change)
+                changed = True
         if changed:
             erase_dead_ops(program, semantics)
             ReshardToCollectivesPass().run(program, context)
             CanonicalizeCollectivesPass().run(program, context)
 
 
-def _exchange(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics, meshes: Mapping[str, Mesh]) -> bool:
-    """Change an op, and return whether that was done."""
+def _exchange(
+    op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics, meshes: Mapping[str, Mesh]
+) -> CommunicationChange | None:
+    """Change an op, and return what was done, or None."""
     sources = [unmoved(value) for value in op.operands]
     if len(op.results) != 1 or op.parent is None or not sources or sources[0] is op.operands[0]:
-        return False
+        return None
     held = routes.sharding(sources[0])
     mesh = None if held is None else meshes.get(str(held.mesh))
     if held is None or mesh is None or held.unreduced_axes or not isinstance(semantics, LocalSemantics):
-        return False
+        return None
     rule = semantics.get_sharding_rule(op)
     if rule is None or semantics.get_local(op) is None:
-        return False
+        return None
     held = TensorSharding(held.mesh, held.dim_shardings).closed_like()
-    exchanged = _exchanged(op, held, mesh, rule, ops)
+    exchanged = exchanged_bytes(op, held, mesh, rule, ops)
     if exchanged is None:
-        return False
-    numbers = [number for number, value in enumerate(op.operands) if len(value.shape) == held.rank]
+        return None
+    numbers = _alike(rule, held)
+    others = [routes.sharding(value) for number, value in enumerate(op.operands) if number not in numbers]
+    taken = {axis.name for other in others if other is not None for axis in other.axes()}
+    if any(axis.name in taken for axis in held.axes()):
+        return None
     brought = sum(bytes_to(routes, sources[number], held, mesh) for number in numbers)
     now = sum(bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers)
+    ends = routes.sharding(op.operands[0]), routes.sharding(op.results[0])
+    if len(numbers) == 1:
+        now = min(now, collected_bytes(op, held, *ends, mesh, ops))
     current = routes.sharding(op.results[0])
-    if brought + exchanged + bytes_to_users(op, held, routes, mesh) >= now + bytes_to_users(op, current, routes, mesh):
-        return False
+    before = now + bytes_to_users(op, current, routes, mesh)
+    after = brought + exchanged + bytes_to_users(op, held, routes, mesh)
+    if after >= before:
+        return None
     for number in numbers:
         op.set_operand(number, _resharded(sources[number], held, routes, op))
     reshard_result(op, held, routes)
-    return True
+    return CommunicationChange(f"{op.name} moves only what changes its device", before, after, op.location)
 
 
-def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, ops: LocalOps) -> float | None:
+def exchanged_bytes(
+    op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, ops: LocalOps, *, is_moving: bool = True
+) -> float | None:
     """Return the bytes that an op sends by itself where its operands and its result are sharded alike.
 
-    None where it cannot run so, or where no elements move.
+    None where it cannot run so.
 
     Args:
         op: The op.
@@ -93,6 +110,7 @@ def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, o
         mesh: The mesh.
         rule: The rule of the op.
         ops: The ops of the dialect.
+        is_moving: Whether it counts only where elements move along a dimension.
     """
     shape, before = static_shape(op.results[0].type), static_shape(op.operands[0].type)
     if shape is None or before is None or len(shape) != held.rank or len(before) != held.rank:
@@ -107,7 +125,52 @@ def _exchanged(op: Op, held: TensorSharding, mesh: Mesh, rule: OpShardingRule, o
             return None
         moves = True
         total += elements / -(-shape[dim] // parts) * shard_bytes(op.results[0].type, held, mesh)
-    return total if moves else None
+    return total if moves or not is_moving else None
+
+
+def _alike(rule: OpShardingRule, held: TensorSharding) -> list[int]:
+    """Return the operands whose dimensions are those of the first one wherever that is sharded."""
+    first, *others = rule.operand_mappings
+    cut = [dim for dim, item in enumerate(held.dim_shardings) if item.axes]
+    alike = [
+        number
+        for number, mapping in enumerate(others, 1)
+        if len(mapping) == len(first) and all(mapping[dim] == first[dim] for dim in cut)
+    ]
+    return [0, *alike]
+
+
+def collected_bytes(
+    op: Op,
+    held: TensorSharding,
+    operand: TensorSharding | None,
+    result: TensorSharding | None,
+    mesh: Mesh,
+    ops: LocalOps,
+) -> float:
+    """Return the bytes that a device sends where the local form of an op gets whole results from parts by itself.
+
+    Args:
+        op: The op.
+        held: The sharding of the parts.
+        operand: The sharding that the first operand has after it was gathered.
+        result: The sharding of the result.
+        mesh: The mesh.
+        ops: The ops of the dialect.
+    """
+    dims = () if operand is None else enumerate(operand.dim_shardings)
+    if any(item.axes and item.axes != held.of_dimension(dim).axes for dim, item in dims):
+        # It is not gathered only: it has other parts.
+        return float("inf")
+    factors = []
+    for dim, item in enumerate(held.dim_shardings):
+        parts = item.sharded_size(mesh)
+        if parts > 1 and (result is None or not result.of_dimension(dim).axes):
+            factors.append(ops.collected(op, dim, parts))
+    known = [factor for factor in factors if factor is not None]
+    if not known or len(known) < len(factors):
+        return float("inf")
+    return sum(known) * shard_bytes(op.results[0].type, result, mesh)
 
 
 def _passes(rule: OpShardingRule, dim: int, rank: int) -> bool:

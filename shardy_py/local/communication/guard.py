@@ -28,24 +28,27 @@ class Attempt(Generic[Form]):
         form: The program.
         sent: The bytes.
         at_least: The bytes that are sent at least without any of the passes.
+        is_changed: Whether the passes changed what is sent.
     """
 
     form: Form
     sent: float
     at_least: float
+    is_changed: bool = True
 
 
 def with_least_communication(attempt: Callable[[Sequence[Pass]], Attempt[Form]], passes: Sequence[Pass]) -> Form:
     """Return the local program that sends least, made with all passes on communication or with fewer.
 
-    It is the one with all passes where that sends no more than the program without them; others are not made then.
+    It is the one with all passes where that sends no more than the program without them, and where they changed
+    nothing; others are not made then.
 
     Args:
         attempt: Makes the program with some passes.
         passes: All passes on communication.
     """
     best = attempt(passes)
-    if best.sent <= best.at_least + _LEAST_LOSS:
+    if not best.is_changed or best.sent <= best.at_least + _LEAST_LOSS:
         return best.form
     for fewer in _fewer(passes):
         try:

@@ -10,15 +10,26 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import ClassVar
 
+from attrs import evolve
+
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
-from shardy_py.local.communication.exchange_in_place import bytes_to, bytes_to_users, reshard_result, unmoved
+from shardy_py.local.communication.exchange_in_place import (
+    bytes_to,
+    bytes_to_users,
+    collected_bytes,
+    exchanged_bytes,
+    reshard_result,
+    unmoved,
+)
 from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
+from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
 from shardy_py.local.communication.routes import STEPS, Routes
 from shardy_py.local.local_ops import find_local_ops
@@ -36,34 +47,44 @@ class UseKnownPlacesPass(NoFields):
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the reads and writes of all functions."""
-        semantics = context.semantics
+        # As in the conversion: rules that the reference lacks count, too.
+        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
         ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
         meshes = meshes_by_name(program)
-        changed = [op for op in list(all_ops(program)) if op.name not in STEPS and _change(op, ops, routes, meshes)]
+        changed = False
+        for op in list(all_ops(program)):
+            change = None if op.name in STEPS else _change(op, ops, routes, semantics, meshes)
+            if isinstance(change, CommunicationChange):
+                record_change(context, change)
+            changed |= bool(change)
         if changed:
             erase_dead_ops(program, semantics)
             ReshardToCollectivesPass().run(program, context)
             CanonicalizeCollectivesPass().run(program, context)
 
 
-def _change(op: Op, ops: LocalOps, routes: Routes, meshes: Mapping[str, Mesh]) -> bool:
-    """Change an op, and return whether that was done."""
+def _change(
+    op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics, meshes: Mapping[str, Mesh]
+) -> CommunicationChange | bool:
+    """Change an op, and return whether that was done; where it sends less by itself what that is."""
     if len(op.results) != 1 or len(op.operands) < 2 or op.parent is None or static_shape(op.results[0].type) is None:
         return False
     numbers = [number for number in range(1, len(op.operands)) if _is_written(op, number, ops)]
     if not numbers:
-        return _is_partly_read(op) and _replace(op, ops, routes)
+        return _is_partly_read(op) and _read(op, ops, routes, semantics, meshes)
     held = routes.sharding(unmoved(op.operands[0]))
     mesh = None if held is None else meshes.get(str(held.mesh))
     if held is None or mesh is None or held.unreduced_axes:
         return False
     moves = [move for number in numbers if (move := _bring(op, number, held.closed_like(), mesh, ops, routes))]
     now = _sent(op, numbers, routes, mesh)
-    if not moves or sum(move.sent for move in moves) + bytes_to_users(op, held, routes, mesh) >= now:
+    after = sum(move.sent for move in moves) + bytes_to_users(op, held, routes, mesh)
+    if not moves or after >= now:
         return False
+    change = CommunicationChange(f"{op.name} writes where its place is", now, after, op.location)
     _write_at_owner(op, moves, held.closed_like(), routes)
     _replace(op, ops, routes)
-    return True
+    return change
 
 
 def _is_written(op: Op, number: int, ops: LocalOps) -> bool:
@@ -150,19 +171,71 @@ def _write_at_owner(op: Op, moves: Sequence[_Move], held: TensorSharding, routes
     reshard_result(op, held, routes)
 
 
-def _replace(op: Op, ops: LocalOps, routes: Routes) -> bool:
-    """Put simpler ops in the place of an op at a known place; return whether there are some."""
-    program, block = op.program, Block(op.program)
-    result = ops.at_known_place(LocalEmitter(program, block, count(1).__next__), op)
-    if result is None or op.parent is None:
+def _read(
+    op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics, meshes: Mapping[str, Mesh]
+) -> CommunicationChange | bool:
+    """Put a slice in the place of a read, where it sends no more; return whether that was done, or what that saves."""
+    held = routes.sharding(unmoved(op.operands[0]))
+    mesh = None if held is None else meshes.get(str(held.mesh))
+    block = Block(op.program)
+    result = ops.at_known_place(LocalEmitter(op.program, block, count(1).__next__), op)
+    if held is None or mesh is None or held.unreduced_axes or result is None or result.defining_op is None:
         return False
-    sharding = routes.sharding(op.results[0])
+    closed = TensorSharding(held.mesh, held.dim_shardings).closed_like()
+    before, after = (_read_bytes(op, item, closed, mesh, ops, routes, semantics) for item in (op, result.defining_op))
+    if after > before:
+        return False
+    change = CommunicationChange(f"{op.name} is a slice", before, after, op.location)
+    _put_in_place(op, block, result, routes)
+    return change if after < before else True
+
+
+def _read_bytes(
+    op: Op,
+    form: Op,
+    held: TensorSharding,
+    mesh: Mesh,
+    ops: LocalOps,
+    routes: Routes,
+    semantics: OpSemantics,
+) -> float:
+    """Return the bytes that a device sends for a read, and to bring its result to its users.
+
+    Args:
+        op: The read.
+        form: It, or a slice that does the same.
+        held: The sharding of what is read.
+        mesh: The mesh.
+        ops: The ops of the dialect.
+        routes: The routes of values.
+        semantics: What is known about ops.
+    """
+    current, rule = routes.sharding(op.results[0]), semantics.get_sharding_rule(form)
+    operand = routes.sharding(op.operands[0])
+    gathered = bytes_to(routes, unmoved(op.operands[0]), operand, mesh)
+    collected = collected_bytes(form, held, operand, current, mesh, ops)
+    own = min(gathered, collected) + bytes_to_users(op, current, routes, mesh)
+    exchanged = None if rule is None else exchanged_bytes(form, held, mesh, rule, ops)
+    return own if exchanged is None else min(own, exchanged + bytes_to_users(op, held, routes, mesh))
+
+
+def _replace(op: Op, ops: LocalOps, routes: Routes) -> None:
+    """Put simpler ops in the place of an op at a known place, where there are some."""
+    block = Block(op.program)
+    result = ops.at_known_place(LocalEmitter(op.program, block, count(1).__next__), op)
+    if result is not None:
+        _put_in_place(op, block, result, routes)
+
+
+def _put_in_place(op: Op, block: Block, result: Value, routes: Routes) -> None:
+    """Put the ops of a block, sharded as the result of an op, in its place."""
+    sharding, parent = routes.sharding(op.results[0]), op.parent
     for item in list(block.ops):
         block.remove(item)
-        op.parent.insert_before(op, item)
+        if parent is not None:
+            parent.insert_before(op, item)
         for value in item.results:
             if sharding is not None and len(value.shape) == sharding.rank:
-                program.shardings[value.id] = sharding
+                op.program.shardings[value.id] = sharding
     op.results[0].replace_all_uses_with(result)
     op.erase()
-    return True

@@ -63,11 +63,19 @@ class OwnExchanges:
         moving = self._moving_dims(rule, operands[:1])
         return placed + sum(self._exchanged(op, dim, parts, results) for dim, parts in moving)
 
-    def collected(self, op: Op, sharding: TensorSharding, moved: Sequence[AxisRef], results: Shardings) -> float | None:
+    def collected(
+        self,
+        op: Op,
+        rule: OpShardingRule,
+        sharding: TensorSharding,
+        moved: Sequence[AxisRef],
+        results: Shardings,
+    ) -> float | None:
         """Return the bytes that a device sends to get results of the parts of the first operand.
 
         Args:
             op: The op.
+            rule: Its rule.
             sharding: The sharding of that operand.
             moved: The axes along which the results are whole.
             results: The shardings of the results.
@@ -81,6 +89,9 @@ class OwnExchanges:
         for dim, item in enumerate(sharding.dim_shardings):
             parts = item.sharded_size(self.mesh)
             own = [axis for axis in item.axes if axis in moved]
+            if parts > 1 and not own and not all(map(rule.is_pass_through, rule.operand_mappings[0][dim])):
+                # Elements move along it, too.
+                return None
             if parts > 1 and own:
                 factors.append(self.ops.collected(op, dim, parts) if len(own) == len(item.axes) else None)
         known = [factor for factor in factors if factor is not None]

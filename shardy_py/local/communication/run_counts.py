@@ -7,8 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from attrs import field
 
-from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.program import Block, Op
+from shardy_py.ir.graph.graphs import callee_of
+from shardy_py.ir.graph.op_names import CALL, FUNCTION
+from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.interfaces.costs import CostOpInterface
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.support.identity import identity
@@ -44,6 +45,29 @@ class RunCounts:
             outer = self.of_block(op.parent)
             self._counts[identity(block)] = outer * self._runs(op, block) if self.is_loop(op) else outer
         return self._counts[identity(block)]
+
+    def of_functions(self, program: Program, main: str = "main") -> dict[str, float]:
+        """Return how often each function runs per run of the main one; 0 for what nothing calls.
+
+        Args:
+            program: A program whose functions do not call each other in a circle.
+            main: The name of the main function.
+        """
+        calls: dict[str, list[tuple[str, Block | None]]] = {}
+        for name, function in program.functions.items():
+            for op in function.walk():
+                callee = callee_of(op) if op.name == CALL else None
+                if callee is not None:
+                    calls.setdefault(callee, []).append((name, op.parent))
+        runs: dict[str, float] = {main: 1.0}
+
+        def count(name: str) -> float:
+            if name not in runs:
+                runs[name] = 0.0
+                runs[name] = sum(count(caller) * self.of_block(block) for caller, block in calls.get(name, ()))
+            return runs[name]
+
+        return {name: count(name) for name in program.functions}
 
     def is_loop(self, op: Op) -> bool:
         """Return whether what the end of a region of an op yields flows into an argument of a region."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import ClassVar
 
 from shardy_py.ir.graph.op_names import ALL_GATHER
-from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import TensorType, static_shape
-from shardy_py.ir.graph.walk import all_ops, ops_among
 from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.ir.interfaces.ops import OpSemantics
@@ -37,14 +37,17 @@ class CountSentBytesPass(NoFields):
             return
         semantics, meshes = context.semantics, meshes_by_name(program)
         routes, counts = Routes(program, semantics), RunCounts(semantics)
+        runs = counts.of_functions(program)
         total = 0.0
-        for op in ops_among(program, STEPS):
+        for name, op in _ops_by_function(program):
+            if op.name not in STEPS:
+                continue
             sharding = program.sharding(op.results[0])
             mesh = None if sharding is None else meshes.get(str(sharding.mesh))
             is_cheaper = op.name == ALL_GATHER and (may_wait(op) or cheaper_producer(op, semantics) is not None)
             if mesh is not None and not is_cheaper:
                 sent = collective_bytes(op, routes.sharding(op.operands[0]), mesh)
-                total += sent * counts.of_block(op.parent)
+                total += sent * counts.of_block(op.parent) * runs[name]
         context.sent_bytes.append(total)
 
 
@@ -58,13 +61,21 @@ def local_sent_bytes(program: Program, ops: LocalOps, semantics: OpSemantics, de
         devices: The number of devices.
     """
     counts, total = RunCounts(semantics), 0.0
-    for op in all_ops(program):
+    runs = counts.of_functions(program)
+    for name, op in _ops_by_function(program):
         found = ops.read_collective(op)
         if found is None or not op.operands:
             continue
         size = sum(_bytes(value.type) for value in op.operands)
-        total += size * _sends(found, devices) * counts.of_block(op.parent)
+        total += size * _sends(found, devices) * counts.of_block(op.parent) * runs[name]
     return total
+
+
+def _ops_by_function(program: Program) -> Iterator[tuple[str, Op]]:
+    """Yield all ops in functions with the name of the function."""
+    for name, function in program.functions.items():
+        for op in function.walk():
+            yield name, op
 
 
 def _bytes(type_: object) -> float:

@@ -91,6 +91,17 @@ def _dynamic_slice(op: Op, dim: int, parts: int) -> float | None:
     return 0.0 if size == op.operands[0].shape[dim] else float(-(-size // parts) * (parts - 1))
 
 
+def _pad(op: Op, dim: int, parts: int) -> float | None:
+    """Count the elements that move to the parts to which padding shifts them; None where it parts them."""
+    size, count, low = op.operands[0].shape[dim], op.results[0].shape[dim], op.attributes["edge_padding_low"][dim]
+    if op.attributes["interior_padding"][dim]:
+        return None
+    part, new = -(-size // parts), -(-count // parts)
+    return _sent(
+        plan_rounds(own_runs(size, parts, part), [item * new - low for item in range(parts)], new), parts, part
+    )
+
+
 def _scatter(op: Op, dim: int, parts: int) -> float | None:
     """Return 0 where each device can write what falls into its part: windows along the dimension are indexed."""
     numbers = dimension_numbers_of(op, "scatter_dimension_numbers")
@@ -134,6 +145,7 @@ def _chosen(op: Op, dim: int, parts: int) -> float | None:
 _EXCHANGED: Mapping[str, Count] = {
     "stablehlo.concatenate": _concatenate,
     "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.pad": _pad,
     "stablehlo.scatter": _scatter,
     "stablehlo.slice": _slice,
 }

@@ -39,16 +39,17 @@ def localize_dynamic_slice(op: Op, shard: Shard) -> Sequence[Value]:
             full_dims.append(dim)
         elif sharding is not None and shard.parts(result, dim) == 1:
             cuts.append(Cut(shard, sharding, dim))
-        elif shard.parts(sharding, dim) > 1 and not scattered:
+        elif shard.parts(sharding, dim) > 1:
             scattered.append(cut_of(shard, dim))
         else:
             raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
-    if cuts and scattered:
-        raise no_local_form("one dimension of the result is sharded, another one whole, and neither is taken whole")
     shard = evolve(shard, operands=_from_zero(op, shard, 1, full_dims))
-    if scattered:
-        return [_scattered(shard, scattered[0], sizes)]
-    return summed(shard, _looked_up(shard, cuts, sizes), cuts) if cuts else shard.copy(slice_sizes=tuple(sizes))
+    if not cuts and not scattered:
+        return shard.copy(slice_sizes=tuple(sizes))
+    value = _looked_up(shard, [*cuts, *scattered], sizes)
+    for cut in scattered:
+        value = _scattered(shard, value, cut)
+    return summed(shard, value, cuts) if cuts else [value]
 
 
 def _from_zero(op: Op, shard: Shard, count: int, dims: Sequence[int]) -> list[Value]:
@@ -79,19 +80,18 @@ def _looked_up(shard: Shard, cuts: Sequence[Cut], sizes: Sequence[int]) -> Value
     return shard.ops.dynamic_slice(shard.emit, value, starts, sizes)
 
 
-def _scattered(shard: Shard, cut: Cut, sizes: Sequence[int]) -> Value:
-    """Return the part of the device of a slice that begins anywhere in a sharded dimension.
+def _scattered(shard: Shard, value: Value, cut: Cut) -> Value:
+    """Return the part of the device of the sum of what the devices have along a dimension.
 
     Raises:
         CannotLocalize: sums are written elsewhere.
     """
     if shard.is_resolved:
         raise no_local_form(f"dimension {cut.dim} of the result is sharded and not taken whole")
-    part = shard.result_shape()[cut.dim]
-    whole = _looked_up(shard, [cut], sizes)
-    shape = [part * cut.parts if dim == cut.dim else size for dim, size in enumerate(whole.shape)]
-    even = shard.ops.resize(shard.emit, whole, shape)
-    return shard.ops.reduce_scatter(shard.emit, even, cut.dim, cut.groups, Combiner.ADD)
+    size = shard.result_shape()[cut.dim] * cut.parts
+    even = [size if dim == cut.dim else length for dim, length in enumerate(value.shape)]
+    part = shard.ops.resize(shard.emit, value, even)
+    return shard.ops.reduce_scatter(shard.emit, part, cut.dim, cut.groups, Combiner.ADD)
 
 
 def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:

@@ -55,7 +55,7 @@ def _collected(op: Op, shard: Shard, dims: Sequence[int]) -> Combined:
     cuts = [Cut(shard, sharding, dim) for dim in dims]
     owners = [owners_of_slice(op, cut.dim, cut.parts) for cut in cuts]
     known = [item for item in owners if item is not None]
-    if len(known) < len(cuts) or sum(len(item) > 1 for item in known) > 1:
+    if len(known) < len(cuts):
         raise no_local_form("the result is whole, and several devices have a part of it")
     starts, limits = list(op.attributes["start_indices"]), list(op.attributes["limit_indices"])
     for dim in cut_dims(shard):
@@ -63,33 +63,38 @@ def _collected(op: Op, shard: Shard, dims: Sequence[int]) -> Combined:
             if (starts[dim], limits[dim], op.attributes["strides"][dim]) != (0, shape[dim], 1):
                 raise no_local_form(f"dimension {dim} of the result is sharded and not taken whole")
             limits[dim] = shard.operands[0].shape[dim]
-    # The dimension of which several devices have a part comes last.
-    order = sorted(zip(cuts, known, strict=True), key=lambda pair: (len(pair[1]), pair[0].dim))
-    for cut, (owner, *_) in order[:-1]:
-        part = shard.operands[0].shape[cut.dim]
-        starts[cut.dim], limits[cut.dim] = starts[cut.dim] - owner * part, limits[cut.dim] - owner * part
-    last, last_owners = order[-1]
-    pieces = []
-    for owner in last_owners:
-        piece = _own_piece(op, shard, last, owner, starts, limits)
-        for cut, (first, *_) in order[:-1]:
-            piece = spread_from(piece, cut, first)
-        pieces.append(spread_from(piece, last, owner))
+    return Combined([_gathered_pieces(op, shard, list(zip(cuts, known, strict=True)), starts, limits)])
+
+
+def _gathered_pieces(
+    op: Op, shard: Shard, cuts: Sequence[tuple[Cut, range]], starts: Sequence[int], limits: Sequence[int]
+) -> Value:
+    """Return the pieces of a slice that the owners of some dimensions have, sent to all and joined.
+
+    Args:
+        op: The slice.
+        shard: Its operand on the device.
+        cuts: The dimensions, each with the parts that have elements of the slice.
+        starts: Where the slice begins, in what the device has of the other dimensions.
+        limits: Where it ends.
+    """
+    if not cuts:
+        rows = enumerate(zip(starts, limits, op.attributes["strides"], strict=True))
+        sizes = {dim: _count(*row) for dim, row in rows}
+        changes = {"start_indices": tuple(starts), "limit_indices": tuple(limits)}
+        return shard.emit.op_like(op, shard.operands, [resized(shard.operands[0], sizes)], changes).result
+    (cut, owners), *others = cuts
+    part, pieces = shard.operands[0].shape[cut.dim], []
+    for owner in owners:
+        begins, ends = list(starts), list(limits)
+        begins[cut.dim] = max(starts[cut.dim] - owner * part, 0)
+        ends[cut.dim] = min(limits[cut.dim] - owner * part, part)
+        pieces.append(spread_from(_gathered_pieces(op, shard, others, begins, ends), cut, owner))
     if len(pieces) == 1:
-        return Combined(pieces)
-    attributes = {"dimension": last.dim}
-    return Combined([shard.emit.op("stablehlo.concatenate", pieces, [shard.result_type()], attributes).result])
-
-
-def _own_piece(op: Op, shard: Shard, cut: Cut, owner: int, starts: Sequence[int], limits: Sequence[int]) -> Value:
-    """Return what one part of a dimension has of a slice; it counts on the devices of the owner only."""
-    part, strides = shard.operands[0].shape[cut.dim], op.attributes["strides"]
-    begins, ends = list(starts), list(limits)
-    begins[cut.dim] = max(starts[cut.dim] - owner * part, 0)
-    ends[cut.dim] = min(limits[cut.dim] - owner * part, part)
-    sizes = {dim: _count(begins[dim], ends[dim], strides[dim]) for dim in range(len(begins))}
-    changes = {"start_indices": tuple(begins), "limit_indices": tuple(ends)}
-    return shard.emit.op_like(op, shard.operands, [resized(shard.operands[0], sizes)], changes).result
+        return pieces[0]
+    size = sum(piece.shape[cut.dim] for piece in pieces)
+    joined = resized(pieces[0], {cut.dim: size})
+    return shard.emit.op("stablehlo.concatenate", pieces, [joined], {"dimension": cut.dim}).result
 
 
 def localize_concatenate(op: Op, shard: Shard) -> Sequence[Value]:

@@ -59,8 +59,13 @@ def _padded_with_neighbors(op: Op, shard: Shard) -> Sequence[Value]:
     value, fill = shard.operands
     writer = Writer(shard.emit, shard.ops)
     low, high = list(op.attributes["edge_padding_low"]), list(op.attributes["edge_padding_high"])
-    interior = list(op.attributes["interior_padding"])
-    for dim in cut_dims(shard):
+    interior, cuts = list(op.attributes["interior_padding"]), cut_dims(shard)
+    for dim in range(len(low)):
+        if dim not in cuts and not interior[dim]:
+            # What negative padding cuts off need not move.
+            value = writer.padded(value, dim, min(low[dim], 0), min(high[dim], 0))
+            low[dim], high[dim] = max(low[dim], 0), max(high[dim], 0)
+    for dim in cuts:
         cut, part = cut_of(shard, dim), shard.result_shape()[dim]
         starts = [position * part - low[dim] for position in range(cut.parts)]
         footprint = DilatedReads(starts, part, interior[dim] + 1)

@@ -82,7 +82,8 @@ PROGRAMS: dict[str, tuple[str, float]] = {
   %negative = stablehlo.compare LT, %n, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>
   %wrapped = stablehlo.add %n, %size : tensor<i32>
   %at = stablehlo.select %negative, %wrapped, %n : tensor<i1>, tensor<i32>
-  %r = stablehlo.dynamic_slice %a, %at, %z, sizes = [1, 4] : (tensor<64x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>""",
+  %r = stablehlo.dynamic_slice %a, %at, %z, sizes = [1, 4]
+    : (tensor<64x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>""",
             f"tensor<1x4xf32> {WHOLE}",
         ),
         3 / 4 * ROW,

@@ -1,0 +1,92 @@
+"""The guard: no local program sends more than it would without the passes on communication."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib", reason="programs are MLIR text")
+
+import shardy_py as sdy
+from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.interfaces.passes import Pass
+from shardy_py.local.communication.guard import Attempt, with_least_communication
+from shardy_py.local.communication.plan import PlanCommunicationPass
+from shardy_py.local.communication.sent_bytes import local_sent_bytes
+from shardy_py.local.pipeline import communication_passes
+from tests.unit.local.communication.moving_programs import random_program
+from tests.unit.local.host_devices import compare_padded
+
+ALL = communication_passes()
+
+
+def form_of(all_passes: float, none: float, *, without_plan: float = 1e9, at_least: float = 0.0) -> tuple[str, int]:
+    """Return the form that stays where each choice of passes sends so much, and the number of attempts."""
+    made = []
+
+    def attempt(passes: Sequence[Pass]) -> Attempt[str]:
+        name, sent = ("all", all_passes) if len(passes) == len(ALL) else ("none", none) if not passes else ("", 1e9)
+        if not name and not any(isinstance(item, PlanCommunicationPass) for item in passes):
+            name, sent = "without plan", without_plan
+        made.append(name)
+        return Attempt(name, sent, at_least)
+
+    return with_least_communication(attempt, ALL), len(made)
+
+
+def test_a_program_that_sends_no_more_than_before_is_made_once() -> None:
+    """The bound from below tells it."""
+    assert form_of(10, 20, at_least=10) == ("all", 1)
+
+
+def test_all_passes_stay_where_they_lose_nothing() -> None:
+    """One more attempt tells it where the bound does not."""
+    assert form_of(10, 10) == ("all", 2)
+
+
+def test_fewer_passes_run_where_all_lose() -> None:
+    """The one pass that loses is left out, or all are."""
+    assert form_of(30, 20, without_plan=15)[0] == "without plan"
+    assert form_of(30, 20, without_plan=25)[0] == "none"
+
+
+def test_a_program_that_needs_the_passes_keeps_them() -> None:
+    """An error without them is no reason to fail."""
+
+    def attempt(passes: Sequence[Pass]) -> Attempt[str]:
+        if len(passes) < len(ALL):
+            raise UnsupportedError(Diagnostic("test", "no local form"))
+        return Attempt("all", 5.0, 0.0)
+
+    assert with_least_communication(attempt, ALL) == "all"
+
+
+def test_random_programs_never_send_more() -> None:
+    """Reads, writes, joins and pads of tensors that are sharded in many ways: half of them send less."""
+    less = 0
+    for seed in range(60):
+        result = sdy.propagate(random_program(5000 + seed))
+        before, after = (
+            local_sent_bytes(local.program, local.ops, result.registry, 8)
+            for local in (result.local(optimize=False), result.local())
+        )
+        assert after <= before + 1, f"seed {seed}: {after} instead of {before}"
+        less += after < before
+    assert less > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_random_programs_give_what_one_device_gives(seed: int) -> None:
+    """With poisoned padding, and a start that may lie outside."""
+    pytest.importorskip("jax", reason="programs run through XLA")
+    text = random_program(7000 + seed)
+    rng = np.random.default_rng(seed)
+    arguments = sdy.propagate(text).main.regions[0].block.arguments
+    arrays = [
+        rng.normal(size=item.shape).astype(np.float32) if item.shape else np.int32(rng.integers(-2, 34))
+        for item in arguments
+    ]
+    compare_padded(text, *arrays)
