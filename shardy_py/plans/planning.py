@@ -17,10 +17,13 @@ from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.plans.columns import PlanColumns
+from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
+from shardy_py.plans.messages import PlanBounds
+from shardy_py.plans.model import PlanModel
 from shardy_py.plans.prices import Prices
-from shardy_py.plans.result import PlannedConstraint, ShardingPlan
+from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, PlannedConstraint, ShardingPlan
+from shardy_py.plans.ties import PlanTies
 from shardy_py.plans.write import PlanWriter, Way
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -29,7 +32,17 @@ from shardy_py.values import define, frozen
 
 _ROUNDS = 6
 """Number of plans that are priced, each with other shardings of the arguments."""
+_FEW_ROUNDS = 2
+"""The same for programs of many nodes, which take seconds to price."""
+_MANY_NODES = 1000
 _ROUNDING = 1e-6
+_EXACT = (0.001,)
+"""The part by which plans may cost more than the bound of messages, where only the cheapest counts."""
+_SEVERAL = (0.03, 0.01, 0.003, 0.001)
+"""The same where several are priced."""
+_PARTS = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""The same where there was no plan yet: a memory budget makes plans dearer."""
+_COLUMNS = 20_000
 
 
 @frozen(slots=False)
@@ -51,7 +64,7 @@ class PlanArguments(ProgramInput):
     budget_memory: float | None = field(default=None, kw_only=True)
     fix: Mapping[int | str, Any] | None = field(default=None, kw_only=True)
     results: Literal["like-arguments", "open"] = field(default="like-arguments", kw_only=True)
-    gap: float = field(default=0.0, kw_only=True)
+    gap: float = field(default=0.005, kw_only=True)
     options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
 
 
@@ -78,6 +91,7 @@ class _Planner:
     mesh: Mesh
     fixed: dict[int, Placement] = field(factory=dict)
     tied: dict[int, int] = field(factory=dict)
+    are_repeats_tied: bool = False
 
     @classmethod
     def of(cls, given: PlanArguments) -> _Planner:
@@ -104,19 +118,19 @@ class _Planner:
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
-        strict = self._columns(evolve(self.prices, is_strict=True, parts={}, reshards={}))
-        solved = strict.program.solve()
+        strict = self._model(evolve(self.prices, is_strict=True, parts={}, reshards={}))
+        _, solved = self._solve(strict, parts=_EXACT)
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
-        likely = self._columns(self.prices)
+        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL)
         best: ShardingPlan | None = None
         smallest: ShardingPlan | None = None
-        for _ in range(_ROUNDS):
-            solved_likely = likely.program.solve()
-            if solved_likely is None:
+        for number in range(_ROUNDS if len(self.graph.nodes) <= _MANY_NODES else _FEW_ROUNDS):
+            solved = columns.solve() if number else solved
+            if solved is None:
                 break
-            choice = likely.choice(solved_likely)
+            choice = solved.choice
             for way in ("inputs", "constraints"):
                 candidate = self._price(
                     PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied), way, bound
@@ -127,20 +141,20 @@ class _Planner:
                     best = candidate
             if best is not None and best.gap is not None and best.gap <= self.given.gap:
                 break
-            likely.forbid(choice)
+            columns.forbid(choice)
         if best is None:
-            best = self._last_try(likely, bound)
+            best = self._last_try(bound)
         if best is None:
             raise self._too_large(smallest)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
-    def _last_try(self, columns: PlanColumns, bound: float) -> ShardingPlan | None:
+    def _last_try(self, bound: float) -> ShardingPlan | None:
         """Return the plan with the smallest memory if it fits."""
-        smallest = columns.least_memory()
+        smallest = PlanColumns.of(self._model(self.prices)).least_memory()
         if smallest is None:
             return None
-        writer = PlanWriter(self.graph, self.prices, self.mesh_name, columns.choice(smallest), self.tied)
+        writer = PlanWriter(self.graph, self.prices, self.mesh_name, smallest[0], self.tied)
         fitting = [
             candidate
             for candidate in (self._price(writer, way, bound) for way in ("inputs", "constraints"))
@@ -148,13 +162,36 @@ class _Planner:
         ]
         return min(fitting, key=lambda candidate: candidate.seconds, default=None)
 
-    def _columns(self, prices: Prices) -> PlanColumns:
-        columns = PlanColumns.of(self.graph, prices)
-        for number, placement in self.fixed.items():
-            columns.fix(number, placement)
+    def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
-        for result, node in self.tied.items():
-            columns.tie(self.graph.node_of[self.graph.views[outs[result]][0]], node)
+        equal = [(self.graph.node_of[self.graph.views[outs[result]][0]], node) for result, node in self.tied.items()]
+        ties = PlanTies.of(self.graph, prices, self.fixed, equal)
+        self.are_repeats_tied = len(ties.counts) < len(ties.leaders)
+        return PlanModel.of(self.graph, prices, ties, self.fixed, equal)
+
+    def _solve(self, model: PlanModel, *, parts: tuple[float, ...]) -> tuple[PlanColumns, PlanSolution | None]:
+        """Return the columns of the plans near the cheapest, and the cheapest.
+
+        Args:
+            model: The model.
+            parts: By how much the plans may cost more than the bound; the first with few enough columns counts, then
+                larger ones while there is no plan.
+        """
+        bounds = PlanBounds.of(model)
+        first = next((part for part in parts if bounds.columns(part) <= _COLUMNS), parts[-1])
+        for part in sorted({*_PARTS, first}):
+            near = bounds.within(part) if part >= first else None
+            if near is None:
+                continue
+            columns = self._columns(near)
+            solved = columns.solve()
+            if solved is not None:
+                return columns, evolve(solved, bound=min(solved.bound, bounds.limit(part)))
+        columns = self._columns(model)
+        return columns, columns.solve()
+
+    def _columns(self, model: PlanModel) -> PlanColumns:
+        columns = PlanColumns.of(model)
         if self.given.budget_memory is not None:
             columns.limit_memory(self.given.budget_memory)
         return columns
@@ -177,6 +214,7 @@ class _Planner:
             results=writer.results(),
             constraints=self._constraints(writer) if way == "constraints" else (),
             result_count=len(self.graph.returned()),
+            space=SPACE_OF_REPEATS if self.are_repeats_tied else SPACE,
             write=lambda: self._text(writer, way),
         )
 
@@ -234,14 +272,13 @@ class _Planner:
                     self.tied[number] = node.number
                     break
 
-    def _out_of_reach(self, columns: PlanColumns) -> OptionError:
+    def _out_of_reach(self, model: PlanModel) -> OptionError:
         budget = self.given.budget_memory
-        columns.limit_memory(float("inf"))
-        least = columns.least_memory() if budget is not None else None
+        least = PlanColumns.of(model).least_memory() if budget is not None else None
         if budget is None or least is None:
             message = "the shardings that are fixed leave no plan"
             return OptionError(Diagnostic("no-plan", message, hint="give sizes that the axes divide, or fix less"))
-        return _over(budget, least.bound, "no plan meets", "even the smallest needs at least")
+        return _over(budget, least[1], "no plan meets", "even the smallest needs at least")
 
     def _too_large(self, smallest: ShardingPlan | None) -> OptionError:
         budget = self.given.budget_memory or 0.0

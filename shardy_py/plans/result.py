@@ -17,6 +17,8 @@ SPACE = (
     " have the sharding of an operand"
 )
 """The space in which the bound holds."""
+SPACE_OF_REPEATS = f"{SPACE}; equal layers have equal shardings"
+"""That of a large program."""
 
 
 @frozen
@@ -52,6 +54,7 @@ class ShardingPlan:
         results: Number of a result to its sharding, for those that have that of an argument.
         constraints: Constraints on operands inside.
         result_count: The number of results.
+        space: The space in which the bound holds.
     """
 
     seconds: float
@@ -65,6 +68,7 @@ class ShardingPlan:
     constraints: tuple[PlannedConstraint, ...]
     result_count: int
     _write: Callable[[], str] = field(repr=False)
+    space: str = SPACE
 
     @property
     def gap(self) -> float | None:
@@ -92,7 +96,7 @@ class ShardingPlan:
         if self.bound_seconds is None or self.gap is None:
             return "No bound: the linear model charges more for this program than the estimator"
         bound = f"{format_seconds(self.bound_seconds)} in the linear model (gap {self.gap:.1%})"
-        return f"No plan of this space takes less than {bound}: {SPACE}"
+        return f"No plan of this space takes less than {bound}: {self.space}"
 
     def __str__(self) -> str:
         return self.to_jax()
@@ -141,7 +145,7 @@ class ShardingPlan:
             "seconds": self.seconds,
             "bound_seconds": self.bound_seconds,
             "gap": self.gap,
-            "space": SPACE,
+            "space": self.space,
             "sent_bytes": self.sent_bytes,
             "peak_bytes": self.peak_bytes,
             "inputs": self.specs,

@@ -76,7 +76,7 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
     dims, shape = result_dims[0], graph.shape(node.results[0])
     usable = [
         factor
-        for factor in _factors(node, rule)
+        for factor in usable_factors(graph, node)
         if all(dim_of.get(factor) == dims.get(factor) for dim_of in result_dims)
     ]
     size = graph.bytes(node.results[0])
@@ -103,8 +103,14 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
                 yield PlanStrategy(factors, out, kernel + sums)
 
 
-def _factors(node: PlanNode, rule: OpShardingRule) -> list[int]:
-    """Return the factors that an axis may be on: the major one of each dimension, unless it needs communication."""
+def usable_factors(graph: PlanGraph, node: PlanNode) -> list[int]:
+    """Return the factors that an axis may be on: the major one of each dimension, unless it needs communication.
+
+    Those of an argument are its dimensions.
+    """
+    rule = node.rule
+    if rule is None:
+        return list(range(len(graph.shape(node.results[0]))))
     mappings = [rule.operand_mappings[number] for number in node.live]
     mappings += [mapping for mapping, slot in zip(rule.result_mappings, node.results, strict=True) if slot >= 0]
     refused = {*rule.need_replication_factors, *rule.permutation_factors}

@@ -10,8 +10,8 @@ from attrs import field
 from shardy_py.api.main_function import arguments_of
 from shardy_py.ir.graph.op_names import CONSTRAINT
 from shardy_py.ir.graph.program import Op, Program, Value
-from shardy_py.plans.columns import Choice, need
 from shardy_py.plans.graph import Placement, PlanGraph
+from shardy_py.plans.model import Choice, need
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.strategies import seen_by
 from shardy_py.sharding.axes import AxisRef

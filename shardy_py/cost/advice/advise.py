@@ -14,6 +14,7 @@ from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.run_input import RunInput
+from shardy_py.cost.advice.advise_inputs import best_layout
 from shardy_py.cost.advice.arguments import (
     AdviceOptions,
     AdviceProgress,
@@ -84,7 +85,17 @@ def advise_session(session: Session, options: AdviceOptions) -> Advice:
     check_limit(options.limit)
     goal, judge = open_judge(session, options)
     advice = _Search(judge, goal, options.trials, options.progress).run(options.limit)
+    if not advice.constraints:
+        advice = _with_inputs(advice, goal, judge, options)
     return evolve(advice, warnings=session.warnings)
+
+
+def _with_inputs(advice: Advice, goal: Goal, judge: Judge, options: AdviceOptions) -> Advice:
+    """Return advice with shardings of the inputs where none has one: no constraint inside shards what stays whole."""
+    inputs = best_layout(judge, goal, options)
+    if inputs is None or not goal.is_better(inputs.figures, advice.before, by=LEAST_GAIN):
+        return advice
+    return evolve(advice, inputs=inputs, tried=judge.tried, problem=budget_problem(goal, inputs.figures, "layout"))
 
 
 @define(eq=False)

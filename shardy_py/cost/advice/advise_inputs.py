@@ -89,6 +89,20 @@ def advise_session_inputs(session: Session, options: PricingOptions) -> InputAdv
     )
 
 
+def best_layout(judge: Judge, goal: Goal, options: PricingOptions) -> ArgumentShardings | None:
+    """Return the best layout of the inputs of a program none of whose values has a sharding; None if it has one."""
+    session = judge.session
+    mesh = next(((name, mesh) for name, mesh in session.problem.table.meshes.items() if mesh.axes), None)
+    groups = group_arguments(session)
+    if mesh is None or not groups or any(session.problem.initial):
+        return None
+    search = _InputSearch(judge, goal, options.trials, options.progress, groups, *mesh)
+    try:
+        return next(iter(search.run()), None)
+    except OptionError:  # no argument that the mesh divides
+        return None
+
+
 @define(eq=False)
 class _InputSearch:
     """Descent over the specs of groups, for each assignment of roles."""

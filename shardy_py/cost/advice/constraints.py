@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from shardy_py.cost.advice.constraint_locations import SourceLineTensors
+from shardy_py.cost.advice.layouts import ArgumentShardings
 from shardy_py.cost.advice.pricing import Figures, Goal
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.jax_text import jax_constraint
@@ -109,6 +110,7 @@ class Advice:
         machine: The name of the machine, or None.
         problem: By how much the best exceeds the memory budget; None if it fits.
         warnings: What is worth knowing of the program.
+        inputs: Shardings of the inputs, where these had none and no constraint helps; else None.
     """
 
     goal: Goal
@@ -120,6 +122,7 @@ class Advice:
     machine: str | None = None
     problem: Diagnostic | None = None
     warnings: tuple[Diagnostic, ...] = ()
+    inputs: ArgumentShardings | None = None
 
     def __str__(self) -> str:
         """Return the figures as they are and with each constraint, and each as a user writes it."""
@@ -138,8 +141,17 @@ class Advice:
             yield f"    with {'it' if number == 1 else f'1 to {number}'}: {one.together}"
         if not self.constraints:
             yield self.nothing_saved
+        if self.inputs is not None:
+            yield self.inputs_title
+            yield f"    with it: {self.inputs.figures}"
+            yield from (f"    {name}: {spec}" for name, spec in self.inputs.specs.items())
         if self.problem is not None:
             yield self.problem.message
+
+    @property
+    def inputs_title(self) -> str:
+        """Heading of the shardings of the inputs."""
+        return f"No input is sharded; shard them: {'' if self.inputs is None else self.inputs.name}"
 
     @property
     def nothing_saved(self) -> str:
@@ -150,6 +162,8 @@ class Advice:
     @property
     def after(self) -> Figures:
         """The figures with the whole set."""
+        if self.inputs is not None:
+            return self.inputs.figures
         return self.constraints[-1].together if self.constraints else self.before
 
     @property
@@ -170,4 +184,5 @@ class Advice:
             "after": attrs.asdict(self.after),
             "constraints": [one.to_json() for one in self.constraints],
             "others": [one.to_json() for one in self.others],
+            "inputs": None if self.inputs is None else self.inputs.to_json(),
         }

@@ -31,12 +31,16 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
     rows = [("as it is", *_figures(advice.before))]
     for number, one in enumerate(advice.constraints, start=1):
         rows.append((f"with {number}" if number == 1 else f"with 1 to {number}", *_figures(one.together)))
+    if advice.inputs is not None:
+        rows.append(("with inputs", *_figures(advice.inputs.figures)))
     print_lines(console, [advice.title], HEADING)
     print_table(console, "", _HEADINGS, [rows], words=_WORDS)
     for number, one in enumerate(advice.constraints, start=1):
         _print(console, f"{number}. {_place(one)}", _code(one), f"alone: {one.alone}")
     if not advice.constraints:
         print_lines(console, [advice.nothing_saved])
+    if advice.inputs is not None:
+        _print(console, advice.inputs_title, [f"{name}: {spec}" for name, spec in advice.inputs.specs.items()])
     if advice.others:
         print_lines(console, ["", "Alone these would help, too:"])
     for one in advice.others:

@@ -22,7 +22,7 @@ from shardy_py.cli.options import session_options
     type=click.Choice(["like-arguments", "open"]),
     help="Whether results have the shardings of the arguments of their types.",
 )
-@click.option("--gap", default=0.0, show_default=True, type=click.FloatRange(min=0), help="The gap to stop at, in %.")
+@click.option("--gap", default=0.5, show_default=True, type=click.FloatRange(min=0), help="The gap to stop at, in %.")
 @click.option("--form", default="jax", show_default=True, type=click.Choice(["jax", "torch", "mlir", "json"]))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the plan here, not to stdout.")
 @session_options

@@ -1,0 +1,208 @@
+"""The model of a plan: nodes with the costs of their strategies, and tensors that flow between them.
+
+A plan costs the strategies of its nodes and, for each tensor, the resharding from the placement that its producer gives
+to those that its uses need; uses that need the same placement share one resharding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from attrs import evolve, field
+
+from shardy_py.plans.graph import NodeUse, Placement, PlanGraph, PlanNode
+from shardy_py.plans.prices import Prices
+from shardy_py.plans.reshards import ReshardTimes
+from shardy_py.plans.solve import numpy
+from shardy_py.plans.strategies import PlanStrategy, needed, strategies, through
+from shardy_py.plans.ties import PlanTies
+from shardy_py.values import define
+
+Choice = dict[int, PlanStrategy]
+"""PlanNode that has its own choice to the strategy that was chosen."""
+
+_SLICES = 1e-4
+"""The part of the time to read an argument that is added, so that of equal plans that with small arguments wins."""
+
+
+@define(eq=False)
+class TensorUse:
+    """One use of a tensor.
+
+    Attributes:
+        leader: The node whose choice decides.
+        needs: The placement that each of its strategies needs.
+        size: The bytes that are sent.
+        flows: The pairs of placements that a plan may have; None for any.
+    """
+
+    leader: int
+    needs: Any
+    size: float
+    flows: frozenset[tuple[int, int]] | None = None
+
+
+@define(eq=False)
+class PlanTensor:
+    """A tensor: its producer, the placement that each strategy of that gives, and its uses.
+
+    Placements are numbers of `ReshardTimes`. `count` is the number of equal tensors that it stands for.
+    """
+
+    rank: int
+    count: int
+    leader: int
+    gives: Any
+    uses: list[TensorUse]
+
+
+@define(eq=False)
+class PlanModel:
+    """A graph under a price list.
+
+    Attributes:
+        graph: The graph.
+        prices: The prices.
+        ties: Which nodes share a choice.
+        times: The times of resharding.
+        strategies: Node to its strategies.
+        seconds: Node to the costs of these.
+        tensors: The tensors.
+        equal: Pairs of nodes whose results have the same placement.
+        slack: The most that the preference for small arguments adds to a plan, in seconds.
+    """
+
+    graph: PlanGraph
+    prices: Prices
+    ties: PlanTies
+    times: ReshardTimes
+    strategies: dict[int, tuple[PlanStrategy, ...]] = field(factory=dict)
+    seconds: dict[int, Any] = field(factory=dict)
+    tensors: list[PlanTensor] = field(factory=list)
+    equal: list[tuple[int, int]] = field(factory=list)
+    slack: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        graph: PlanGraph,
+        prices: Prices,
+        ties: PlanTies,
+        fixed: Mapping[int, Placement],
+        equal: Iterable[tuple[int, int]],
+    ) -> PlanModel:
+        """Return the model of a graph.
+
+        Args:
+            graph: The graph.
+            prices: The prices.
+            ties: Which nodes share a choice.
+            fixed: Node to the placement that it has to keep.
+            equal: Pairs of nodes whose results have the same placement.
+        """
+        model = cls(graph, prices, ties, ReshardTimes(prices))
+        model._add_choices(fixed)
+        model._add_tensors()
+        pairs = dict.fromkeys((model.leader(first), model.leader(second)) for first, second in equal)
+        model.equal = [(first, second) for first, second in pairs if first != second]
+        return model
+
+    def keep(self, kept: Mapping[int, Any]) -> PlanModel:
+        """Return the model with some strategies only: node to the numbers of those that are kept."""
+        return evolve(
+            self,
+            strategies={
+                leader: tuple(self.strategies[leader][number] for number in numbers) for leader, numbers in kept.items()
+            },
+            seconds={leader: self.seconds[leader][numbers] for leader, numbers in kept.items()},
+            tensors=[
+                evolve(
+                    tensor,
+                    gives=tensor.gives[kept[tensor.leader]],
+                    uses=[evolve(use, needs=use.needs[kept[use.leader]]) for use in tensor.uses],
+                )
+                for tensor in self.tensors
+            ],
+        )
+
+    def leader(self, number: int) -> int:
+        """Return the node whose choice a node has."""
+        return self.ties.leaders[self.graph.head(number)]
+
+    def choice(self, numbers: Mapping[int, int]) -> Choice:
+        """Return the strategies of all nodes from their numbers at the nodes that lead."""
+        return {node: self.strategies[leader][numbers[leader]] for node, leader in self.ties.leaders.items()}
+
+    def _add_choices(self, fixed: Mapping[int, Placement]) -> None:
+        shared, replicated = self._kernels_of_followers()
+        kept = {self.leader(number): placement for number, placement in fixed.items()}
+        prices, devices = self.prices, self.prices.shards((0,) * len(self.prices.axes))
+        for number, count in self.ties.counts.items():
+            node = self.graph.nodes[number]
+            options = strategies(self.graph, node, prices)
+            if number in kept:
+                options = tuple(strategy for strategy in options if strategy.out == kept[number])
+            size = 0.0
+            if node.op is None:
+                size = self.graph.bytes(node.results[0]) * count / prices.machine.memory_bandwidth * _SLICES
+            self.slack += size
+            self.strategies[number] = options
+            self.seconds[number] = numpy().array(
+                [
+                    strategy.seconds * count
+                    + replicated[number] / devices
+                    + (shared[number] + size) / prices.shards(strategy.out)
+                    for strategy in options
+                ]
+            )
+
+    def _kernels_of_followers(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the seconds of kernels that a node's choice divides, and of those that all devices share, by node."""
+        shared: dict[int, float] = defaultdict(float)
+        replicated: dict[int, float] = defaultdict(float)
+        kernels, graph = self.prices.kernels, self.graph
+        for node in graph.nodes:
+            if node.op is not None and graph.head(node.number) != node.number and node.op.id in kernels:
+                shared[self.leader(node.number)] += kernels[node.op.id].seconds or 0.0
+        for op, root, dims in graph.view_ops:
+            if op.id in kernels:
+                node = graph.nodes[graph.node_of[root]]
+                target = replicated if node.op is None or None in dims else shared
+                target[self.leader(node.number)] += kernels[op.id].seconds or 0.0
+        return shared, replicated
+
+    def _add_tensors(self) -> None:
+        """Add all tensors; those of tied nodes with equal uses are one."""
+        counts: Counter[Hashable] = Counter()
+        examples: dict[Hashable, tuple[int, list[tuple[int, NodeUse]]]] = {}
+        for root, uses in self.graph.uses.items():
+            producer = self.leader(self.graph.node_of[root])
+            distinct: dict[tuple[Hashable, ...], tuple[int, NodeUse]] = {}
+            for use in uses:
+                leader, is_follower = self.leader(use.node), self.graph.head(use.node) != use.node
+                how = (leader, -1 if is_follower else use.operand, use.dims, use.bytes)
+                distinct.setdefault(how, (leader, use))
+            key = (producer, len(self.graph.shape(root)), frozenset(distinct))
+            counts[key] += 1
+            examples.setdefault(key, (root, list(distinct.values())))
+        for example, count in counts.items():
+            root, tied_uses = examples[example]
+            rank, producer = len(self.graph.shape(root)), self.leader(self.graph.node_of[root])
+            numbers = self.times.numbers(rank)
+            gives = numpy().array([numbers[strategy.out] for strategy in self.strategies[producer]])
+            uses_ = [TensorUse(leader, self._needs(leader, use, numbers), use.bytes) for leader, use in tied_uses]
+            self.tensors.append(PlanTensor(rank, count, producer, gives, uses_))
+
+    def _needs(self, leader: int, use: NodeUse, numbers: Mapping[Placement, int]) -> Any:
+        node, head = self.graph.nodes[use.node], self.graph.head(use.node)
+        placements = (need(node, use.operand, strategy, head) for strategy in self.strategies[leader])
+        return numpy().array([numbers[through(placement, use.dims)] for placement in placements])
+
+
+def need(node: PlanNode, operand: int, strategy: PlanStrategy, head: int) -> Placement:
+    """Return the placement that a node needs of an operand; a node that follows needs that of its results."""
+    if node.number != head or node.rule is None:
+        return strategy.out
+    return needed(node.rule, operand, strategy.factors)

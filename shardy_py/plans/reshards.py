@@ -1,0 +1,66 @@
+"""Times of all reshardings of tensors of one rank, as a latency and a time per byte.
+
+The time of every collective grows evenly with its bytes, and does not depend on which dimensions are meant. So each
+kind of resharding is priced once.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from attrs import field
+
+from shardy_py.plans.graph import Placement
+from shardy_py.plans.prices import Prices
+from shardy_py.plans.solve import numpy
+from shardy_py.values import define
+
+_BYTES = 2.0**30
+
+
+@define(eq=False)
+class ReshardTimes:
+    """Times of reshardings.
+
+    Attributes:
+        prices: The prices.
+    """
+
+    prices: Prices
+    _numbers: dict[int, dict[Placement, int]] = field(factory=dict)
+    _kinds: dict[tuple[int | None, ...], tuple[float, float]] = field(factory=dict)
+    _matrices: dict[int, tuple[Any, Any]] = field(factory=dict)
+
+    def numbers(self, rank: int) -> dict[Placement, int]:
+        """Return all placements of a rank with their numbers; that which shards nothing is number 0."""
+        if rank not in self._numbers:
+            every = product((None, *range(rank)), repeat=len(self.prices.axes))
+            self._numbers[rank] = {placement: number for number, placement in enumerate(every)}
+        return self._numbers[rank]
+
+    def seconds(self, rank: int, have: Any, need: Any, sizes: Any) -> Any:
+        """Return the times from placements, one a row, to others, one a column, of tensors with sizes by column."""
+        latency, per_byte = self._matrix(rank)
+        index = numpy().ix_(have, need)
+        return latency[index] + per_byte[index] * sizes
+
+    def _matrix(self, rank: int) -> tuple[Any, Any]:
+        if rank not in self._matrices:
+            placements = list(self.numbers(rank))
+            pairs = [self._kind(have, need) for have in placements for need in placements]
+            both = numpy().array(pairs).reshape(len(placements), len(placements), 2)
+            self._matrices[rank] = both[:, :, 0], both[:, :, 1]
+        return self._matrices[rank]
+
+    def _kind(self, have: Placement, need: Placement) -> tuple[float, float]:
+        names: dict[int, int] = {}
+        kind = tuple(None if dim is None else names.setdefault(dim, len(names)) for dim in (*have, *need))
+        if kind not in self._kinds:
+            count = len(have)
+            latency = self.prices.reshard_seconds(kind[:count], kind[count:], 0.0)
+            self._kinds[kind] = (
+                latency,
+                (self.prices.reshard_seconds(kind[:count], kind[count:], _BYTES) - latency) / _BYTES,
+            )
+        return self._kinds[kind]
