@@ -13,7 +13,7 @@ from shardy_py.guards.guard import Guard
 from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
 from shardy_py.ir.graph.dynamic_sizes import has_dynamic_size
 from shardy_py.ir.graph.kinds import OpKind, identity_key, kind_of
-from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import Type
 from shardy_py.ir.interfaces.ops import OpFacts, RuleOptions, Trait
