@@ -7,31 +7,16 @@ import pkgutil
 import click
 
 from shardy_py.cli import commands
-from shardy_py.cli.command import ErrorsAsMessages, WholeWordsContext
+from shardy_py.cli.command import ErrorsAsMessages
 from shardy_py.extensions import COMMANDS, load
-
-_WHOLE = 10_000
-"""More characters than any sentence has; click cuts those that are longer."""
 
 
 class CommandsInFiles(ErrorsAsMessages):
     """A group that imports the file of a command when the command is asked for."""
 
-    context_class = WholeWordsContext
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, sorted."""
         return sorted(_entries())
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does, the whole sentence, in as many lines as that takes."""
-        rows = [
-            (name, command.get_short_help_str(_WHOLE))
-            for name in self.list_commands(ctx)
-            if (command := self.get_command(ctx, name)) is not None
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None where there is none of the name."""

@@ -15,7 +15,36 @@ from shardy_py.cli.needs import check_needs
 from shardy_py.errors import ShardyError
 from shardy_py.support.texts import as_error
 
+_WHOLE = 10_000
+"""More characters than any sentence has; click cuts those that are longer."""
 _PACKAGE = Path(__file__).parents[1]
+
+
+_HYPHEN = "\ue000"
+"""A character for private use that stands for a hyphen while lines are broken, which happens behind hyphens, too."""
+
+
+class WholeWords(click.HelpFormatter):
+    """A formatter that breaks lines at spaces only."""
+
+    def write(self, string: str) -> None:
+        """Write text with its hyphens."""
+        super().write(string.replace(_HYPHEN, "-"))
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph."""
+        super().write_text(text.replace("-", _HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write names with their meanings."""
+        shown = [(name, text.replace("-", _HYPHEN)) for name, text in rows]
+        super().write_dl(shown, col_max=col_max, col_spacing=col_spacing)
+
+
+class WholeWordsContext(click.Context):
+    """A context whose help has whole words."""
+
+    formatter_class = WholeWords
 
 
 class NamedInput(click.Command):
@@ -32,7 +61,23 @@ class NamedInput(click.Command):
         raise problem
 
 
-class ErrorsAsMessages(click.Group):
+class CommandGroup(click.Group):
+    """A group of commands whose help has whole words and sentences."""
+
+    context_class = WholeWordsContext
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does, the whole sentence, in as many lines as that takes."""
+        rows = [
+            (name, command.get_short_help_str(_WHOLE))
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) is not None
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class ErrorsAsMessages(CommandGroup):
     """A group of commands whose errors end the run with a message."""
 
     def make_context(
@@ -95,33 +140,6 @@ def _place(error: BaseException) -> str:
             place = f"{path.relative_to(_PACKAGE.parent)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
-
-
-_HYPHEN = "\ue000"
-"""A character for private use that stands for a hyphen while lines are broken, which happens behind hyphens, too."""
-
-
-class WholeWords(click.HelpFormatter):
-    """A formatter that breaks lines at spaces only."""
-
-    def write(self, string: str) -> None:
-        """Write text with its hyphens."""
-        super().write(string.replace(_HYPHEN, "-"))
-
-    def write_text(self, text: str) -> None:
-        """Write a paragraph."""
-        super().write_text(text.replace("-", _HYPHEN))
-
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write names with their meanings."""
-        shown = [(name, text.replace("-", _HYPHEN)) for name, text in rows]
-        super().write_dl(shown, col_max=col_max, col_spacing=col_spacing)
-
-
-class WholeWordsContext(click.Context):
-    """A context whose help has whole words."""
-
-    formatter_class = WholeWords
 
 
 class Command(NamedInput):

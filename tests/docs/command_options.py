@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from shardy_py.api.options import STRATEGIES
-from shardy_py.cli.app import shardy
 from shardy_py.cli.options import program_options
+from tests.unit.cli.all_commands import all_commands
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
 BEGIN, END = "<!-- options of a program: python -m tests.docs -->\n", "<!-- end -->"
@@ -54,12 +54,11 @@ def _row(option: click.Option) -> str:
 def sections() -> dict[str, str]:
     """Return the text of the page about each command, by the command's name."""
     text = PAGE.read_text(encoding="utf-8")
-    found = re.finditer(r"^## shardy (\S+).*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    found = re.finditer(r"^## shardy ([a-z-]+(?: [a-z-]+)?).*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     return {match[1]: match[2] for match in found}
 
 
 def options_of(name: str) -> list[click.Option]:
     """Return the options of a command."""
-    command = shardy.get_command(click.Context(shardy), name)
-    assert command is not None
+    command = all_commands()[name]
     return [item for item in command.params if isinstance(item, click.Option)]

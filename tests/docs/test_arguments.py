@@ -1,13 +1,12 @@
 """Tables of arguments, of options and of keys are made from the code."""
 
-import click
 import pytest
 
-from shardy_py.cli.app import shardy
 from tests.docs import arguments, machines
 from tests.docs import command_options as commands
+from tests.unit.cli.all_commands import all_commands
 
-COMMANDS = shardy.list_commands(click.Context(shardy))
+COMMANDS = list(all_commands())
 
 
 @pytest.mark.parametrize("maker", [arguments, commands, machines], ids=lambda maker: maker.PAGE.stem)

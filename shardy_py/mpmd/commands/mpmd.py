@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.command import Command
+from shardy_py.cli.command import Command, CommandGroup
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def mpmd() -> None:
     """Programs over several meshes: pipelines of stages."""
 

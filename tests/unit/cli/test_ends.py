@@ -15,12 +15,11 @@ import click
 import pytest
 
 from shardy_py.cli import opt, opt_passes
-from shardy_py.cli.app import shardy as group
 from shardy_py.support.gc_pause import FROZEN_BY_PYTHON
+from tests.unit.cli.all_commands import all_commands
 from tests.unit.cli.conftest import MODULE
 
-CONTEXT = click.Context(group)
-COMMANDS = {name: group.get_command(CONTEXT, name) for name in group.list_commands(CONTEXT)}
+COMMANDS = all_commands()
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and names of files of POSIX")
 
 
@@ -46,14 +45,13 @@ def test_every_command_ends_with_a_message(
 ) -> None:
     """An interrupt has its own exit code; too much of anything says what to do, and names the input."""
     command = COMMANDS[name]
-    assert command is not None
     arguments = _arguments(command)
 
     def fail(**options: object) -> None:
         raise error
 
     monkeypatch.setattr(command, "callback", fail)
-    done = shardy(name, *arguments)
+    done = shardy(*name.split(), *arguments)
     assert (done.exit_code, done.stdout) == (code, "")
     assert words in done.stderr
     if code == 2 and arguments and any(item.name == "file" for item in command.params):

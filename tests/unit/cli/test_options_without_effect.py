@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the modules are MLIR text")
 
-from shardy_py.cli.app import shardy as group
 from shardy_py.cli.options import option_of
 from shardy_py.values import frozen
+from tests.unit.cli.all_commands import all_commands
 
 UNEVEN = """sdy.mesh @mesh = <["x"=4]>
 func.func @main(%w: tensor<125x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %b: tensor<8x4xf32>)
@@ -95,10 +95,7 @@ def test_an_option_without_effect_is_refused(line: str, option: str, shardy: Any
 
 def test_all_commands_check_their_options() -> None:
     """Each command refuses what its declarations say; a default that nobody gave is no option."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
+    for command in all_commands().values():
         parameters = {item.name for item in command.params}
         for need in getattr(command.callback, "option_needs", ()):
             assert set(need.names) <= parameters

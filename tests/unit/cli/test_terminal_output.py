@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -15,9 +14,10 @@ pytest.importorskip("jaxlib", reason="the commands read MLIR modules")
 
 from shardy_py.cli import opt
 from shardy_py.cli.app import shardy as group
+from tests.unit.cli.all_commands import all_commands
 from tests.unit.cli.terminals import run_in_terminal
 
-NAMES = ("", *group.list_commands(click.Context(group)))
+NAMES = ("", "mpmd", *all_commands())
 MODULE = """\
 sdy.mesh @a_mesh = <["a_first_axis"=2, "a_second_axis"=2]>
 func.func @main(
@@ -65,7 +65,7 @@ def test_help_has_whole_words(name: str, width: int) -> None:
     """The words of a narrow help are those of a wide one: nothing is cut, nothing broken, no line too long."""
 
     def shown(width: int) -> str:
-        arguments = [*filter(None, [name]), "--help"]
+        arguments = [*name.split(), "--help"]
         sizes: dict[str, Any] = {"terminal_width": width, "max_content_width": width}
         return CliRunner().invoke(group, arguments, prog_name="shardy", **sizes).output
 

@@ -127,12 +127,12 @@ def test_commands_parse_isolated(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_every_command_that_reads_a_module_has_the_option() -> None:
     """The commands with a FILE of a module take ``--untrusted``."""
-    click = pytest.importorskip("click")
-    from shardy_py.cli.app import shardy
+    pytest.importorskip("click")
+    from tests.unit.cli.all_commands import all_commands
 
-    context = click.Context(shardy)
-    commands = {name: shardy.get_command(context, name) for name in shardy.list_commands(context)}
     without = {
-        name for name, command in commands.items() if not any("--untrusted" in option.opts for option in command.params)
+        name
+        for name, command in all_commands().items()
+        if not any("--untrusted" in option.opts for option in command.params)
     }
-    assert without == {"schedule", "plugins", "layout", "machines", "mpmd"}
+    assert without == {"schedule", "plugins", "layout", "machines", "mpmd simulate"}
