@@ -19,7 +19,7 @@ LAYOUTS = ("tpu-v5e", "row-major")
 RANDOM_INPUTS = "random"
 MEASURES = ("time", "bytes", "memory")
 PARTITIONERS = ("shardy_py", "xla")
-"""What decides how data moves between devices: the local program, or XLA's partitioner."""
+"""The partitioners, which decide how data moves between devices: that of local programs, and XLA's."""
 _RULE_OPTIONS = ("extended_rules", "conservative")
 SCHEDULE = "The order of ops: a TOML file, or the name of a built-in schedule."
 

@@ -47,7 +47,7 @@ class CountedProgram(Protocol):
 
     @property
     def communication(self) -> Sequence[CommunicationChange]:
-        """What communication passes changed."""
+        """The changes of communication passes."""
         ...
 
     @property

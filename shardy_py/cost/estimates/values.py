@@ -217,7 +217,7 @@ class Cost:
 
     @property
     def title(self) -> str:
-        """What it is the cost of; an estimate says that it is one."""
+        """The headline of reports, which says of an estimate that it is one."""
         return f"{self._what} on one of {self.devices} devices, {self.machine or 'no machine'}"
 
     @property
