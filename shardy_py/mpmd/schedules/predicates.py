@@ -176,6 +176,9 @@ PREDICATES: dict[str, Predicate] = {
 }
 """Schedules by the names of upstream's option."""
 
+SPLITTING = frozenset(name for name in PREDICATES if name.startswith("ZeroBubble"))
+"""The schedules for which backward fragments are split."""
+
 
 def find_predicate(name: str) -> Predicate:
     """Return the schedule of a name.
