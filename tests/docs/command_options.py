@@ -59,7 +59,8 @@ def sections() -> dict[str, str]:
 
 
 def options_of(name: str) -> list[click.Option]:
-    """Return the options of a command."""
+    """Return the options of a command, those of its own commands included."""
     command = shardy.get_command(click.Context(shardy), name)
     assert command is not None
-    return [item for item in command.params if isinstance(item, click.Option)]
+    every = [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+    return [item for part in every for item in part.params if isinstance(item, click.Option)]

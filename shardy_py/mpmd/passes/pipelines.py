@@ -1,6 +1,6 @@
 """The pipelines of programs over several meshes.
 
-Mirrors mpmd/transforms/import/passes.cc and optimize/pipeline.cc.
+Mirrors mpmd/transforms/import/import_pipeline.cc and optimize/optimize_pipeline.cc.
 """
 
 from __future__ import annotations

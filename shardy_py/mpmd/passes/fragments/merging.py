@@ -1,6 +1,6 @@
 """Merging of two fragments of one mesh.
 
-Mirrors mpmd/transforms/common/merge_fragments.cc: MergeFragmentBasePass::MergeFragments.
+Mirrors mpmd/transforms/common/merge_fragments.cc.
 """
 
 from __future__ import annotations

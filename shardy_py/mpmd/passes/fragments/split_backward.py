@@ -111,7 +111,7 @@ def _residuals(
 
 @frozen(eq=False)
 class _Halves:
-    """How a fragment is split.
+    """The two halves of a fragment.
 
     Args:
         first: The numbers of the results of the first half.

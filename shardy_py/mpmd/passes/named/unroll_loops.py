@@ -1,6 +1,6 @@
 """Loops over microbatches, unrolled.
 
-Mirrors mpmd/transforms/common/unroll_for_loops.cc and import/from_unroll_to_call_counter.
+Mirrors mpmd/transforms/common/unroll_for_loops.cc.
 """
 
 from __future__ import annotations

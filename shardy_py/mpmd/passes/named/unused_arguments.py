@@ -1,6 +1,6 @@
 """Arguments of microbatches that pass through.
 
-Mirrors mpmd/transforms/common/erase_unused_callee_block_arguments.cc and sink_negligible_ops_into_call_op.cc.
+Mirrors mpmd/transforms/common/call_rewrites.cc.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Stages that were merged completely.
 
-Mirrors mpmd/transforms/common/verify_stage_merging.cc.
+Mirrors mpmd/transforms/common/merge_fragments.cc.
 """
 
 from __future__ import annotations
