@@ -115,3 +115,6 @@ def _restrict(
         for number, value in zip(kept_results, new_call.results, strict=True):
             call.results[number].replace_all_uses_with(value)
         call.erase()
+    for producer in made.values():
+        if producer.parent is not None and not producer.results[0].uses:
+            producer.erase()
