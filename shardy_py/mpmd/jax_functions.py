@@ -96,7 +96,7 @@ def _with_named_derivative(function: Callable[..., Any], name: str) -> Callable[
 
 
 class _Flags:
-    """Which arguments are of floating point, as a node of trees without leaves."""
+    """A node of trees without leaves: for each argument whether it is of floating point."""
 
     _is_registered = False
 

@@ -23,7 +23,7 @@ from shardy_py.mpmd.passes.pipelines import MpmdImportPipeline, MpmdOptimizePipe
 from shardy_py.mpmd.passes.propagation import MpmdShardingPropagationPipeline
 from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import unit_of
 from shardy_py.mpmd.schedules.actions import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Action
-from shardy_py.mpmd.schedules.predicates import find_predicate
+from shardy_py.mpmd.schedules.predicates import SPLITTING, find_predicate
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
 from shardy_py.plugins import RuleOptions
 from shardy_py.plugins.type_definition import give_shapes
@@ -154,6 +154,7 @@ def partition(
         output_assignment=_items(output_meshes or {}),
         infer_transfers=infer_transfers,
         infer_cross_mesh_reductions=infer_cross_mesh_reductions,
+        split_bwd_fragments=schedule in SPLITTING,
     )
     optimizing = MpmdOptimizePipeline(pipeline_schedule=schedule)
     context = PassContext(registry, warnings)

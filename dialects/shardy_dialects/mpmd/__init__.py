@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shardy_dialects.mpmd.data_flow import FragmentDataFlow, LoopCarriedDataFlow, RegionDataFlow
+from shardy_dialects.mpmd.data_flow import FragmentDataFlow, LoopCarriedDataFlow, NamedBodyDataFlow
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import OpaqueType, TensorType
 from shardy_py.plugins import (
@@ -57,7 +57,7 @@ def _topology_text(op: Op) -> str:
 
 
 REGION_OP_TRAITS = (IsolatedFromAbove, RecursiveMemoryEffects)
-mpmd.op("mpmd.named_computation", traits=REGION_OP_TRAITS, data_flow=RegionDataFlow())
+mpmd.op("mpmd.named_computation", traits=REGION_OP_TRAITS, data_flow=NamedBodyDataFlow())
 mpmd.op("mpmd.fragment", traits=REGION_OP_TRAITS, data_flow=FragmentDataFlow())
 mpmd.op("mpmd.for", traits=(RecursiveMemoryEffects,), data_flow=LoopCarriedDataFlow())
 

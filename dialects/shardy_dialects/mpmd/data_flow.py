@@ -14,7 +14,7 @@ from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 _SHARDING = "sdy.sharding"
 
 
-class RegionDataFlow(ShardableDataFlowOpInterface):
+class NamedBodyDataFlow(ShardableDataFlowOpInterface):
     """An op with one region: operands flow into its arguments, and what its terminator returns into its results."""
 
     def get_block_argument_edge_owners(self, op: Op) -> Sequence[Value]:
@@ -38,8 +38,8 @@ class RegionDataFlow(ShardableDataFlowOpInterface):
         return targets[source.number] if source.number < len(targets) else None
 
 
-class FragmentDataFlow(RegionDataFlow):
-    """As `RegionDataFlow`; the shardings are attributes of the fragment, and its tensors are of whole shards."""
+class FragmentDataFlow(NamedBodyDataFlow):
+    """As `NamedBodyDataFlow`; the shardings are attributes of the fragment, and its tensors are of whole shards."""
 
     def get_block_argument_edge_owner_shardings(self, op: Op) -> Sequence[TensorSharding]:
         """Return the ``in_shardings``."""

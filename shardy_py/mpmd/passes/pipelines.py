@@ -1,6 +1,6 @@
 """The pipelines of programs over several meshes.
 
-Mirrors mpmd/transforms/import/passes.cc and optimize/pipeline.cc.
+Mirrors mpmd/transforms/import/import_pipeline.cc and optimize/optimize_pipeline.cc.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from shardy_py.mpmd.passes.fragments.merge_passes import (
     MergeUserFragmentsIntoSchedulingUnitsPass,
 )
 from shardy_py.mpmd.passes.fragments.move_transfers import MoveTransfersToProducerPass, RemoveTransferCyclesPass
+from shardy_py.mpmd.passes.fragments.split_backward import SplitBwdFragmentsPass
 from shardy_py.mpmd.passes.inference.pipeline import InferMeshPipeline
 from shardy_py.mpmd.passes.inference.validate import DEFAULT_LIMIT
 from shardy_py.mpmd.passes.named.call_inline import CallInlinePass
@@ -50,6 +51,7 @@ class MpmdImportPipeline(PassPipeline):
         infer_transfers: Whether transfers may be added that no name asks for.
         infer_cross_mesh_reductions: Whether reductions of values of several meshes become reductions over meshes.
         merge_after_scheduling: Whether inferred fragments are merged after scheduling only.
+        split_bwd_fragments: Whether backward fragments are split, for schedules that delay gradients of weights.
     """
 
     name: ClassVar[str] = "mpmd-import-pipeline"
@@ -60,6 +62,7 @@ class MpmdImportPipeline(PassPipeline):
     infer_transfers: bool = False
     infer_cross_mesh_reductions: bool = False
     merge_after_scheduling: bool = False
+    split_bwd_fragments: bool = False
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
@@ -101,7 +104,15 @@ class MpmdImportPipeline(PassPipeline):
             Stage(FragmentDcePass(), "inlining leaves values that one microbatch does not use"),
             Stage(MoveTransfersToProducerPass(), "a transfer starts as soon as its value is there"),
             Stage(MergeUserFragmentsIntoSchedulingUnitsPass(), "a unit is all that a mesh does for one microbatch"),
+            *(_split_stages() if self.split_bwd_fragments else ()),
         )
+
+
+def _split_stages() -> tuple[Stage, ...]:
+    return (
+        Stage(SplitBwdFragmentsPass(), "once a unit has all its results"),
+        Stage(FragmentDcePass(), "each half needs some operands only"),
+    )
 
 
 def merge_stages() -> tuple[Stage, ...]:

@@ -13,7 +13,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class Unit:
+class SchedulingUnit:
     """A scheduling unit: a fragment of named computations on one microbatch.
 
     Args:
@@ -49,23 +49,23 @@ class Unit:
         return self.is_backward and self.split != "drop"
 
 
-Predicate = Callable[[Unit, Unit, int], bool]
+Predicate = Callable[[SchedulingUnit, SchedulingUnit, int], bool]
 """Returns whether the first unit comes before the second, of one mesh; the number is that of the meshes."""
 
 
-def never(first: Unit, second: Unit, meshes: int) -> bool:
+def never(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """Leave the order of the program."""
     return False
 
 
-def gpipe(first: Unit, second: Unit, meshes: int) -> bool:
+def gpipe(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """All forward parts, then all backward parts, by microbatch."""
     if first.is_forward == second.is_forward:
         return first.counter < second.counter
     return first.is_forward
 
 
-def one_forward_one_backward(first: Unit, second: Unit, meshes: int) -> bool:
+def one_forward_one_backward(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """Backward parts as early as they can be: mesh i of D runs at most D - i microbatches at a time."""
     if first.is_forward == second.is_forward:
         return first.counter < second.counter
@@ -75,13 +75,13 @@ def one_forward_one_backward(first: Unit, second: Unit, meshes: int) -> bool:
     return first.counter == second.counter + ahead - 1
 
 
-def gpipe_but_last(first: Unit, second: Unit, meshes: int) -> bool:
+def gpipe_but_last(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """`gpipe`, but `one_forward_one_backward` on the last mesh."""
     is_last = first.mesh == meshes - 1
     return (one_forward_one_backward if is_last else gpipe)(first, second, meshes)
 
 
-def circular(first: Unit, second: Unit, meshes: int) -> bool:
+def circular(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """Forward before backward; groups of D microbatches go through all stages of a mesh."""
     if first.is_forward != second.is_forward:
         return first.is_forward
@@ -91,7 +91,7 @@ def circular(first: Unit, second: Unit, meshes: int) -> bool:
     return keys[0] < keys[1]
 
 
-def circular_reversed(first: Unit, second: Unit, meshes: int) -> bool:
+def circular_reversed(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """`circular` with the backward parts in the opposite order of the forward parts."""
     if first.is_forward != second.is_forward:
         return first.is_forward
@@ -99,7 +99,7 @@ def circular_reversed(first: Unit, second: Unit, meshes: int) -> bool:
     return keys[0] < keys[1] if first.is_forward else keys[0] > keys[1]
 
 
-def zero_bubble_h1(first: Unit, second: Unit, meshes: int) -> bool:
+def zero_bubble_h1(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """`one_forward_one_backward` with gradients of weights in the bubbles, and its memory."""
     if _same_kind(first, second):
         return first.counter < second.counter
@@ -125,7 +125,7 @@ def zero_bubble_h2(latency: float) -> Predicate:
     def in_flight(mesh: int, meshes: int) -> int:
         return floor(2 * (meshes - mesh) - 1 + 2 * (meshes - mesh - 1) * latency)
 
-    def predicate(first: Unit, second: Unit, meshes: int) -> bool:
+    def predicate(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
         if _same_kind(first, second):
             return first.counter < second.counter
         ahead, behind = in_flight(first.mesh, meshes), in_flight(meshes - first.mesh - 1, meshes)
@@ -142,21 +142,21 @@ def zero_bubble_h2(latency: float) -> Predicate:
     return predicate
 
 
-def parallel_with_wrap_around(first: Unit, second: Unit, meshes: int) -> bool:
+def parallel_with_wrap_around(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """Forward parts only: each mesh starts with the microbatch of its own number, then goes down and wraps around."""
     number = int("".join(char for char in first.mesh_name if char.isdecimal()) or first.mesh)
 
-    def key(unit: Unit) -> int:
+    def key(unit: SchedulingUnit) -> int:
         return number - unit.counter if unit.counter <= number else number + meshes - unit.counter + meshes
 
     return first.is_forward and second.is_forward and key(first) < key(second)
 
 
-def _same_kind(first: Unit, second: Unit) -> bool:
+def _same_kind(first: SchedulingUnit, second: SchedulingUnit) -> bool:
     return (first.is_forward, first.split == "drop") == (second.is_forward, second.split == "drop")
 
 
-def _ends_backward(unit: Unit) -> bool:
+def _ends_backward(unit: SchedulingUnit) -> bool:
     """Return whether a backward part ends with a unit: the half for weights, or all of it on the first mesh."""
     return unit.is_weight_gradient or (unit.is_backward and not unit.split and unit.mesh == 0)
 
@@ -175,6 +175,9 @@ PREDICATES: dict[str, Predicate] = {
     "ParallelPipelinesWithWrapAround": parallel_with_wrap_around,
 }
 """Schedules by the names of upstream's option."""
+
+SPLITTING = frozenset(name for name in PREDICATES if name.startswith("ZeroBubble"))
+"""The schedules for which backward fragments are split."""
 
 
 def find_predicate(name: str) -> Predicate:

@@ -77,7 +77,7 @@ class Event:
 
 @frozen
 class Timeline:
-    """What a simulation gives.
+    """The result of a simulation.
 
     Args:
         schedule: The schedule.

@@ -1,4 +1,4 @@
-// RUN: shardy-opt %s -mpmd-import-pipeline='infer-transfers=true infer-cross-mesh-reductions=true merge-after-scheduling=true input-assignment=1@m0 output-assignment=0@m1 name-to-mesh-assignment=f@m0,g@m1' -mpmd-optimize-pipeline='pipeline-schedule=GPipe merge-after-scheduling=true' -mpmd-sharding-propagation-pipeline | filecheck %s
+// RUN: shardy-opt %s -mpmd-import-pipeline='infer-transfers=true infer-cross-mesh-reductions=true merge-after-scheduling=true split-bwd-fragments=true input-assignment=1@m0 output-assignment=0@m1 name-to-mesh-assignment=f@m0,g@m1' -mpmd-optimize-pipeline='pipeline-schedule=GPipe merge-after-scheduling=true' -mpmd-sharding-propagation-pipeline | filecheck %s
 // RUN: shardy-opt %s -mpmd-import-pipeline='name-to-mesh-assignment=f@m0,g@m1 infer-transfers=true' -mpmd-pipeline-scheduler='must-happen-before=1F1B' | filecheck %s --check-prefix=ORDER
 // RUN: shardy-opt %s -mpmd-unroll-for-loops -mpmd-from-unroll-to-call-counter -mpmd-sink-negligible-ops-into-call-op -mpmd-erase-unused-callee-block-arguments | filecheck %s --check-prefix=UNROLL
 // REFERENCE: no, jaxlib has these passes in its whole pipelines only

@@ -82,10 +82,10 @@ def test_three_steps_are_those_of_one_device(schedule: str, specs: Any) -> None:
 
 def test_the_schedule_is_the_one_that_was_asked_for() -> None:
     """The order of the fragments of each mesh is that of the list."""
-    for name in ("GPipe", "1F1B"):
+    for name, list_name in (("GPipe", "GPipe"), ("1F1B", "1F1B"), ("ZeroBubbleH1", "ZB-H1")):
         pipeline = sdy.mpmd.jit(step, topology=TOPOLOGY, assignment={"encode": "m0", "decode": "m1"}, schedule=name)
         schedule = pipeline.lower(WEIGHTS, BATCHES).program.schedule()
-        assert schedule.orders == sdy.mpmd.build_schedule(name, meshes=2, microbatches=4).orders
+        assert schedule.orders == sdy.mpmd.build_schedule(list_name, meshes=2, microbatches=4).orders
 
 
 def test_a_stage_runs_on_the_devices_of_its_mesh_of_jax() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shardy_py as sdy
-from shardy_py.mpmd.schedules.predicates import PREDICATES, Unit, find_predicate
+from shardy_py.mpmd.schedules.predicates import PREDICATES, SchedulingUnit, find_predicate
 
 NAMES = sorted(sdy.mpmd.SCHEDULES)
 CHUNKS = {"Circular": 2, "Interleaved1F1B": 2}
@@ -43,7 +43,7 @@ def test_lists_are_sorted_as_the_predicate_says(name: str, meshes: int) -> None:
     schedule = sdy.mpmd.build_schedule(name, meshes=meshes, microbatches=7)
     before = find_predicate(name)
     for mesh, order in enumerate(schedule.orders):
-        units = [Unit(action.kind.value == "F", action.microbatch, mesh=mesh) for action in order]
+        units = [SchedulingUnit(action.kind.value == "F", action.microbatch, mesh=mesh) for action in order]
         wrong = [(a, b) for i, a in enumerate(units) for b in units[i + 1 :] if before(b, a, meshes)]
         assert wrong == []
 
@@ -56,7 +56,7 @@ def test_zero_bubble_lists_are_sorted_as_the_predicate_says(name: str) -> None:
     splits = {"I": "keep", "W": "drop"}
     for mesh, order in enumerate(schedule.orders):
         units = [
-            Unit(item.kind.value == "F", item.microbatch, split=splits.get(item.kind.value, ""), mesh=mesh)
+            SchedulingUnit(item.kind.value == "F", item.microbatch, split=splits.get(item.kind.value, ""), mesh=mesh)
             for item in order
         ]
         wrong = [(a, b) for i, a in enumerate(units) for b in units[i + 1 :] if before(b, a, 4)]

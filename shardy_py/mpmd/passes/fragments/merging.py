@@ -1,6 +1,6 @@
 """Merging of two fragments of one mesh.
 
-Mirrors mpmd/transforms/common/merge_fragments.cc: MergeFragmentBasePass::MergeFragments.
+Mirrors mpmd/transforms/common/merge_fragments.cc.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ def _merged_operands(producer: Op, consumer: Op) -> tuple[list[Value], dict[int,
     position_of: dict[int, int] = {}
     others = [value for value in consumer.operands if value.defining_op is not producer]
     values = [*producer.operands, *others]
-    if len(producer.operands) == 1 and len(producer.results) == 1 and producer.results[0].has_one_use:
+    is_chain = len(producer.operands) == 1 and len(producer.results) == 1 and len(others) < len(consumer.operands)
+    if is_chain and producer.results[0].has_one_use:
         # As in the reference, a chain keeps the order of the consumer.
         values = [producer.operands[0] if value.defining_op is producer else value for value in consumer.operands]
     for value in values:

@@ -1,6 +1,6 @@
 """Transfers next to what they transfer, and without round trips.
 
-Mirrors mpmd/transforms/optimize/move_transfers_to_producer.cc and common/remove_transfer_cycles.cc.
+Mirrors mpmd/transforms/common/remove_transfer_cycles.cc.
 """
 
 from __future__ import annotations

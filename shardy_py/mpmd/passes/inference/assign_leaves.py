@@ -1,6 +1,6 @@
 """Meshes for the ends of a function: unused arguments, results, unused ops and ops without results.
 
-Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshAssignMeshForFuncLeavesPass.
+Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which ops combine two tensors, by their traits, and ops that combine more."""
+"""Ops that combine tensors, known by their traits."""
 
 from __future__ import annotations
 

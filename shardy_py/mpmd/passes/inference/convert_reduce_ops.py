@@ -1,6 +1,6 @@
 """Reductions over meshes as ops of their own.
 
-Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshConvertReduceOpsPass.
+Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The end of mesh inference: arguments on their meshes, transfers in the places of assigns and unassigns.
 
-Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshFinalizePass.
+Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from shardy_py.ir.graph.op_names import FUNCTION, RETURN
+from shardy_py.ir.graph.op_names import FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, set_attributes_at
 from shardy_py.mpmd.dialect.op_names import FOR, FRAGMENT
@@ -16,7 +16,7 @@ BROADCAST_IN = "broadcast_in"
 
 def is_meshless(op: Op) -> bool:
     """Return whether an op of a function or loop needs a mesh: not one of this dialect, and not a terminator."""
-    return not op.name.startswith("mpmd.") and op.name not in (FUNCTION, RETURN) and op.name != "sdy.mesh"
+    return not op.name.startswith("mpmd.") and op.name not in (FUNCTION, RETURN, MESH)
 
 
 def blocks_of(function: Op) -> Iterator[Block]:
@@ -77,8 +77,6 @@ def preferred_mesh(wanted: MeshSet | None, available: MeshSet | None) -> str | N
     """Return the mesh for a value: one that is wanted and available, if there is one, and the first of these by name.
 
     Meshes that are wanted because of a broadcast come last.
-
-    Mirrors mpmd/transforms/import/mesh_inference_utils.cc: GetPrioritizedMeshName.
     """
     candidates = [
         name for name in (wanted or MeshSet()).names if available is None or name in available or "*" in available

@@ -1,6 +1,6 @@
 """Ops without a mesh, put into fragments of the meshes that use them.
 
-Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshRewriteUsingAnalysisPass.
+Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Src sets: the meshes in which a value can be had without a new transfer.
 
-Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshPopulateSrcSetPass.
+Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 """
 
 from __future__ import annotations

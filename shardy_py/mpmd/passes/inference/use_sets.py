@@ -1,6 +1,6 @@
 """Use sets: the meshes in which a value is used in the end.
 
-Mirrors mpmd/transforms/import/infer_mesh_assignment.cc: InferMeshPopulateUseSetPass.
+Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shardy_py.mpmd.passes.inference.mesh_sets import (
 from shardy_py.values import NoFields
 
 _MOST_ROUNDS = 10
-"""How often the calls of a function are visited again where they form chains."""
+"""The number of times that calls of a function are visited again where they form chains."""
 
 
 class InferMeshPopulateUseSetPass(NoFields):

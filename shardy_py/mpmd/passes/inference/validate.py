@@ -1,6 +1,6 @@
 """Errors where a program would need transfers that the user did not ask for.
 
-Mirrors mpmd/transforms/import/mesh_inference_utils / infer_mesh_validation.
+Mirrors mpmd/transforms/import/infer_mesh_validation.cc.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, calls_of
@@ -113,7 +114,7 @@ def _missing(op: Op, use_set: MeshSet | None, src_set: MeshSet | None) -> Iterat
         return
     if all(name in src_set or "*" in src_set for name in use_set.names):
         return
-    what = "op" if op.name != "func.func" else "argument"
+    what = "op" if op.name != FUNCTION else "argument"
     message = (
         f"Mesh assignment is not possible for {what} as it is used in {{{use_set.show()}}} but it can only be "
         f"placed on {{{src_set.show()}}} without introducing a transfer. {_ADD_TRANSFER}"

@@ -18,8 +18,6 @@ def sorted_meshes(types: Iterable[MeshTensor]) -> list[MeshTensor]:
     """Return types in the order of a chain: by the numbers at the ends of mesh names if all have one, or by text.
 
     `m2` comes before `m10`.
-
-    Mirrors mpmd/ir/utils.cc: IsMeshNameBefore.
     """
     items = list(types)
     numbers = [_NUMBER_AT_END.search(item.mesh) for item in items]

@@ -1,6 +1,6 @@
 """Loops over microbatches, unrolled.
 
-Mirrors mpmd/transforms/common/unroll_for_loops.cc and import/from_unroll_to_call_counter.
+Mirrors mpmd/transforms/common/unroll_for_loops.cc.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.ops import ConstantLike, OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.mpmd.dialect.fragments import mpmd_functions, number_of, unsigned
+from shardy_py.mpmd.dialect.fragments import number_of, unsigned
 from shardy_py.mpmd.dialect.op_names import CALL, CALL_COUNTER, FOR, UNROLL_COUNTER
 from shardy_py.values import NoFields
 
 _VALUE = "value"
+_STRUCTURE = frozenset(("func", "sdy", "mpmd"))
+"""Dialects whose constants are something else than tensors of a program."""
 
 
 class UnrollForLoopsPass(NoFields):
@@ -32,7 +34,7 @@ class UnrollForLoopsPass(NoFields):
         Raises:
             UnsupportedError: a loop is in another one, or would be unrolled in part.
         """
-        for function in mpmd_functions(program):
+        for function in program.functions.values():
             first = 0
             for op in [op for op in function.walk() if op.name == FOR]:
                 first += _unroll(op, first, context.semantics)
@@ -97,10 +99,10 @@ def _constant(op: Op, index: Value, number: int, semantics: OpSemantics) -> Op:
     program = op.program
     attribute = RawAttribute(f"dense<{number}> : {index.type}")
     known = [other.name for other in program.walk() if _VALUE in other.attributes and not other.operands]
-    dialects = sorted({name.partition(".")[0] for name in program.op_names})
+    dialects = sorted({name.partition(".")[0] for name in program.op_names} - _STRUCTURE)
     for name in dict.fromkeys([*known, *(f"{dialect}.constant" for dialect in dialects)]):
         constant = Op(program, name, (), [index.type], {_VALUE: attribute})
-        if semantics.has_trait(constant, ConstantLike) and not name.startswith("sdy."):
+        if semantics.has_trait(constant, ConstantLike) and name.partition(".")[0] not in _STRUCTURE:
             return constant
     message = "no dialect of the program has an op for the index of the loop"
     hint = "call the iterations one by one, with mpmd.call"

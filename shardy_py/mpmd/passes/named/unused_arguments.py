@@ -1,6 +1,6 @@
 """Arguments of microbatches that pass through.
 
-Mirrors mpmd/transforms/common/erase_unused_callee_block_arguments.cc and sink_negligible_ops_into_call_op.cc.
+Mirrors mpmd/transforms/common/call_rewrites.cc.
 """
 
 from __future__ import annotations
@@ -115,3 +115,6 @@ def _restrict(
         for number, value in zip(kept_results, new_call.results, strict=True):
             call.results[number].replace_all_uses_with(value)
         call.erase()
+    for producer in made.values():
+        if producer.parent is not None and not producer.results[0].uses:
+            producer.erase()

@@ -22,7 +22,7 @@ from shardy_py.mpmd.dialect.fragments import (
     stage_of,
 )
 from shardy_py.mpmd.dialect.types import Topology, require_topology
-from shardy_py.mpmd.schedules.predicates import Predicate, Unit, find_predicate
+from shardy_py.mpmd.schedules.predicates import Predicate, SchedulingUnit, find_predicate
 from shardy_py.values import frozen
 
 
@@ -51,7 +51,7 @@ class PipelineSchedulerPass:
             context.warnings.extend(order_block(block, pairs, self.must_happen_before))
 
 
-def unit_of(op: Op, topology: Topology) -> Unit | None:
+def unit_of(op: Op, topology: Topology) -> SchedulingUnit | None:
     """Return the scheduling unit that an op is, or None."""
     if not is_user_fragment(op):
         return None
@@ -59,13 +59,13 @@ def unit_of(op: Op, topology: Topology) -> Unit | None:
     meshes = topology.device_meshes
     if counter is None or count not in (0, 1) or mesh not in meshes:
         return None
-    return Unit(count == 0, counter, stage_of(op), split_kind(op), meshes.index(mesh), mesh)
+    return SchedulingUnit(count == 0, counter, stage_of(op), split_kind(op), meshes.index(mesh), mesh)
 
 
 def controls(block: Block, topology: Topology, predicate: Predicate) -> list[tuple[Op, Op]]:
     """Return the pairs of units of which the first must come first, where the data do not say so already."""
     reachable = ancestors(block)
-    by_mesh: dict[str, list[tuple[Op, Unit]]] = {}
+    by_mesh: dict[str, list[tuple[Op, SchedulingUnit]]] = {}
     for op in block.ops:
         unit = unit_of(op, topology)
         if unit is not None:
@@ -83,7 +83,7 @@ def controls(block: Block, topology: Topology, predicate: Predicate) -> list[tup
 
 
 class Ancestors:
-    """Which ops of a block each op depends on, as sets of bits."""
+    """The ops of a block that each op depends on, as sets of bits."""
 
     def __init__(self, block: Block) -> None:
         self._numbers: dict[int, int] = {}

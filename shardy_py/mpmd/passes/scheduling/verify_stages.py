@@ -1,6 +1,6 @@
 """Stages that were merged completely.
 
-Mirrors mpmd/transforms/common/verify_stage_merging.cc.
+Mirrors mpmd/transforms/common/merge_fragments.cc.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from shardy_py.mpmd.dialect.fragments import (
     is_user_fragment,
     mesh_of,
     mpmd_functions,
+    origins_of,
     single_transpose_count,
     split_kind,
     stage_of,
@@ -47,10 +48,25 @@ class VerifyStageMergingPass(NoFields):
                 if any(counter is None or call_counter_of(item) in (None, counter) for item in others):
                     message = (
                         "A valid program cannot have more than one fragment with the same mesh, stage, transpose, call "
-                        f"counts, split type, and remat flag: mesh {mesh_of(op)}, stage {stage_of(op)}"
+                        "counts, split type, and remat flag but found multiple fragments with the same attributes: "
+                        f"[{_attributes(op)}] for current fragment with origin: [{_origins(op)}]"
                     )
                     hint = "give the named computations different stages, or let one use what the other makes"
                     problems.append(Diagnostic("duplicate-stage", message, op.location, op.name, hint))
                 others.append(op)
         if problems:
             raise VerificationError(*problems)
+
+
+def _attributes(op: Op) -> str:
+    splits = {"keep": "kKeepTransferred", "drop": "kDropTransferred", "": "nullopt"}
+    counts = [single_transpose_count(op), call_counter_of(op)]
+    transpose, call = ["nullopt" if count is None else str(count) for count in counts]
+    return (
+        f"mesh={mesh_of(op)}, stage_id={stage_of(op)}, transpose_count={transpose}, call_count={call}, "
+        f"split_type={splits[split_kind(op)]}, is_remat={int(is_remat(op))}"
+    )
+
+
+def _origins(op: Op) -> str:
+    return ", ".join(str(origin.attribute) for origin in origins_of(op))
