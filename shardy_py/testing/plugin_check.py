@@ -46,7 +46,7 @@ class OpCheck:
 
 
 @frozen
-class ProgramCheck:
+class ProgramRuns:
     """The runs of one program under random shardings.
 
     Args:
@@ -72,7 +72,7 @@ class PluginReport:
     """
 
     ops: tuple[OpCheck, ...]
-    programs: tuple[ProgramCheck, ...] = ()
+    programs: tuple[ProgramRuns, ...] = ()
     without_function: tuple[str, ...] = ()
     without_sample: tuple[str, ...] = ()
 
@@ -82,9 +82,10 @@ class PluginReport:
         return not any(item.problems for item in (*self.ops, *self.programs))
 
     def __str__(self) -> str:
+        checks: list[OpCheck | ProgramRuns] = [*self.ops, *self.programs]
         lines = [
             line
-            for item in (*self.ops, *self.programs)
+            for item in checks
             for line in (_headline(item), *(f"  {text}" for problem in item.problems for text in problem.splitlines()))
         ]
         if self.without_function:
@@ -94,7 +95,7 @@ class PluginReport:
         return "\n".join(lines or ["the plugin has no ops"])
 
 
-def _headline(item: OpCheck | ProgramCheck) -> str:
+def _headline(item: OpCheck | ProgramRuns) -> str:
     what = f"{item.name} {item.types}" if isinstance(item, OpCheck) else item.name
     return f"{what}: {'WRONG' if item.problems else 'ok'}, {item.runs} shardings"
 
@@ -133,11 +134,11 @@ def check_plugin(
         if function is None:
             without_function.append(definition.name)
             continue
-        samples = found.get(definition.name) or [sample_of_definition(definition, function, seed)]
-        if samples == [None]:
+        sample = None if definition.name in found else sample_of_definition(definition, function, seed)
+        samples = found.get(definition.name, [] if sample is None else [sample])
+        if not samples:
             without_sample.append(definition.name)
-            continue
-        ops += [_check_op(op, function, registry, seed) for op in samples if op is not None]
+        ops += [_check_op(op, function, registry, seed) for op in samples]
     checks = [
         _check_program(source, graph, functions, registry, trials=trials, seed=seed)
         for source, graph in zip(sources, graphs, strict=True)
@@ -197,11 +198,11 @@ def _alone(op: Op) -> Program:
 
 def _check_program(
     source: Any, program: Program, functions: Functions, registry: Registry, *, trials: int, seed: int
-) -> ProgramCheck:
+) -> ProgramRuns:
     name = source.name if isinstance(source, Path) else "program"
     missing = sorted({op.name for op in program.walk() if _needs_function(op)} - set(functions))
     if missing:
-        return ProgramCheck(name, 0, (f"FUNCTIONS has no function for {', '.join(missing)}",))
+        return ProgramRuns(name, 0, (f"FUNCTIONS has no function for {', '.join(missing)}",))
     mesh = None if program.meshes else _MESH
     axes = list(_MESH) if mesh is not None else [axis.name for axis in next(iter(program.meshes.values())).axes]
     shapes = [getattr(value.type, "shape", ()) for value in arguments_of(find_main(program))]
@@ -209,7 +210,7 @@ def _check_program(
     for _ in range(trials):
         way = _random_shardings(shapes, axes, random)
         problems += _run_problem(copy_program(program), functions, mesh, way, registry, seed)
-    return ProgramCheck(name, trials, tuple(problems))
+    return ProgramRuns(name, trials, tuple(problems))
 
 
 def _needs_function(op: Op) -> bool:
