@@ -79,13 +79,16 @@ class PluginReport:
     @property
     def ok(self) -> bool:
         """True if nothing is wrong."""
-        return not any(item.problems for item in (*self.ops, *self.programs))
+        return not any(item.problems for item in self._checks)
+
+    @property
+    def _checks(self) -> list[OpCheck | ProgramRuns]:
+        return [*self.ops, *self.programs]
 
     def __str__(self) -> str:
-        checks: list[OpCheck | ProgramRuns] = [*self.ops, *self.programs]
         lines = [
             line
-            for item in checks
+            for item in self._checks
             for line in (_headline(item), *(f"  {text}" for problem in item.problems for text in problem.splitlines()))
         ]
         if self.without_function:
