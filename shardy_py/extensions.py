@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "advise": "shardy_py.cost.commands.advise:advise",
+    "check": "shardy_py.testing.commands.check:check",
     "compare": "shardy_py.cost.commands.compare:compare",
     "compare-jit": "shardy_py.jax.commands.compare_jit:compare_jit",
     "compare-reference": "shardy_py.oracle.commands.compare_reference:compare_reference",

@@ -37,7 +37,7 @@ MODIFIERS = {
     *("raw", "shardable", "sub", "transform", "unsupported"),
 }
 """Words of names that are no nouns, or say nothing of their own."""
-PRODUCTS = {"hlo", "jax", "mlir", "shardy", "torch", "xdsl", "xla"}
+PRODUCTS = {"hlo", "jax", "mlir", "onnx", "shardy", "torch", "xdsl", "xla"}
 
 
 def _public_classes() -> dict[str, str]:

@@ -1,0 +1,246 @@
+"""The numeric kit over a whole plugin: every op with a function is tried alone, and in the author's programs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from shardy_py.api.main_function import arguments_of, find_main
+from shardy_py.api.source import read_program
+from shardy_py.errors import ShardyError
+from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.program_copy import copy_program
+from shardy_py.ir.graph.types import TensorType
+from shardy_py.plugins import OpDefinition, Registry
+from shardy_py.testing.numeric.check import check_rule_numerically
+from shardy_py.testing.samples import sample_of_definition, samples_of_programs
+from shardy_py.testing.sharded.run import run_sharded
+from shardy_py.values import frozen
+
+Functions = Mapping[str, Callable[..., Any]]
+"""The function of each op name, as `run_sharded` takes it."""
+_MESH = {"a": 2, "b": 2}
+_DEVICES = {"d": 2}
+
+
+@frozen
+class OpCheck:
+    """The check of one op.
+
+    Args:
+        name: The name of the op.
+        types: Its types, in words.
+        runs: The number of its shardings that were run.
+        problems: What is wrong, in words; empty where nothing is.
+    """
+
+    name: str
+    types: str
+    runs: int
+    problems: tuple[str, ...]
+
+
+@frozen
+class ProgramRuns:
+    """The runs of one program under random shardings.
+
+    Args:
+        name: The name of its file.
+        runs: The number of shardings that were run.
+        problems: What is wrong, in words; empty where nothing is.
+    """
+
+    name: str
+    runs: int
+    problems: tuple[str, ...]
+
+
+@frozen
+class PluginReport:
+    """The results of the check of a plugin.
+
+    Args:
+        ops: The ops that were tried.
+        programs: The programs.
+        without_function: The names of ops that no function computes.
+        without_sample: The names of ops that only a program can show: their rules are functions.
+    """
+
+    ops: tuple[OpCheck, ...]
+    programs: tuple[ProgramRuns, ...] = ()
+    without_function: tuple[str, ...] = ()
+    without_sample: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is wrong."""
+        return not any(item.problems for item in self._checks)
+
+    @property
+    def _checks(self) -> list[OpCheck | ProgramRuns]:
+        return [*self.ops, *self.programs]
+
+    def __str__(self) -> str:
+        lines = [
+            line
+            for item in self._checks
+            for line in (_headline(item), *(f"  {text}" for problem in item.problems for text in problem.splitlines()))
+        ]
+        if self.without_function:
+            lines.append(f"not checked, as FUNCTIONS has no function for them: {', '.join(self.without_function)}")
+        if self.without_sample:
+            lines.append(f"not checked, give a program that has them: {', '.join(self.without_sample)}")
+        return "\n".join(lines or ["the plugin has no ops"])
+
+
+def _headline(item: OpCheck | ProgramRuns) -> str:
+    what = f"{item.name} {item.types}" if isinstance(item, OpCheck) else item.name
+    return f"{what}: {'WRONG' if item.problems else 'ok'}, {item.runs} shardings"
+
+
+def check_plugin(
+    plugin: object,
+    functions: Functions,
+    programs: Iterable[Any] = (),
+    *,
+    trials: int = 4,
+    seed: int = 0,
+) -> PluginReport:
+    """Check the ops of a plugin by what they compute: their rules, local forms and combiners.
+
+    Each op is tried alone: its rule factor by factor, then its local form under each sharding of each dimension of its
+    operands. Then each program runs under random shardings of its arguments. Ops with regions are tried in programs.
+
+    Args:
+        plugin: The plugin: a module or an object with hooks.
+        functions: What each op computes on arrays of numpy, by its name; see `run_sharded`.
+        programs: Programs, in any form that `propagate` takes, whose ops are tried instead of made-up ones.
+        trials: The random shardings of each program.
+        seed: The seed of operands and shardings.
+
+    Raises:
+        ShardyError: the plugin is not valid, or a program cannot be read.
+    """
+    sources = list(programs)
+    registry = Registry.from_entry_points(plugins=[plugin])
+    graphs = [read_program(source, registry) for source in sources]
+    found = samples_of_programs(graphs)
+    ops: list[OpCheck] = []
+    without_function, without_sample = [], []
+    for definition in _definitions(plugin):
+        function = functions.get(definition.name)
+        if function is None:
+            without_function.append(definition.name)
+            continue
+        sample = None if definition.name in found else sample_of_definition(definition, function, seed)
+        samples = found.get(definition.name, [] if sample is None else [sample])
+        if not samples:
+            without_sample.append(definition.name)
+        ops += [_check_op(op, function, registry, seed) for op in samples]
+    checks = [
+        _check_program(source, graph, functions, registry, trials=trials, seed=seed)
+        for source, graph in zip(sources, graphs, strict=True)
+    ]
+    return PluginReport(tuple(ops), tuple(checks), tuple(without_function), tuple(without_sample))
+
+
+def _definitions(plugin: object) -> Iterator[OpDefinition]:
+    register = getattr(plugin, "shardy_register_dialects", None)
+    for dialect in register() if register is not None else ():
+        yield from (item for item in dialect.definitions if "*" not in item.name)
+
+
+def _check_op(op: Op, function: Callable[..., Any], registry: Registry, seed: int) -> OpCheck:
+    """Check one op alone."""
+    types = f"({', '.join(str(value.type) for value in op.operands)})"
+    if op.regions:
+        return OpCheck(op.name, types, 0, ())
+    problems: list[str] = []
+    bound = partial(function, op=op) if _takes_op(function) else function
+    try:
+        if registry.get_sharding_rule(op) is not None:
+            report = check_rule_numerically(op, bound, registry=registry, seed=seed)
+            problems += [str(report)] if not report.ok else []
+    except ShardyError as error:
+        problems.append(str(error))
+    ways = list(_single_shardings(op))
+    for way in ways:
+        problems += _run_problem(_alone(op), {op.name: function}, _DEVICES, way, registry, seed)
+    return OpCheck(op.name, types, len(ways), tuple(problems))
+
+
+def _takes_op(function: Callable[..., Any]) -> bool:
+    try:
+        return "op" in inspect.signature(function).parameters
+    except ValueError:
+        return False
+
+
+def _single_shardings(op: Op) -> Iterator[dict[int, Any]]:
+    """Yield a sharding of each dimension of each operand that divides."""
+    for number, value in enumerate(op.operands):
+        shape = value.type.shape if isinstance(value.type, TensorType) else ()
+        for dim, size in enumerate(shape):
+            if size is not None and size and size % 2 == 0:
+                yield {number: [None] * dim + ["d"]}
+
+
+def _alone(op: Op) -> Program:
+    """Return a program of one op, whose operands are its arguments."""
+    builder = Builder()
+    with builder.function("main", [value.type for value in op.operands]) as values:
+        alone = builder.emit(op.name, values, [value.type for value in op.results], dict(op.attributes))
+        builder.return_(*alone.results)
+    return builder.build()
+
+
+def _check_program(
+    source: Any, program: Program, functions: Functions, registry: Registry, *, trials: int, seed: int
+) -> ProgramRuns:
+    name = source.name if isinstance(source, Path) else "program"
+    missing = sorted({op.name for op in program.walk() if _needs_function(op)} - set(functions))
+    if missing:
+        return ProgramRuns(name, 0, (f"FUNCTIONS has no function for {', '.join(missing)}",))
+    mesh = None if program.meshes else _MESH
+    axes = list(_MESH) if mesh is not None else [axis.name for axis in next(iter(program.meshes.values())).axes]
+    shapes = [getattr(value.type, "shape", ()) for value in arguments_of(find_main(program))]
+    random, problems = Random(seed), []
+    for _ in range(trials):
+        way = _random_shardings(shapes, axes, random)
+        problems += _run_problem(copy_program(program), functions, mesh, way, registry, seed)
+    return ProgramRuns(name, trials, tuple(problems))
+
+
+def _needs_function(op: Op) -> bool:
+    return op.name.partition(".")[0] not in ("func", "sdy", "builtin")
+
+
+def _random_shardings(shapes: Sequence[Any], axes: Sequence[str], random: Random) -> dict[int, Any]:
+    """Return random shardings of some arguments: each axis along at most one dimension of each."""
+    ways: dict[int, Any] = {}
+    for number, shape in enumerate(shapes):
+        dims: list[Any] = [None] * len(shape)
+        for axis in axes:
+            free = [dim for dim, size in enumerate(shape) if dims[dim] is None and size and size % 2 == 0]
+            if free and random.random() < 0.7:
+                dims[random.choice(free)] = axis
+        if any(dims):
+            ways[number] = dims
+    return ways
+
+
+def _run_problem(
+    program: Program, functions: Functions, mesh: Any, way: Mapping[int, Any], registry: Registry, seed: int
+) -> list[str]:
+    """Return what is wrong with the local program under some shardings, as a list of one or no text."""
+    shown = ", ".join(f"operand {number} {[axis or '-' for axis in dims]}" for number, dims in way.items())
+    try:
+        run = run_sharded(program, functions, mesh, in_shardings=dict(way), registry=registry, seed=seed)
+    except ShardyError as error:
+        return [f"sharded by {shown}: {error}"]
+    return [] if run.ok else [f"sharded by {shown}: {run.difference}"]

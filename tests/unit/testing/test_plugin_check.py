@@ -1,0 +1,136 @@
+"""The numeric kit over a whole plugin finds what is wrong, and says what it could not try."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click", reason="the command line is made with click")
+
+from click import testing
+
+import shardy_py as sdy
+from shardy_py.sharding.einsum import rule
+from shardy_py.testing.plugin_check import check_plugin
+from shardy_py.testing.samples import shapes_of_text
+
+PLUGIN = """
+import numpy as np
+import shardy_py as sdy
+
+toy = sdy.Dialect("toy")
+toy.op("toy.matmul", rule="i k, k j -> i j", reduction="k")
+toy.op("toy.center", rule="i j -> i j"{mark})
+
+
+@sdy.hookimpl
+def shardy_register_dialects():
+    return [toy]
+
+
+FUNCTIONS = {{"toy.matmul": np.matmul, "toy.center": lambda x: x - x.mean(0)}}
+"""
+
+
+def plugin(define: Any) -> Any:
+    """Return a plugin with a dialect that a function fills."""
+    toy = sdy.Dialect("toy")
+    define(toy)
+    hook = sdy.hookimpl(lambda: [toy])
+    return SimpleNamespace(__name__="toy_plugin", shardy_register_dialects=hook)
+
+
+def program(name: str, *shapes: tuple[int, ...], result: tuple[int, ...]) -> Any:
+    """Return a program of one op."""
+    builder = sdy.Builder()
+    with builder.function("main", [sdy.tensor(*shape) for shape in shapes]) as values:
+        builder.return_(builder.op(name, values, [sdy.tensor(*result)]))
+    return builder.build()
+
+
+def test_what_holds_is_ok() -> None:
+    """Products, elementwise ops and batches are right, under each sharding of each dimension."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.matmul", rule="... i k, ... k j -> ... i j", reduction="k")
+        toy.op("toy.add", traits=[sdy.Elementwise])
+
+    report = check_plugin(plugin(define), {"toy.matmul": np.matmul, "toy.add": np.add})
+    assert report.ok
+    assert [(item.name, item.runs) for item in report.ops] == [("toy.matmul", 6), ("toy.add", 4)]
+    assert (report.without_function, report.without_sample) == ((), ())
+
+
+def test_a_wrong_rule_and_a_wrong_local_form_are_found() -> None:
+    """The report names the factor and the device."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.center", rule="i j -> i j")
+        toy.op("toy.sum", rule="i j -> i", reduction="j", combiner=sdy.Combiner.MAX)
+
+    functions = {"toy.center": lambda x: x - x.mean(0), "toy.sum": lambda x: x.sum(1)}
+    report = check_plugin(plugin(define), functions)
+    assert not report.ok
+    center, total = report.ops
+    assert "wrong: factor i=4, pass-through" in center.problems[0]
+    assert "it needs replication" in center.problems[0]
+    assert "on device 0" in center.problems[1]
+    assert "wrong: factor j=6" in total.problems[0]
+    assert "toy.center (tensor<4x6xf32>): WRONG, 2 shardings" in str(report)
+
+
+def test_what_is_not_tried_is_named() -> None:
+    """An op without a function, and one whose rule is a function and that no program has."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.relu", rule="i -> i")
+        toy.op("toy.reshape", rule=sdy.rules.reshape)
+
+    functions = {"toy.reshape": lambda x: x.reshape(-1)}
+    report = check_plugin(plugin(define), functions)
+    assert (report.without_function, report.without_sample) == (("toy.relu",), ("toy.reshape",))
+    tried = check_plugin(plugin(define), functions, [program("toy.reshape", (4, 6), result=(24,))])
+    assert [(item.name, item.problems) for item in tried.ops] == [("toy.reshape", ())]
+    assert [(item.name, item.runs, item.problems) for item in tried.programs] == [("program", 4, ())]
+
+
+def test_a_program_with_unknown_ops_is_not_run() -> None:
+    """The report says which functions are missing."""
+    report = check_plugin(
+        plugin(lambda toy: toy.op("toy.relu", rule="i -> i")), {}, [program("toy.relu", (4,), result=(4,))]
+    )
+    assert report.programs[0].problems == ("FUNCTIONS has no function for toy.relu",)
+
+
+def test_sizes_of_samples_differ() -> None:
+    """Factors of one size could be mistaken for each other."""
+    assert list(shapes_of_text(rule("... (i j), j -> ... i j"))) == [(8, 24), (6,)]
+
+
+@pytest.mark.parametrize(("mark", "code"), [("", 1), (', need_replication="i"', 0)])
+def test_the_command_tells_right_from_wrong(tmp_path: Path, mark: str, code: int) -> None:
+    """The exit code is that of a check."""
+    from shardy_py.cli.app import shardy
+
+    path = tmp_path / f"toy_{code}.py"
+    path.write_text(PLUGIN.format(mark=mark))
+    done = testing.CliRunner().invoke(shardy, ["check", str(path), "--json"])
+    assert done.exit_code == code, done.output
+    assert json.loads(done.stdout)["ok"] is (code == 0)
+    assert "toy.center" in done.stdout
+
+
+def test_a_plugin_without_functions_is_refused(tmp_path: Path) -> None:
+    """The error shows what to write."""
+    from shardy_py.cli.app import shardy
+
+    path = tmp_path / "toy_nothing.py"
+    path.write_text("import shardy_py\n")
+    done = testing.CliRunner().invoke(shardy, ["check", str(path)])
+    assert done.exit_code == 2
+    assert "has no dictionary FUNCTIONS" in done.stderr
