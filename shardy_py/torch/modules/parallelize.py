@@ -88,7 +88,8 @@ def parallelize(
         return distribute_tensor(tensor.detach(), device_mesh, placements).clone()
 
     parallel = with_tensors(model, distributed)
-    parallel.__class__ = parallel_class(type(model))
+    cls: Any = type(model)
+    parallel.__class__ = parallel_class(cls)
     parallel.__dict__["sdy_program"] = program
     return parallel
 
