@@ -185,3 +185,24 @@ def test_other_shapes_have_programs_of_their_own(mesh: Any) -> None:
     for size in (8, 5, 8, 5, 1):
         assert parallel(torch.randn(size, 16)).shape == (size, 16)
     assert len(parallel.sdy_program.steps) == 3
+
+
+def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:
+    """Layers that are numbered, and names that differ in dots only."""
+
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers, self.layers_0 = nn.Sequential(nn.Linear(4, 4)), nn.Linear(4, 4)
+            self.add_module("in", nn.Sequential(nn.Linear(4, 4)))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layers_0(self.layers(self.get_submodule("in")(x)))
+
+    parallel = sdy.parallelize(Named(), mesh, torch.ones(2, 4), {"layers_0.weight": ("model", None)})
+    assert parallel(torch.ones(2, 4)).shape == (2, 4)
+    model = nn.Sequential(nn.Linear(4, 4))
+    exported = torch.export.export(model, (torch.ones(2, 4),)).run_decompositions({})
+    program = sdy.propagate(exported, mesh, in_shardings={"0.weight": ("model", None)}).to_torch(mesh)
+    with torch.no_grad():
+        assert program(torch.ones(2, 4))[0].shape == (2, 4)

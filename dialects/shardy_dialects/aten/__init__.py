@@ -1,4 +1,5 @@
-"""The operators of PyTorch, as `torch.export` writes them: the dialects aten, higher_order and transformers.
+"""The operators of PyTorch, as `torch.export` writes them: the dialects aten, higher_order, quantized_decomposed and
+transformers.
 
 Pointwise operators, and users' own that carry the tag ``pointwise``, get their rule from the tag; see
 `shardy_py.torch.frontend`. Operators without a rule are reported by coverage. Nothing here imports PyTorch.
@@ -14,6 +15,7 @@ from shardy_dialects.aten import (
     normalizations,
     pointwise,
     products,
+    quantized,
     recurrent,
     reductions,
     shapes,
@@ -33,7 +35,9 @@ _WITH_FORMS = (contractions, creation, gradients, indexing, matrices, normalizat
 FORMS = {f"aten.{name}": form for family in _WITH_FORMS for name, form in family.FORMS.items()}
 transformers = Dialect("transformers")
 products.register_transformers(transformers)
-for _dialect in (aten, transformers):
+quantized_decomposed = Dialect("quantized_decomposed")
+quantized.register(quantized_decomposed)
+for _dialect in (aten, transformers, quantized_decomposed):
     for _definition in _dialect.definitions:
         _default = local_constant if ConstantLike in _definition.traits else local_by_types
         _dialect.replace(_definition.with_parts({"local": FORMS.get(_definition.name, _default)}))
@@ -44,5 +48,5 @@ control_flow.register(higher_order)
 
 @hookimpl
 def shardy_register_dialects() -> list[Dialect]:
-    """Return the dialects aten, higher_order and transformers."""
-    return [aten, higher_order, transformers]
+    """Return the dialects aten, higher_order, quantized_decomposed and transformers."""
+    return [aten, higher_order, quantized_decomposed, transformers]

@@ -67,7 +67,9 @@ class GraphBuilder:
         """
         block = program.functions["main"].regions[0].blocks[0]
         for value, name in zip(block.arguments, names, strict=True):
-            self._nodes[value.id] = self.graph.placeholder("".join(c if c.isalnum() else "_" for c in name))
+            node = self._nodes[value.id] = self.graph.placeholder("".join(c if c.isalnum() else "_" for c in name))
+            # The name is an identifier, and that of no other node.
+            node.target = node.name
         for op in block.ops:
             if op is block.last:
                 self.graph.output(tuple(self._tensor(value) for value in op.operands))

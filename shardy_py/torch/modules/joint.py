@@ -6,8 +6,8 @@ outputs; it returns the outputs, the new values of buffers, and the gradients of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from attrs import field
@@ -94,6 +94,7 @@ def trace_joint(
     with ExitStack() as stack:
         stack.enter_context(mode)
         stack.enter_context(torch.enable_grad())
+        stack.enter_context(_as_in_an_export())
         try:
             joint = aot_export_joint_with_descriptors(stack, wrapper, tuple(args), dict(kwargs))
         except ShardyError:
@@ -103,6 +104,22 @@ def trace_joint(
             hint = "shapes must not depend on data, and what is called must be made of operators of PyTorch"
             raise UnsupportedError(Diagnostic("not-traced", message, hint=hint)) from error
         return _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
+
+
+@contextmanager
+def _as_in_an_export() -> Iterator[None]:
+    """Let models take the code whose shapes do not depend on data, as they do while they are exported."""
+    import torch
+
+    names = [name for name in ("_is_compiling_flag", "_is_exporting_flag") if hasattr(torch.compiler, name)]
+    before = {name: getattr(torch.compiler, name) for name in names}
+    try:
+        for name in names:
+            setattr(torch.compiler, name, True)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(torch.compiler, name, value)
 
 
 def without_elements(tree: Any, mode: Any, kind: str) -> Any:

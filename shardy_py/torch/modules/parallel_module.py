@@ -215,7 +215,7 @@ def _check_inputs(step: LocalStep, leaves: Sequence[Any], spec: Any) -> None:
 
 
 @cache
-def parallel_class(cls: type) -> type:
+def parallel_class(cls: Any) -> Any:
     """Return the class of the parallel modules of a class: it has all of its methods but ``forward``."""
     return type(f"Parallel{cls.__name__}", (ParallelMethods, cls), {"__module__": cls.__module__})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
@@ -88,7 +88,7 @@ def parallelize(
         return distribute_tensor(tensor.detach(), device_mesh, placements).clone()
 
     parallel = with_tensors(model, distributed)
-    cls: Hashable = type(model)
+    cls: Any = type(model)
     parallel.__class__ = parallel_class(cls)
     parallel.__dict__["sdy_program"] = program
     return parallel

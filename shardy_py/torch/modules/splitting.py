@@ -119,6 +119,7 @@ def _module(
     copies: dict[Any, Any] = {}
     for node in placeholders:
         copies[node] = graph.placeholder(node.name)
+        copies[node].target = copies[node].name
     for node in nodes:
         copies[node] = graph.node_copy(node, copies.__getitem__)
     for node in placeholders:
