@@ -56,12 +56,12 @@ class ScatterForm:
 
     @property
     def has_canonical_updates(self) -> bool:
-        """Whether the updates of the program have the canonical form."""
+        """True if the updates of the program have the canonical form."""
         return self.updates == op_maps.identity(self.updates_shape)
 
     @property
     def has_canonical_indices(self) -> bool:
-        """Whether the indices of the program have the canonical form."""
+        """True if the indices of the program have the canonical form."""
         return self.indices == op_maps.identity((self.count, self.components))
 
 

@@ -140,9 +140,10 @@ class _Watcher:
         map_: IndexingMap,
         initial: Sequence[_Watched],
         body: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]],
+        indices: Sequence[_Watched] | None = None,
     ) -> list[Any]:
         """Return values that a loop carries over the symbols of a map."""
-        if map_.constraints:
+        if map_.constraints or indices is not None:
             self._sees_all()
         return list(body([_Watched("index", at) for at in _places(map_)], initial))
 
@@ -152,7 +153,7 @@ class _Watcher:
         """Return values that a loop carries a number of times."""
         return list(body(initial))
 
-    def call(self, op: Op, arguments: Sequence[_Watched]) -> list[_Watched]:
+    def call(self, op: Op, arguments: Sequence[_Watched], region: int = 0) -> list[_Watched]:
         """Return values of the types of the arguments."""
         return list(arguments[: len(op.results)])
 

@@ -203,6 +203,7 @@ class DryBuilder:
         map_: IndexingMap,
         initial: Sequence[Scalar],
         body: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]],
+        indices: Sequence[Scalar] | None = None,
     ) -> list[Scalar]:
         """Return the initial values of a loop."""
         return list(initial)
@@ -213,6 +214,6 @@ class DryBuilder:
         """Return the initial values of a loop."""
         return list(initial)
 
-    def call(self, op: Op, arguments: Sequence[Scalar]) -> list[Scalar]:
+    def call(self, op: Op, arguments: Sequence[Scalar], region: int = 0) -> list[Scalar]:
         """Return values of the types of the arguments."""
         return list(arguments[: len(op.results)])

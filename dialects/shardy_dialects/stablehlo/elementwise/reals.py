@@ -91,7 +91,7 @@ class Real:
 
     @property
     def is_whole(self) -> Condition:
-        """Whether the number is its own floor."""
+        """The condition that the number is its own floor."""
         return self.compare("oeq", self.apply("math.floor"))
 
 

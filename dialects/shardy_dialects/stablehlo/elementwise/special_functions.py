@@ -7,6 +7,7 @@ than 32 bits are computed in ``f32``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 
 from shardy_dialects.stablehlo.bodies import element_type, width
 from shardy_dialects.stablehlo.elementwise import special_tables as tables
@@ -23,7 +24,8 @@ def special(name: str, b: ElementBuilder, op: Op) -> Scalar:
     dtype = scalars[0].dtype
     if dtype not in _EXACT:
         scalars = [b.op("arith.extf", scalar, dtype="f32") for scalar in scalars]
-    result = _FUNCTIONS[name](*(Real(b, scalar) for scalar in scalars)).scalar
+    function = _FUNCTIONS[name]
+    result = function(*(Real(b, scalar) for scalar in scalars)).scalar
     return result if dtype in _EXACT else b.op("arith.truncf", result, dtype=dtype)
 
 
@@ -154,7 +156,8 @@ def _polygamma(order: Real, x: Real) -> Real:
 def _bessel_i1e(x: Real) -> Real:
     """Return the modified Bessel function of order 1, scaled by ``exp(-|x|)``."""
     magnitude = abs(x)
-    small, large = tables.BESSEL_I1E_SMALL, tables.BESSEL_I1E_LARGE
+    small: Sequence[float] = tables.BESSEL_I1E_SMALL
+    large: Sequence[float] = tables.BESSEL_I1E_LARGE
     if not _is_double(x):
         terms = tables.BESSEL_F32_TERMS
         small, large = small[-terms[0] :], large[-terms[1] :]
@@ -165,7 +168,7 @@ def _bessel_i1e(x: Real) -> Real:
     return is_zero.choose(x, (x < 0).choose(-result, result))
 
 
-_FUNCTIONS = {
+_FUNCTIONS: Mapping[str, Callable[..., Real]] = {
     "bessel_i1e": _bessel_i1e,
     "digamma": _digamma,
     "erf_inv": _erf_inv,

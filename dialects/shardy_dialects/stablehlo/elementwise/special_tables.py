@@ -227,7 +227,7 @@ BESSEL_I1E_LARGE = (
     0.7785762350182801,
 )
 BESSEL_F32_TERMS = (17, 7)
-"""How many of the last coefficients of both series are enough for ``f32``."""
+"""Numbers of last coefficients of both series that are enough for ``f32``."""
 LANCZOS = (
     0.99999999999980993,
     676.5203681218851,

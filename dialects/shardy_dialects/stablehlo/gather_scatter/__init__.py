@@ -99,7 +99,7 @@ class _Geometry:
 
     @property
     def has_index_vector(self) -> bool:
-        """Whether a dimension of the indices holds one index each; otherwise an element is an index."""
+        """True if a dimension of the indices holds one index each; otherwise an element is an index."""
         return self.index_vector_dim < len(self.indices_shape)
 
     def window_dims(self) -> Iterator[tuple[int, int]]:
