@@ -11,7 +11,6 @@ from attrs import evolve, field
 from shardy_py.ir.graph.op_names import CONSTANT, FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
-from shardy_py.ir.interfaces.local import LocalSemantics
 from shardy_py.ir.interfaces.ops import (
     ConstantLike,
     IsTerminator,
@@ -226,7 +225,7 @@ class ModeChoices:
         """Let a whole op run along the factor along which an operand was gathered; return whether it can."""
         group = self.group
         reductions = self.semantics.get_reductions(op)
-        if isinstance(self.semantics, LocalSemantics) and self.semantics.get_local(op) is not None:
+        if self.exchanges.has_form(op):
             # Its local form sees to it that initial values count once.
             reductions = evolve(reductions, initial_operands=())
         types = [getattr(value.type, "element_type", "") for value in op.results]

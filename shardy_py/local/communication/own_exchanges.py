@@ -39,6 +39,15 @@ class OwnExchanges:
     mesh: Mesh
     meshes: dict[str, Mesh]
     _emit: LocalEmitter = field(default=cast(LocalEmitter, None), init=False)
+    _forms: LocalSemantics | None = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # The check compares all methods, which takes long.
+        self._forms = self.semantics if isinstance(self.semantics, LocalSemantics) else None
+
+    def has_form(self, op: Op) -> bool:
+        """Return whether an op has a local form of its own."""
+        return self._forms is not None and self._forms.get_local(op) is not None
 
     def sent(self, op: Op, rule: OpShardingRule, operands: Shardings, results: Shardings) -> float:
         """Return the bytes that a device sends in an op under some shardings.
@@ -55,7 +64,7 @@ class OwnExchanges:
             for mapping, sharding in zip(rule.mappings, (*operands, *results), strict=True)
         ):
             return placed
-        has_form = isinstance(self.semantics, LocalSemantics) and self.semantics.get_local(op) is not None
+        has_form = self.has_form(op)
         shard = Shard(op, (), operands, results, self.meshes, self.semantics, self._emit, self.ops)
         by_form = parts_by_form(shard, rule) if has_form else {}
         if disagreeing_factors(shard, rule, has_form=has_form) - by_form.keys():
@@ -83,7 +92,7 @@ class OwnExchanges:
         Returns:
             The bytes; None where the operand has to be whole along these axes.
         """
-        if not isinstance(self.semantics, LocalSemantics) or self.semantics.get_local(op) is None:
+        if not self.has_form(op):
             return None
         factors = []
         for dim, item in enumerate(sharding.dim_shardings):

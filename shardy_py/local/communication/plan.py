@@ -51,11 +51,16 @@ class PlanCommunicationPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the shardings of ops, and the collectives between them."""
+        looked_at: dict[tuple[str, frozenset[AxisRef]], int] = {}
+        changes = 0
         for _ in range(_ROUNDS):
-            changes = [self._improve(program, context, group) for group in _axis_groups(program)]
-            if sum(changes) < 2:
-                # Nothing changed along other axes than the last ones that were looked at.
-                return
+            for group in _axis_groups(program):
+                key = group.mesh_name, frozenset(group.axes)
+                if looked_at.get(key) == changes:
+                    # Nothing changed along other axes since.
+                    continue
+                changes += self._improve(program, context, group)
+                looked_at[key] = changes
 
     def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
         """Improve what is sent along some axes, and return whether anything changed."""
