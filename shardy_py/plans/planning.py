@@ -7,24 +7,22 @@ from typing import Any, Literal
 
 from attrs import evolve, field
 
-from shardy_py.api.annotated_text import annotated_text
-from shardy_py.api.keywords import keywords, narrow, takes
+from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.main_function import main_arguments
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.messages import PlanBounds
 from shardy_py.plans.model import PlanModel
 from shardy_py.plans.prices import Prices
-from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, PlannedConstraint, ShardingPlan
+from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, ShardingPlan
 from shardy_py.plans.ties import PlanTies
-from shardy_py.plans.write import PlanWriter, Way
+from shardy_py.plans.trials import PlanTrials
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes
@@ -36,6 +34,8 @@ _FEW_ROUNDS = 2
 """The same for programs of many nodes, which take seconds to price."""
 _MANY_NODES = 1000
 _ROUNDING = 1e-6
+_LEFT_OUT = 40
+"""Number of plans that are priced to leave out shardings inside."""
 _EXACT = (0.001,)
 """The part by which plans may cost more than the bound of messages, where only the cheapest counts."""
 _SEVERAL = (0.03, 0.01, 0.003, 0.001)
@@ -123,44 +123,37 @@ class _Planner:
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
-        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL)
-        best: ShardingPlan | None = None
-        smallest: ShardingPlan | None = None
-        for number in range(_ROUNDS if len(self.graph.nodes) <= _MANY_NODES else _FEW_ROUNDS):
-            solved = columns.solve() if number else solved
-            if solved is None:
-                break
-            choice = solved.choice
-            for way in ("inputs", "constraints"):
-                candidate = self._price(
-                    PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied), way, bound
-                )
-                if smallest is None or candidate.peak_bytes < smallest.peak_bytes:
-                    smallest = candidate
-                if self._fits(candidate) and (best is None or candidate.seconds < best.seconds):
-                    best = candidate
-            if best is not None and best.gap is not None and best.gap <= self.given.gap:
-                break
-            columns.forbid(choice)
-        if best is None:
-            best = self._last_try(bound)
-        if best is None:
-            raise self._too_large(smallest)
+        space = SPACE_OF_REPEATS if self.are_repeats_tied else SPACE
+        budget, is_small = self.given.budget_memory, len(self.graph.nodes) <= _MANY_NODES
+        fields = (self.source, self.given.options, self.graph, self.prices, self.mesh_name, self.tied)
+        trials = PlanTrials(*fields, budget, bound, space)
+        if is_small:
+            trials.consider(solved.choice)
+        self._try_several(trials, _ROUNDS if is_small else _FEW_ROUNDS)
+        if trials.best is None:
+            smallest = PlanColumns.of(self._model(self.prices)).least_memory()
+            if smallest is not None:
+                trials.consider(smallest[0])
+        if trials.best is None:
+            raise self._too_large(trials.smallest)
+        if is_small and not trials.is_close(self.given.gap):
+            trials.leave_out_pins(_LEFT_OUT)
+        best = trials.best
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
-    def _last_try(self, bound: float) -> ShardingPlan | None:
-        """Return the plan with the smallest memory if it fits."""
-        smallest = PlanColumns.of(self._model(self.prices)).least_memory()
-        if smallest is None:
-            return None
-        writer = PlanWriter(self.graph, self.prices, self.mesh_name, smallest[0], self.tied)
-        fitting = [
-            candidate
-            for candidate in (self._price(writer, way, bound) for way in ("inputs", "constraints"))
-            if self._fits(candidate)
-        ]
-        return min(fitting, key=lambda candidate: candidate.seconds, default=None)
+    def _try_several(self, trials: PlanTrials, rounds: int) -> None:
+        """Price the cheapest choices of the likely prices, each with other shardings of the arguments."""
+        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL)
+        for number in range(rounds):
+            if number:
+                solved = columns.solve()
+            if solved is None:
+                return
+            trials.consider(solved.choice)
+            if trials.is_close(self.given.gap):
+                return
+            columns.forbid(solved.choice)
 
     def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
@@ -195,40 +188,6 @@ class _Planner:
         if self.given.budget_memory is not None:
             columns.limit_memory(self.given.budget_memory)
         return columns
-
-    def _fits(self, candidate: ShardingPlan) -> bool:
-        return self.given.budget_memory is None or candidate.peak_bytes <= self.given.budget_memory
-
-    def _price(self, writer: PlanWriter, way: Way, bound: float) -> ShardingPlan:
-        options = {**keywords(self.source), **self.given.options.run_options()}
-        session = Session.open(**options, keep_names=True, on_given=writer.on_given(way))
-        cost = session.price(session.solve(), self.prices.machine).cost
-        return ShardingPlan(
-            seconds=cost.seconds.value or 0.0,
-            bound_seconds=bound,
-            sent_bytes=cost.communication_bytes.value or 0.0,
-            peak_bytes=cost.peak_bytes.value or 0.0,
-            machine=self.prices.machine.name,
-            mesh={axis.name: axis.size for axis in self.mesh.axes},
-            inputs=writer.inputs(),
-            results=writer.results(),
-            constraints=self._constraints(writer) if way == "constraints" else (),
-            result_count=len(self.graph.returned()),
-            space=SPACE_OF_REPEATS if self.are_repeats_tied else SPACE,
-            write=lambda: self._text(writer, way),
-        )
-
-    def _constraints(self, writer: PlanWriter) -> tuple[PlannedConstraint, ...]:
-        ops = {node.op.id: node.op for node in self.graph.nodes if node.op is not None}
-        return tuple(
-            PlannedConstraint(ops[op_id].name, str(ops[op_id].location), number, sharding)
-            for op_id, number, sharding in writer.resharded()
-        )
-
-    def _text(self, writer: PlanWriter, way: Way) -> str:
-        write = writer.on_given(way)
-        registry = self.given.options.load_registry()
-        return annotated_text(self.source, registry, lambda read: write(read.program, read.main))
 
     def _fix(self) -> None:
         problem, arguments = self.graph.session.problem, main_arguments(self.graph.session.main)
@@ -280,11 +239,11 @@ class _Planner:
             return OptionError(Diagnostic("no-plan", message, hint="give sizes that the axes divide, or fix less"))
         return _over(budget, least[1], "no plan meets", "even the smallest needs at least")
 
-    def _too_large(self, smallest: ShardingPlan | None) -> OptionError:
+    def _too_large(self, smallest: float | None) -> OptionError:
         budget = self.given.budget_memory or 0.0
         return _over(
             budget,
-            0.0 if smallest is None else smallest.peak_bytes,
+            smallest or 0.0,
             "no plan that was priced meets",
             "the smallest needs",
         )
