@@ -21,6 +21,7 @@ from shardy_py.plans.messages import PlanBounds
 from shardy_py.plans.model import PlanModel
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, ShardingPlan
+from shardy_py.plans.state import next_states
 from shardy_py.plans.ties import PlanTies
 from shardy_py.plans.trials import PlanTrials
 from shardy_py.sharding.mesh import Mesh
@@ -54,8 +55,8 @@ class PlanArguments(ProgramInput):
         machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file.
         budget_memory: The bytes that a device may use at most.
         fix: Arguments, by name, number or glob, to shardings that the plan has to keep.
-        results: ``like-arguments`` lets a result have the sharding of the argument of its type, as the state of a
-            training step needs; ``open`` leaves results to the plan.
+        results: ``like-arguments`` lets a result that is the next state of an argument, as in a training step, have
+            its sharding; ``open`` leaves results to the plan.
         gap: The part by which a plan may exceed the bound before fewer plans are tried.
         options: How to propagate, and more plugins.
     """
@@ -113,7 +114,7 @@ class _Planner:
         planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
         if given.results == "like-arguments":
-            planner._tie()
+            planner.tied = next_states(planner.graph)
         return planner
 
     def run(self) -> ShardingPlan:
@@ -215,21 +216,6 @@ class _Planner:
 
     def _refuse(self, what: str, why: str) -> None:
         raise OptionError(Diagnostic("invalid-fix", f"{what}: {why}", hint="--fix 'w=data,None'"))
-
-    def _tie(self) -> None:
-        """Tie each result to the next argument of its type."""
-        free = [node for node in self.graph.nodes if node.op is None]
-        for number, (value, _) in enumerate(self.graph.returned()):
-            root, dims = self.graph.views.get(value, (-1, ()))
-            if root < 0 or not dims or dims != tuple(range(len(self.graph.shape(value)))):
-                continue
-            if self.graph.nodes[self.graph.node_of[root]].op is None or len(self.graph.shape(root)) != len(dims):
-                continue
-            for node in free:
-                if self.graph.type_text(node.results[0]) == self.graph.type_text(value):
-                    free.remove(node)
-                    self.tied[number] = node.number
-                    break
 
     def _out_of_reach(self, model: PlanModel) -> OptionError:
         budget = self.given.budget_memory

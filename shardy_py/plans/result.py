@@ -104,7 +104,7 @@ class ShardingPlan:
 
     @property
     def _roles(self) -> list[str]:
-        """What each axis does, in one line."""
+        """Lines with the roles of each axis."""
         lines = []
         for axis, roles in self.roles.items():
             parts = [f"{role}: {_few(patterns)}" for role, patterns in roles.items()]

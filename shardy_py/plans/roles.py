@@ -1,4 +1,4 @@
-"""What each axis of the mesh does in a plan, from the factors of sharding rules alone.
+"""Roles of the axes of the mesh in a plan, from the factors of sharding rules alone.
 
 A parameter is an argument whose placement a result has, as in a training step; where no result has one, it is an
 argument that every product takes behind another operand. A parameter that its users gather is fully sharded; one whose
