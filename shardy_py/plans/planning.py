@@ -35,13 +35,15 @@ _FEW_ROUNDS = 2
 """The same for programs of many nodes, which take seconds to price."""
 _MANY_NODES = 1000
 _ROUNDING = 1e-6
+_TIGHTENED = 3
+"""Number of times that the memory of the model is limited more, where no plan that was priced fits."""
 _LEFT_OUT = 40
 """Number of plans that are priced to leave out shardings inside."""
-_EXACT = (0.001,)
+_EXACT = (0.001, 0.0003)
 """The part by which plans may cost more than the bound of messages, where only the cheapest counts."""
-_SEVERAL = (0.03, 0.01, 0.003, 0.001)
+_SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003)
 """The same where several are priced."""
-_PARTS = (0.01, 0.03, 0.1, 0.3, 1.0)
+_PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
 
@@ -120,7 +122,7 @@ class _Planner:
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
         strict = self._model(evolve(self.prices, is_strict=True, parts={}, reshards={}))
-        _, solved = self._solve(strict, parts=_EXACT)
+        _, solved = self._solve(strict, parts=_EXACT, budget=self.given.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
@@ -130,7 +132,13 @@ class _Planner:
         trials = PlanTrials(*fields, budget, bound, space)
         if is_small:
             trials.consider(solved.choice)
-        self._try_several(trials, _ROUNDS if is_small else _FEW_ROUNDS)
+        rounds = _ROUNDS if is_small else _FEW_ROUNDS
+        self._try_several(trials, rounds, budget)
+        for _ in range(_TIGHTENED):
+            if trials.best is None and budget is not None and trials.smallest:
+                # The model counts memory at some points of the program only, so that its plans need a little more.
+                budget *= min(1.0, (self.given.budget_memory or 0.0) / trials.smallest) ** 1.1
+                self._try_several(trials, 1, budget)
         if trials.best is None:
             smallest = PlanColumns.of(self._model(self.prices)).least_memory()
             if smallest is not None:
@@ -143,16 +151,17 @@ class _Planner:
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
-    def _try_several(self, trials: PlanTrials, rounds: int) -> None:
+    def _try_several(self, trials: PlanTrials, rounds: int, budget: float | None) -> None:
         """Price the cheapest choices of the likely prices, each with other shardings of the arguments."""
-        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL)
+        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL, budget=budget)
         for number in range(rounds):
             if number:
                 solved = columns.solve()
             if solved is None:
                 return
             trials.consider(solved.choice)
-            if trials.is_close(self.given.gap):
+            # Branch and bound over many columns takes longer than all else.
+            if trials.is_close(self.given.gap) or len(columns.program.costs) > _COLUMNS:
                 return
             columns.forbid(solved.choice)
 
@@ -163,13 +172,16 @@ class _Planner:
         self.are_repeats_tied = len(ties.counts) < len(ties.leaders)
         return PlanModel.of(self.graph, prices, ties, self.fixed, equal)
 
-    def _solve(self, model: PlanModel, *, parts: tuple[float, ...]) -> tuple[PlanColumns, PlanSolution | None]:
+    def _solve(
+        self, model: PlanModel, *, parts: tuple[float, ...], budget: float | None
+    ) -> tuple[PlanColumns, PlanSolution | None]:
         """Return the columns of the plans near the cheapest, and the cheapest.
 
         Args:
             model: The model.
             parts: By how much the plans may cost more than the bound; the first with few enough columns counts, then
                 larger ones while there is no plan.
+            budget: The bytes that a device may use at most, or None.
         """
         bounds = PlanBounds.of(model)
         first = next((part for part in parts if bounds.columns(part) <= _COLUMNS), parts[-1])
@@ -177,18 +189,12 @@ class _Planner:
             near = bounds.within(part) if part >= first else None
             if near is None:
                 continue
-            columns = self._columns(near)
+            columns = _columns(near, budget)
             solved = columns.solve()
             if solved is not None:
                 return columns, evolve(solved, bound=min(solved.bound, bounds.limit(part)))
-        columns = self._columns(model)
+        columns = _columns(model, budget)
         return columns, columns.solve()
-
-    def _columns(self, model: PlanModel) -> PlanColumns:
-        columns = PlanColumns.of(model)
-        if self.given.budget_memory is not None:
-            columns.limit_memory(self.given.budget_memory)
-        return columns
 
     def _fix(self) -> None:
         problem, arguments = self.graph.session.problem, main_arguments(self.graph.session.main)
@@ -233,6 +239,13 @@ class _Planner:
             "no plan that was priced meets",
             "the smallest needs",
         )
+
+
+def _columns(model: PlanModel, budget: float | None) -> PlanColumns:
+    columns = PlanColumns.of(model)
+    if budget is not None:
+        columns.limit_memory(budget)
+    return columns
 
 
 def _over(budget: float, needs: float, what: str, how: str) -> OptionError:
