@@ -7,24 +7,23 @@ from typing import Any, Literal
 
 from attrs import evolve, field
 
-from shardy_py.api.annotated_text import annotated_text
-from shardy_py.api.keywords import keywords, narrow, takes
+from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.main_function import main_arguments
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.messages import PlanBounds
 from shardy_py.plans.model import PlanModel
 from shardy_py.plans.prices import Prices
-from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, PlannedConstraint, ShardingPlan
+from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, ShardingPlan
+from shardy_py.plans.state import next_states
 from shardy_py.plans.ties import PlanTies
-from shardy_py.plans.write import PlanWriter, Way
+from shardy_py.plans.trials import PlanTrials
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes
@@ -36,11 +35,15 @@ _FEW_ROUNDS = 2
 """The same for programs of many nodes, which take seconds to price."""
 _MANY_NODES = 1000
 _ROUNDING = 1e-6
-_EXACT = (0.001,)
+_TIGHTENED = 3
+"""Number of times that the memory of the model is limited more, where no plan that was priced fits."""
+_LEFT_OUT = 40
+"""Number of plans that are priced to leave out shardings inside."""
+_EXACT = (0.001, 0.0003)
 """The part by which plans may cost more than the bound of messages, where only the cheapest counts."""
-_SEVERAL = (0.03, 0.01, 0.003, 0.001)
+_SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003)
 """The same where several are priced."""
-_PARTS = (0.01, 0.03, 0.1, 0.3, 1.0)
+_PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
 
@@ -54,8 +57,8 @@ class PlanArguments(ProgramInput):
         machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file.
         budget_memory: The bytes that a device may use at most.
         fix: Arguments, by name, number or glob, to shardings that the plan has to keep.
-        results: ``like-arguments`` lets a result have the sharding of the argument of its type, as the state of a
-            training step needs; ``open`` leaves results to the plan.
+        results: ``like-arguments`` lets a result that is the next state of an argument, as in a training step, have
+            its sharding; ``open`` leaves results to the plan.
         gap: The part by which a plan may exceed the bound before fewer plans are tried.
         options: How to propagate, and more plugins.
     """
@@ -113,54 +116,54 @@ class _Planner:
         planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
         if given.results == "like-arguments":
-            planner._tie()
+            planner.tied = next_states(planner.graph)
         return planner
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
         strict = self._model(evolve(self.prices, is_strict=True, parts={}, reshards={}))
-        _, solved = self._solve(strict, parts=_EXACT)
+        _, solved = self._solve(strict, parts=_EXACT, budget=self.given.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
-        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL)
-        best: ShardingPlan | None = None
-        smallest: ShardingPlan | None = None
-        for number in range(_ROUNDS if len(self.graph.nodes) <= _MANY_NODES else _FEW_ROUNDS):
-            solved = columns.solve() if number else solved
-            if solved is None:
-                break
-            choice = solved.choice
-            for way in ("inputs", "constraints"):
-                candidate = self._price(
-                    PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied), way, bound
-                )
-                if smallest is None or candidate.peak_bytes < smallest.peak_bytes:
-                    smallest = candidate
-                if self._fits(candidate) and (best is None or candidate.seconds < best.seconds):
-                    best = candidate
-            if best is not None and best.gap is not None and best.gap <= self.given.gap:
-                break
-            columns.forbid(choice)
-        if best is None:
-            best = self._last_try(bound)
-        if best is None:
-            raise self._too_large(smallest)
+        space = SPACE_OF_REPEATS if self.are_repeats_tied else SPACE
+        budget, is_small = self.given.budget_memory, len(self.graph.nodes) <= _MANY_NODES
+        fields = (self.source, self.given.options, self.graph, self.prices, self.mesh_name, self.tied)
+        trials = PlanTrials(*fields, budget, bound, space)
+        if is_small:
+            trials.consider(solved.choice)
+        rounds = _ROUNDS if is_small else _FEW_ROUNDS
+        self._try_several(trials, rounds, budget)
+        for _ in range(_TIGHTENED):
+            if trials.best is None and budget is not None and trials.smallest:
+                # The model counts memory at some points of the program only, so that its plans need a little more.
+                budget *= min(1.0, (self.given.budget_memory or 0.0) / trials.smallest) ** 1.1
+                self._try_several(trials, 1, budget)
+        if trials.best is None:
+            smallest = PlanColumns.of(self._model(self.prices)).least_memory()
+            if smallest is not None:
+                trials.consider(smallest[0])
+        if trials.best is None:
+            raise self._too_large(trials.smallest)
+        if is_small and not trials.is_close(self.given.gap):
+            trials.leave_out_pins(_LEFT_OUT)
+        best = trials.best
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
-    def _last_try(self, bound: float) -> ShardingPlan | None:
-        """Return the plan with the smallest memory if it fits."""
-        smallest = PlanColumns.of(self._model(self.prices)).least_memory()
-        if smallest is None:
-            return None
-        writer = PlanWriter(self.graph, self.prices, self.mesh_name, smallest[0], self.tied)
-        fitting = [
-            candidate
-            for candidate in (self._price(writer, way, bound) for way in ("inputs", "constraints"))
-            if self._fits(candidate)
-        ]
-        return min(fitting, key=lambda candidate: candidate.seconds, default=None)
+    def _try_several(self, trials: PlanTrials, rounds: int, budget: float | None) -> None:
+        """Price the cheapest choices of the likely prices, each with other shardings of the arguments."""
+        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL, budget=budget)
+        for number in range(rounds):
+            if number:
+                solved = columns.solve()
+            if solved is None:
+                return
+            trials.consider(solved.choice)
+            # Branch and bound over many columns takes longer than all else.
+            if trials.is_close(self.given.gap) or len(columns.program.costs) > _COLUMNS:
+                return
+            columns.forbid(solved.choice)
 
     def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
@@ -169,13 +172,16 @@ class _Planner:
         self.are_repeats_tied = len(ties.counts) < len(ties.leaders)
         return PlanModel.of(self.graph, prices, ties, self.fixed, equal)
 
-    def _solve(self, model: PlanModel, *, parts: tuple[float, ...]) -> tuple[PlanColumns, PlanSolution | None]:
+    def _solve(
+        self, model: PlanModel, *, parts: tuple[float, ...], budget: float | None
+    ) -> tuple[PlanColumns, PlanSolution | None]:
         """Return the columns of the plans near the cheapest, and the cheapest.
 
         Args:
             model: The model.
             parts: By how much the plans may cost more than the bound; the first with few enough columns counts, then
                 larger ones while there is no plan.
+            budget: The bytes that a device may use at most, or None.
         """
         bounds = PlanBounds.of(model)
         first = next((part for part in parts if bounds.columns(part) <= _COLUMNS), parts[-1])
@@ -183,52 +189,12 @@ class _Planner:
             near = bounds.within(part) if part >= first else None
             if near is None:
                 continue
-            columns = self._columns(near)
+            columns = _columns(near, budget)
             solved = columns.solve()
             if solved is not None:
                 return columns, evolve(solved, bound=min(solved.bound, bounds.limit(part)))
-        columns = self._columns(model)
+        columns = _columns(model, budget)
         return columns, columns.solve()
-
-    def _columns(self, model: PlanModel) -> PlanColumns:
-        columns = PlanColumns.of(model)
-        if self.given.budget_memory is not None:
-            columns.limit_memory(self.given.budget_memory)
-        return columns
-
-    def _fits(self, candidate: ShardingPlan) -> bool:
-        return self.given.budget_memory is None or candidate.peak_bytes <= self.given.budget_memory
-
-    def _price(self, writer: PlanWriter, way: Way, bound: float) -> ShardingPlan:
-        options = {**keywords(self.source), **self.given.options.run_options()}
-        session = Session.open(**options, keep_names=True, on_given=writer.on_given(way))
-        cost = session.price(session.solve(), self.prices.machine).cost
-        return ShardingPlan(
-            seconds=cost.seconds.value or 0.0,
-            bound_seconds=bound,
-            sent_bytes=cost.communication_bytes.value or 0.0,
-            peak_bytes=cost.peak_bytes.value or 0.0,
-            machine=self.prices.machine.name,
-            mesh={axis.name: axis.size for axis in self.mesh.axes},
-            inputs=writer.inputs(),
-            results=writer.results(),
-            constraints=self._constraints(writer) if way == "constraints" else (),
-            result_count=len(self.graph.returned()),
-            space=SPACE_OF_REPEATS if self.are_repeats_tied else SPACE,
-            write=lambda: self._text(writer, way),
-        )
-
-    def _constraints(self, writer: PlanWriter) -> tuple[PlannedConstraint, ...]:
-        ops = {node.op.id: node.op for node in self.graph.nodes if node.op is not None}
-        return tuple(
-            PlannedConstraint(ops[op_id].name, str(ops[op_id].location), number, sharding)
-            for op_id, number, sharding in writer.resharded()
-        )
-
-    def _text(self, writer: PlanWriter, way: Way) -> str:
-        write = writer.on_given(way)
-        registry = self.given.options.load_registry()
-        return annotated_text(self.source, registry, lambda read: write(read.program, read.main))
 
     def _fix(self) -> None:
         problem, arguments = self.graph.session.problem, main_arguments(self.graph.session.main)
@@ -257,21 +223,6 @@ class _Planner:
     def _refuse(self, what: str, why: str) -> None:
         raise OptionError(Diagnostic("invalid-fix", f"{what}: {why}", hint="--fix 'w=data,None'"))
 
-    def _tie(self) -> None:
-        """Tie each result to the next argument of its type."""
-        free = [node for node in self.graph.nodes if node.op is None]
-        for number, (value, _) in enumerate(self.graph.returned()):
-            root, dims = self.graph.views.get(value, (-1, ()))
-            if root < 0 or not dims or dims != tuple(range(len(self.graph.shape(value)))):
-                continue
-            if self.graph.nodes[self.graph.node_of[root]].op is None or len(self.graph.shape(root)) != len(dims):
-                continue
-            for node in free:
-                if self.graph.type_text(node.results[0]) == self.graph.type_text(value):
-                    free.remove(node)
-                    self.tied[number] = node.number
-                    break
-
     def _out_of_reach(self, model: PlanModel) -> OptionError:
         budget = self.given.budget_memory
         least = PlanColumns.of(model).least_memory() if budget is not None else None
@@ -280,14 +231,21 @@ class _Planner:
             return OptionError(Diagnostic("no-plan", message, hint="give sizes that the axes divide, or fix less"))
         return _over(budget, least[1], "no plan meets", "even the smallest needs at least")
 
-    def _too_large(self, smallest: ShardingPlan | None) -> OptionError:
+    def _too_large(self, smallest: float | None) -> OptionError:
         budget = self.given.budget_memory or 0.0
         return _over(
             budget,
-            0.0 if smallest is None else smallest.peak_bytes,
+            smallest or 0.0,
             "no plan that was priced meets",
             "the smallest needs",
         )
+
+
+def _columns(model: PlanModel, budget: float | None) -> PlanColumns:
+    columns = PlanColumns.of(model)
+    if budget is not None:
+        columns.limit_memory(budget)
+    return columns
 
 
 def _over(budget: float, needs: float, what: str, how: str) -> OptionError:

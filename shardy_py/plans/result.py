@@ -21,21 +21,29 @@ SPACE_OF_REPEATS = f"{SPACE}; equal layers have equal shardings"
 """That of a large program."""
 
 
+_NAMES = 6
+
+
 @frozen
 class PlannedConstraint:
-    """A constraint on an operand of an op.
+    """A constraint on an operand or the result of an op.
 
     Args:
         op: The name of the op.
         location: The place in the source.
-        operand: The number of the operand.
+        operand: The number of the operand; None for the first result.
         sharding: Its sharding.
     """
 
     op: str
     location: str
-    operand: int
+    operand: int | None
     sharding: TensorSharding
+
+    @property
+    def tensor(self) -> str:
+        """The tensor in words."""
+        return f"the result of {self.op}" if self.operand is None else f"operand {self.operand} of {self.op}"
 
 
 @frozen(eq=False)
@@ -52,8 +60,9 @@ class ShardingPlan:
         mesh: Axis to size.
         inputs: Argument to sharding.
         results: Number of a result to its sharding, for those that have that of an argument.
-        constraints: Constraints on operands inside.
+        constraints: Constraints inside.
         result_count: The number of results.
+        roles: Axis to what it does, with the patterns of the names of the arguments that it does this with.
         space: The space in which the bound holds.
     """
 
@@ -67,6 +76,7 @@ class ShardingPlan:
     results: Mapping[int, TensorSharding]
     constraints: tuple[PlannedConstraint, ...]
     result_count: int
+    roles: Mapping[str, Mapping[str, tuple[str, ...]]]
     _write: Callable[[], str] = field(repr=False)
     space: str = SPACE
 
@@ -89,7 +99,17 @@ class ShardingPlan:
             f"{format_seconds(self.seconds)} by the estimator, {format_bytes(round(self.sent_bytes))} sent,"
             f" {format_bytes(round(self.peak_bytes))} at the peak",
             self._bound,
+            *self._roles,
         )
+
+    @property
+    def _roles(self) -> list[str]:
+        """Lines with the roles of each axis."""
+        lines = []
+        for axis, roles in self.roles.items():
+            parts = [f"{role}: {_few(patterns)}" for role, patterns in roles.items()]
+            lines.append(f"axis {axis}: {'; '.join(parts) or 'nothing'}")
+        return lines
 
     @property
     def _bound(self) -> str:
@@ -116,7 +136,7 @@ class ShardingPlan:
             specs = ("None" if sharding is None else partition_spec(sharding) for sharding in shardings)
             lines += ["out_shardings = [", *(f"    {spec}," for spec in specs), "]"]
         lines += [
-            f"# with_sharding_constraint on operand {constraint.operand} of {constraint.op}:"
+            f"# with_sharding_constraint on {constraint.tensor}:"
             f" {partition_spec(constraint.sharding)}  {constraint.location}"
             for constraint in self.constraints
         ]
@@ -148,6 +168,7 @@ class ShardingPlan:
             "space": self.space,
             "sent_bytes": self.sent_bytes,
             "peak_bytes": self.peak_bytes,
+            "roles": {axis: {role: list(names) for role, names in roles.items()} for axis, roles in self.roles.items()},
             "inputs": self.specs,
             "shardings": {name: str(sharding) for name, sharding in self.inputs.items()},
             "results": {str(number): partition_spec(sharding) for number, sharding in self.results.items()},
@@ -161,3 +182,9 @@ class ShardingPlan:
                 for constraint in self.constraints
             ],
         }
+
+
+def _few(names: tuple[str, ...]) -> str:
+    """Return some names as text."""
+    more = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,25 +1,36 @@
-"""A plan as shardings of a program: of its inputs alone, of all tensors, or with constraints on resharded operands."""
+"""A plan as shardings of a program: of its inputs, of results of ops, and constraints on resharded operands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
 
 from attrs import field
 
 from shardy_py.api.main_function import arguments_of
 from shardy_py.ir.graph.op_names import CONSTRAINT
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.model import Choice, need
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.strategies import seen_by
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.values import define
+from shardy_py.values import define, frozen
 
-Way = Literal["inputs", "constraints"]
-"""The extent to which a plan is written: shardings of inputs and tied results, or all of it."""
+
+@frozen
+class Pin:
+    """A sharding inside a program.
+
+    Args:
+        op: The id of an op.
+        operand: The number of its operand that has a constraint; None for its first result.
+        sharding: The sharding.
+    """
+
+    op: int
+    operand: int | None
+    sharding: TensorSharding
 
 
 @define(eq=False)
@@ -67,44 +78,43 @@ class PlanWriter:
             for number, node in self.tied.items()
         }
 
-    def resharded(self) -> list[tuple[int, int, TensorSharding]]:
-        """Return the operands that are resharded: op id, number of the operand, the sharding that it needs."""
-        operands = []
+    def pins(self) -> tuple[Pin, ...]:
+        """Return all shardings inside: those of the results of ops, then those of operands that are resharded."""
+        results, operands = [], []
         for node in self.graph.nodes:
-            head = self.graph.head(node.number)
+            if node.op is None:
+                continue
+            head, shape = self.graph.head(node.number), self.graph.shape(node.results[0])
+            if node.results[0] >= 0 and shape:
+                results.append(Pin(node.op.id, None, self.sharding(self.out(node.number), len(shape))))
             for number in node.live:
                 slot = node.operands[number]
                 root, dims = self.graph.views[slot]
                 want = need(node, number, self.choice[head], head)
                 have = seen_by(self.out(self.graph.node_of[root]), dims)
-                if node.op is not None and slot not in self.graph.thin and want != have:
-                    operands.append((node.op.id, number, self.sharding(want, len(self.graph.shape(slot)))))
-        return operands
+                if slot not in self.graph.thin and want != have:
+                    operands.append(Pin(node.op.id, number, self.sharding(want, len(self.graph.shape(slot)))))
+        return (*results, *operands)
 
-    def on_given(self, way: Way) -> Callable[[Program, Op], None]:
+    def on_given(self, pins: Sequence[Pin]) -> Callable[[Program, Op], None]:
         """Return what writes the plan into the program that was given, before any pass."""
         slots = self.graph.session.problem.slot_of
-        argument_slots = {
-            node.results[0]: self.sharding(self.out(node.number), len(self.graph.shape(node.results[0])))
-            for node in self.graph.nodes
-            if way == "constraints" or node.op is None
-            if node.results[0] >= 0 and self.graph.shape(node.results[0])
-        }
+        arguments = {node.results[0]: node for node in self.graph.nodes if node.op is None}
 
         def write(program: Program, main: Op) -> None:
-            ops: dict[int, Op] = {}
-            values: list[Value] = list(arguments_of(main))
-            for op in main.regions[0].blocks[0].ops:
-                ops[op.id] = op
-                values.extend(op.results)
-            for value in values:
-                sharding = argument_slots.get(slots.get(value.id, -1))
-                if sharding is not None:
-                    program.shardings[value.id] = sharding
+            for value in arguments_of(main):
+                node = arguments.get(slots.get(value.id, -1))
+                if node is not None:
+                    program.shardings[value.id] = self.sharding(
+                        self.out(node.number), len(self.graph.shape(node.results[0]))
+                    )
             results = main.function_results
             program.shardings.update({results[number].id: item for number, item in self.results().items()})
-            if way == "constraints":
-                _constrain(program, ops, self.resharded())
+            ops = {op.id: op for op in main.regions[0].blocks[0].ops}
+            for pin in pins:
+                if pin.operand is None and pin.op in ops:
+                    program.shardings[ops[pin.op].results[0].id] = pin.sharding
+            _constrain(program, ops, [(pin.op, pin.operand, pin.sharding) for pin in pins if pin.operand is not None])
 
         return write
 

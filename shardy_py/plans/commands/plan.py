@@ -20,7 +20,7 @@ from shardy_py.cli.options import session_options
     default="like-arguments",
     show_default=True,
     type=click.Choice(["like-arguments", "open"]),
-    help="Whether results have the shardings of the arguments of their types.",
+    help="Whether results that are the next state of arguments have their shardings.",
 )
 @click.option("--gap", default=0.5, show_default=True, type=click.FloatRange(min=0), help="The gap to stop at, in %.")
 @click.option("--form", default="jax", show_default=True, type=click.Choice(["jax", "torch", "mlir", "json"]))

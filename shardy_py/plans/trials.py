@@ -1,0 +1,122 @@
+"""Plans that are priced: written into the program in several ways, each with its time by the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shardy_py.api.annotated_text import annotated_text
+from shardy_py.api.keywords import keywords
+from shardy_py.api.options import ProgramInput
+from shardy_py.api.program_source import SessionOptions
+from shardy_py.cost.session import Session
+from shardy_py.plans.fewest import fewest_pins
+from shardy_py.plans.graph import PlanGraph
+from shardy_py.plans.model import Choice
+from shardy_py.plans.prices import Prices
+from shardy_py.plans.result import PlannedConstraint, ShardingPlan
+from shardy_py.plans.roles import axis_roles
+from shardy_py.plans.write import Pin, PlanWriter
+from shardy_py.values import define
+
+_SAME = 1e-3
+"""The part by which a plan may cost more without a sharding inside that is left out."""
+
+
+@define(eq=False)
+class PlanTrials:
+    """Prices plans and keeps the best.
+
+    Attributes:
+        source: The program.
+        options: How to propagate.
+        graph: Its graph.
+        prices: The prices.
+        mesh_name: The name of the mesh.
+        tied: The results that have the placement of an argument: result number to node.
+        budget: The bytes that a device may use at most, or None.
+        bound: The bound of all plans, in seconds.
+        space: The space in which it holds.
+        best: The best plan that fits.
+        smallest: The bytes of the plan with the smallest memory.
+        pinned: The best plan that fits with all shardings inside, and what wrote it.
+    """
+
+    source: ProgramInput
+    options: SessionOptions
+    graph: PlanGraph
+    prices: Prices
+    mesh_name: str
+    tied: dict[int, int]
+    budget: float | None
+    bound: float
+    space: str
+    best: ShardingPlan | None = None
+    smallest: float | None = None
+    pinned: tuple[ShardingPlan, PlanWriter, tuple[Pin, ...]] | None = None
+
+    def consider(self, choice: Choice) -> None:
+        """Price a choice with shardings of the inputs only, and with all inside."""
+        writer = PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied)
+        for pins in ((), writer.pins()):
+            plan = self._price(writer, pins)
+            self.smallest = plan.peak_bytes if self.smallest is None else min(self.smallest, plan.peak_bytes)
+            if not self._fits(plan):
+                continue
+            if self.best is None or plan.seconds < self.best.seconds:
+                self.best = plan
+            if pins and (self.pinned is None or plan.seconds < self.pinned[0].seconds):
+                self.pinned = plan, writer, pins
+
+    def is_close(self, gap: float) -> bool:
+        """Return whether the best plan exceeds the bound by at most a part of it."""
+        return self.best is not None and self.best.gap is not None and self.best.gap <= gap
+
+    def leave_out_pins(self, count: int) -> None:
+        """Leave out the shardings inside that make the plan no cheaper; `count` plans are priced at most."""
+        if self.pinned is None or self.best is None:
+            return
+        plan, writer, pins = self.pinned
+        limit = plan.seconds * (1 + _SAME)
+
+        def price(rest: Sequence[Pin]) -> ShardingPlan | None:
+            nonlocal limit
+            candidate = self._price(writer, rest)
+            if candidate.seconds > limit or not self._fits(candidate):
+                return None
+            limit = min(limit, candidate.seconds * (1 + _SAME))
+            return candidate
+
+        _, held = fewest_pins(pins, plan, price, count)
+        if self.best.constraints or held.seconds < self.best.seconds * (1 - _SAME):
+            self.best = held
+
+    def _fits(self, plan: ShardingPlan) -> bool:
+        return self.budget is None or plan.peak_bytes <= self.budget
+
+    def _price(self, writer: PlanWriter, pins: Sequence[Pin]) -> ShardingPlan:
+        options = {**keywords(self.source), **self.options.run_options()}
+        session = Session.open(**options, keep_names=True, on_given=writer.on_given(pins))
+        cost = session.price(session.solve(), self.prices.machine).cost
+        ops = {node.op.id: node.op for node in self.graph.nodes if node.op is not None}
+        return ShardingPlan(
+            seconds=cost.seconds.value or 0.0,
+            bound_seconds=self.bound,
+            sent_bytes=cost.communication_bytes.value or 0.0,
+            peak_bytes=cost.peak_bytes.value or 0.0,
+            machine=self.prices.machine.name,
+            mesh={axis.name: axis.size for axis in self.prices.mesh.axes},
+            inputs=writer.inputs(),
+            results=writer.results(),
+            constraints=tuple(
+                PlannedConstraint(ops[pin.op].name, str(ops[pin.op].location), pin.operand, pin.sharding)
+                for pin in pins
+            ),
+            result_count=len(self.graph.returned()),
+            roles=axis_roles(writer),
+            space=self.space,
+            write=lambda: self._text(writer, pins),
+        )
+
+    def _text(self, writer: PlanWriter, pins: Sequence[Pin]) -> str:
+        write = writer.on_given(pins)
+        return annotated_text(self.source, self.options.load_registry(), lambda read: write(read.program, read.main))

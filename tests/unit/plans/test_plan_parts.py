@@ -1,0 +1,86 @@
+"""The parts of a plan: which results are states, what axes do, which shardings inside are needed."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the programs are MLIR text")
+pytest.importorskip("highspy", reason="plans need the extra 'plan'")
+
+import shardy_py as sdy
+from shardy_py.plans.fewest import fewest_pins
+from shardy_py.plans.planning import PlanArguments, _Planner
+
+MESH = {"data": 8}
+SQUARE = "tensor<1024x1024xf32>"
+INFERENCE = f"""\
+func.func @main(%x: {SQUARE}, %w: {SQUARE}) -> {SQUARE} {{
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({SQUARE}, {SQUARE}) -> {SQUARE}
+  return %0 : {SQUARE}
+}}
+"""
+STEP = f"""\
+func.func @main(%x: {SQUARE}, %w: {SQUARE}{{DONATED}}) -> {SQUARE} {{
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0] : ({SQUARE}, {SQUARE}) -> {SQUARE}
+  %1 = stablehlo.subtract %w, %0 : {SQUARE}
+  return %1 : {SQUARE}
+}}
+"""
+
+
+def _states(text: str) -> dict[int, str]:
+    planner = _Planner.of(PlanArguments(text, MESH, machine="h100-8"))
+    return {number: planner.graph.nodes[node].name for number, node in planner.tied.items()}
+
+
+def test_a_result_of_a_type_alone_is_no_state():
+    """A product has the type of both arguments and continues neither; what subtracts from one does."""
+    assert _states(INFERENCE) == {}
+    assert _states(STEP.replace("{DONATED}", "")) == {0: "arg1"}
+
+
+def test_a_donated_argument_is_the_state():
+    """An alias says of which argument a result takes the place."""
+    donated = INFERENCE.replace("%x: " + SQUARE, "%x: " + SQUARE + " {tf.aliasing_output = 0 : i32}")
+    assert _states(donated) == {0: "arg0"}
+
+
+def test_gradients_are_matched_by_type():
+    """Several results that are made of no argument have the arguments of their types, in order."""
+    text = f"""func.func @main(%w: {SQUARE}, %v: {SQUARE}) -> ({SQUARE}, {SQUARE}) {{
+  %0 = stablehlo.dot_general %v, %w, contracting_dims = [0] x [0] : ({SQUARE}, {SQUARE}) -> {SQUARE}
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [0] x [0] : ({SQUARE}, {SQUARE}) -> {SQUARE}
+  return %0, %1 : {SQUARE}, {SQUARE}
+}}"""
+    assert _states(text) == {0: "arg0", 1: "arg1"}
+
+
+@pytest.mark.parametrize(
+    ("specs", "role"),
+    [
+        ({"arg0": ("data", None), "arg1": (None, None)}, {"batch": ("arg0",)}),
+        ({"arg0": (None, None), "arg1": (None, "data")}, {"tensor (columns)": ("arg1",)}),
+        (
+            {"arg0": (None, "data"), "arg1": ("data", None)},
+            {"split along a sum": ("arg0",), "tensor (rows)": ("arg1",)},
+        ),
+        ({"arg0": ("data", None), "arg1": ("data", None)}, {"batch": ("arg0",), "fully sharded": ("arg1",)}),
+    ],
+)
+def test_an_axis_is_named_by_the_factor_that_it_is_on(specs, role):
+    """Rows of x are a batch; of w, what is summed is its rows, what is kept its columns, what is gathered neither."""
+    plan = sdy.plan(INFERENCE, MESH, machine="h100-8", fix=specs)
+    assert plan.roles["data"] == role
+    assert all(f"{name}: {', '.join(names)}" in str(plan) for name, names in role.items())
+
+
+def test_only_what_is_needed_is_left():
+    """Of ten pins the two that count remain, whatever the order; with no trials all do."""
+    pins = list(range(10))
+
+    def price(rest):
+        return len(rest) if {3, 8} <= set(rest) else None
+
+    kept, outcome = fewest_pins(pins, 10, price, trials=100)
+    assert (list(kept), outcome) == ([3, 8], 2)
+    assert fewest_pins(pins, 10, price, trials=0) == (pins, 10)
