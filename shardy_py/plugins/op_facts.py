@@ -12,7 +12,7 @@ from shardy_py.guards.error_texts import describe_error
 from shardy_py.guards.guard import Guard
 from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
 from shardy_py.ir.graph.dynamic_sizes import has_dynamic_size
-from shardy_py.ir.graph.kinds import OpKind, identity_key, kind_of
+from shardy_py.ir.graph.kinds import SharedOpKind, identity_key, kind_of
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import Type
@@ -62,7 +62,7 @@ def make_facts_of(
     # The looks of attributes by their keys.
     looks: dict[Any, Hashable | None] = {}
 
-    def facts_of_kind(kind: OpKind, op: Op) -> OpFacts | None:
+    def facts_of_kind(kind: SharedOpKind, op: Op) -> OpFacts | None:
         """Return the facts of a kind, None where its ops differ: in their rules, or in what these read around them."""
         facts: OpFacts | None = None
         resolved = all_resolved[kind.name]

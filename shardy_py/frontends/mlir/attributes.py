@@ -11,7 +11,7 @@ from shardy_py.frontends.mlir.attribute_decoders import WITHOUT_SYMBOLS
 from shardy_py.frontends.mlir.codec import Codec
 from shardy_py.frontends.mlir.kept_tables import AttributeContents
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, symbols_of
-from shardy_py.ir.graph.kinds import OpKind, OpKinds
+from shardy_py.ir.graph.kinds import SharedOpKind, SharedOpKinds
 from shardy_py.ir.graph.program import Value
 from shardy_py.support.identity import identity
 
@@ -55,7 +55,7 @@ class AttributeSet:
         native: dict[str, ir.Attribute],
         changed: dict[int, NativeAttributes],
         contents: AttributeContents | None = None,
-        kinds: OpKinds | None = None,
+        kinds: SharedOpKinds | None = None,
         source: ir.Operation | None = None,
     ) -> None:
         self._codec = codec
@@ -185,7 +185,7 @@ class AttributeSets:
         self.changed: dict[int, NativeAttributes] = {}
 
     def of(
-        self, native: ir.Operation, contents: AttributeContents | None = None, kinds: OpKinds | None = None
+        self, native: ir.Operation, contents: AttributeContents | None = None, kinds: SharedOpKinds | None = None
     ) -> AttributeSet:
         """Return the attributes an op has now, as a set of its own.
 
@@ -258,7 +258,7 @@ class NativeAttributes(MutableMapping[str, Any]):
         self.model: NativeAttributes | None = None
         self.overlay = overlay
         self.key = base if overlay is None else None
-        self.kind: OpKind | None = None
+        self.kind: SharedOpKind | None = None
 
     @property
     def model_native(self) -> Any:

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute, SymbolRef, Unit
-from shardy_py.ir.graph.kinds import OpKinds
+from shardy_py.ir.graph.kinds import SharedOpKinds
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.axes import SdyAttribute
 
@@ -74,7 +74,7 @@ class Tables:
         self.types: dict[int, Type] = {}
         self.result_types: dict[Hashable, Sequence[Type]] = {}
         self.contents: dict[int, AttributeContents] = {}
-        self.kinds = OpKinds()
+        self.kinds = SharedOpKinds()
 
     def contents_of(self, number: int) -> AttributeContents:
         """Return the contents of a dictionary of attributes, and count the run."""

@@ -13,7 +13,7 @@ MANY_KINDS = 20_000
 """The limit on the kinds that are kept together; others are found anew by each op."""
 
 
-class OpKind:
+class SharedOpKind:
     """The name and the types of some ops that have the same attributes, too; compared by identity.
 
     What depends on nothing else is asked once per kind. A frontend may keep kinds from run to run, so that nothing in
@@ -36,12 +36,12 @@ class OpKind:
         return f"<kind of {self.name}>"
 
 
-class OpKinds(dict[Hashable, OpKind]):
+class SharedOpKinds(dict[Hashable, SharedOpKind]):
     """Kinds of ops, by their attributes, by their name, and by the identities of their types."""
 
     __slots__ = ()
 
-    def of(self, op: Op, attributes: object) -> OpKind:
+    def of(self, op: Op, attributes: object) -> SharedOpKind:
         """Return the kind of an op, a new one where it is the first of its kind.
 
         Args:
@@ -53,13 +53,13 @@ class OpKinds(dict[Hashable, OpKind]):
         kind = self.get(key)
         if kind is None:
             # With the types, so that no others get their identities.
-            kind = OpKind(name, [value.type for value in (*operands, *results)])
+            kind = SharedOpKind(name, [value.type for value in (*operands, *results)])
             if len(self) < MANY_KINDS:
                 kind = self.setdefault(key, kind)
         return kind
 
 
-def kind_of(op: Op) -> OpKind | None:
+def kind_of(op: Op) -> SharedOpKind | None:
     """Return the kind of an op; None where its frontend knows no kinds, and where attributes or types changed.
 
     It is found once per op, and then kept with its attributes.
@@ -67,10 +67,10 @@ def kind_of(op: Op) -> OpKind | None:
     if not op.program.kinds_hold:
         return None
     attributes = op.attributes
-    kind: OpKind | None = getattr(attributes, "kind", None)
+    kind: SharedOpKind | None = getattr(attributes, "kind", None)
     if kind is None:
         key: Any = getattr(attributes, "key", None)
-        kinds: OpKinds | None = getattr(key, "kinds", None)
+        kinds: SharedOpKinds | None = getattr(key, "kinds", None)
         if kinds is None:
             return None
         kind = attributes.kind = kinds.of(op, key.contents)  # type: ignore[attr-defined]
