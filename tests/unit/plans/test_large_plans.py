@@ -74,3 +74,17 @@ def test_the_plan_of_tied_layers_says_that_they_are_equal(monkeypatch):
     assert plan.bound_seconds <= plan.seconds <= plan.bound_seconds * 1.05
     inner = {spec for name, spec in plan.specs.items() if name in {"arg5", "arg7", "arg9", "arg11"}}
     assert len(inner) == 1, "what is around them is equal"
+
+
+def test_scipy_solves_what_highs_does(monkeypatch):
+    """Without highspy the optimum is the same, of all flows and of those near the bound."""
+    pytest.importorskip("scipy", reason="the other solver")
+    model = _model(_layers(1))
+    near = PlanBounds.of(model).within(0.01)
+    expected = PlanColumns.of(model).solve()
+    assert expected is not None
+    monkeypatch.setattr("shardy_py.plans.solve._has_highs", lambda: False)
+    for part in (model, near):
+        solved = PlanColumns.of(part).solve()
+        assert solved is not None
+        assert solved.bound == pytest.approx(expected.bound, rel=1e-6)
