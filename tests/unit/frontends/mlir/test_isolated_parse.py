@@ -135,4 +135,4 @@ def test_every_command_that_reads_a_module_has_the_option() -> None:
     without = {
         name for name, command in commands.items() if not any("--untrusted" in option.opts for option in command.params)
     }
-    assert without == {"schedule", "plugins", "layout", "machines"}
+    assert without == {"schedule", "plugins", "layout", "machines", "mpmd"}
