@@ -16,10 +16,10 @@ def mpmd() -> None:
 
 @mpmd.command(cls=Command)
 @click.argument("file", required=False, type=click.Path(allow_dash=True))
-@click.option("--schedule", default="1F1B", show_default=True, metavar="NAME", help="The schedule, without FILE.")
-@click.option("--meshes", type=int, default=4, show_default=True, help="The number of meshes.")
-@click.option("--microbatches", type=int, default=8, show_default=True, help="The number of microbatches.")
-@click.option("--chunks", type=int, default=1, show_default=True, help="The number of stages on each mesh.")
+@click.option("--schedule", metavar="NAME", help="The schedule, without FILE; by default 1F1B.")
+@click.option("--meshes", type=int, help="The number of meshes; by default 4.")
+@click.option("--microbatches", type=int, help="The number of microbatches; by default 8.")
+@click.option("--chunks", type=int, help="The number of stages on each mesh; by default 1.")
 @click.option(
     "--times",
     default="F=1,I=1,W=1,transfer=0",

@@ -23,10 +23,10 @@ _LEAST_WIDTH = 24
 def run_simulate(
     *,
     file: str | None,
-    schedule: str,
-    meshes: int,
-    microbatches: int,
-    chunks: int,
+    schedule: str | None,
+    meshes: int | None,
+    microbatches: int | None,
+    chunks: int | None,
     times: str,
     as_csv: bool,
     as_json: bool,
@@ -35,8 +35,18 @@ def run_simulate(
     if as_csv and as_json:
         message, hint = "--csv and --json exclude each other", "leave out one of them"
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
+    numbers = {"schedule": schedule, "meshes": meshes, "microbatches": microbatches, "chunks": chunks}
+    asked = [f"--{name}" for name, number in numbers.items() if number is not None]
     if file is None:
-        value = build_schedule(schedule, meshes=meshes, microbatches=microbatches, chunks=chunks)
+        value = build_schedule(
+            schedule or "1F1B",
+            meshes=4 if meshes is None else meshes,
+            microbatches=8 if microbatches is None else microbatches,
+            chunks=1 if chunks is None else chunks,
+        )
+    elif asked:
+        message = f"{' and '.join(asked)} would have no effect: {file} has the schedule"
+        raise OptionError(Diagnostic("option-conflict", message, hint="leave out the file or these options"))
     else:
         data = read_stdin() if file == "-" else Path(file).read_bytes()
         value = PipelineSchedule.parse(data.decode("utf-8", "replace"), name=file)

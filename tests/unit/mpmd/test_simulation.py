@@ -114,5 +114,7 @@ def test_the_command_prints_figures(tmp_path) -> None:
     file = tmp_path / "own.csv"
     file.write_text("0F0,0B0\n1F0,1B0\n")
     assert "makespan 6" in run(shardy, ["mpmd", "simulate", str(file)]).output
+    refused = run(shardy, ["mpmd", "simulate", str(file), "--meshes", "2"])
+    assert (refused.exit_code, "--meshes would have no effect" in refused.output) == (2, True)
     assert run(shardy, [*base, "--times", "X=1"]).exit_code == 2
     assert run(shardy, [*base, "--csv", "--json"]).exit_code == 2
