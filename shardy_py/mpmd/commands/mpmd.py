@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.command import Command
+from shardy_py.cli.command import Command, WholeWordsContext
 
 
 @click.group()
@@ -14,7 +14,10 @@ def mpmd() -> None:
     """Programs over several meshes: pipelines of stages."""
 
 
-@mpmd.command(cls=Command)
+mpmd.context_class = WholeWordsContext
+
+
+@mpmd.command(cls=Command, short_help="Simulate a pipeline schedule.")
 @click.argument("file", required=False, type=click.Path(allow_dash=True))
 @click.option("--schedule", metavar="NAME", help="The schedule, without FILE; by default 1F1B.")
 @click.option("--meshes", type=int, help="The number of meshes; by default 4.")

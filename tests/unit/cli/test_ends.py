@@ -20,7 +20,22 @@ from shardy_py.support.gc_pause import FROZEN_BY_PYTHON
 from tests.unit.cli.conftest import MODULE
 
 CONTEXT = click.Context(group)
-COMMANDS = {name: group.get_command(CONTEXT, name) for name in group.list_commands(CONTEXT)}
+
+
+def _commands(parent: click.Group, *before: str) -> dict[str, click.Command]:
+    """Return the commands of a group by the words that call them, those of its groups included."""
+    found: dict[str, click.Command] = {}
+    for name in parent.list_commands(CONTEXT):
+        command = parent.get_command(CONTEXT, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            found |= _commands(command, *before, name)
+        else:
+            found[" ".join((*before, name))] = command
+    return found
+
+
+COMMANDS = _commands(group)
 posix = pytest.mark.skipif(os.name == "nt", reason="signals and names of files of POSIX")
 
 
@@ -46,14 +61,13 @@ def test_every_command_ends_with_a_message(
 ) -> None:
     """An interrupt has its own exit code; too much of anything says what to do, and names the input."""
     command = COMMANDS[name]
-    assert command is not None
     arguments = _arguments(command)
 
     def fail(**options: object) -> None:
         raise error
 
     monkeypatch.setattr(command, "callback", fail)
-    done = shardy(name, *arguments)
+    done = shardy(*name.split(), *arguments)
     assert (done.exit_code, done.stdout) == (code, "")
     assert words in done.stderr
     if code == 2 and arguments and any(item.name == "file" for item in command.params):
