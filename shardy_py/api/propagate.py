@@ -240,6 +240,8 @@ def _after_pass(options: Options, registry: Registry, progress: RunProgress) -> 
     observers += [] if options.on_pass is None else [options.on_pass]
 
     def after_pass(name: str, program: Program) -> None:
+        # The caller's function may give values other types.
+        program.kinds_hold = program.kinds_hold and options.on_pass is None
         for observer in observers:
             observer(name, program)
         progress.finish_step()

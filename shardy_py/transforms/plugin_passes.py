@@ -73,7 +73,8 @@ class ProgramCheck:
 
     @classmethod
     def of(cls, program: Program) -> ProgramCheck:
-        """Return the check of a program as it is now."""
+        """Return the check of a program as it is now, whose values the pass may give other types."""
+        program.kinds_hold = False
         known = frozenset(map(_key, _problems(program)))
         names = tuple([(op, op.name) for op in program.walk() if op.handle is not None])
         return cls(program, _fingerprint(program), known, bool(program.functions), names)

@@ -9,6 +9,7 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import tensor
 from shardy_py.oracle.conformance import reference_registry
 from shardy_py.plugins import Registry
+from shardy_py.transforms.plugin_passes import ProgramCheck
 
 TEXT = """\
 func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %i: tensor<i32>) -> tensor<4x8xf32> {
@@ -104,3 +105,21 @@ def test_ops_of_other_frontends_have_no_kind(program):
     """An op that a pass made has the attributes that it gave."""
     op = Op(program, "stablehlo.add", program.functions["f"].regions[0].blocks[0].arguments[:1] * 2, [tensor(4, 8)])
     assert kind_of(op) is None
+
+
+def test_passes_of_plugins_may_give_types(program):
+    """What a pass of a plugin gives values as types counts from there on."""
+    add = next(op for op in program.walk() if op.name == "stablehlo.add")
+    assert kind_of(add) is not None
+    ProgramCheck.of(program)
+    add.results[0].type = tensor(4, 4)
+    assert kind_of(add) is None
+
+
+def test_functions_called_after_passes_may_give_types():
+    """So does what a caller's function gives, which sees the program between passes."""
+    held = []
+    text = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n  return %a : tensor<8xf32>\n}"
+    sdy.propagate(text, on_pass=lambda name, program: held.append(program.kinds_hold))
+    assert held
+    assert not any(held)
