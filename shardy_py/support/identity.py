@@ -8,7 +8,17 @@ the time.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 identity: Callable[[object], int] = id if sys.version_info < (3, 12) else object.__hash__
 """A number that no other object has as long as this one lives."""
+
+
+def copy_memo(pairs: Iterable[tuple[object, Any]]) -> dict[int, Any]:
+    """Return the memo with which `copy.deepcopy` puts other objects in the places of some.
+
+    Args:
+        pairs: Each object with what comes in its place.
+    """
+    return {id(one): other for one, other in pairs}

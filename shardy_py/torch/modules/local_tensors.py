@@ -10,7 +10,7 @@ from shardy_py.values import frozen
 
 
 @frozen(eq=False)
-class Port:
+class ModulePort:
     """An input, a parameter, a buffer or an output of a program on shards.
 
     Args:
@@ -96,7 +96,7 @@ def _size(shape: tuple[int, ...]) -> Any:
     return torch.Size(shape)
 
 
-def make_port(name: str, shape: tuple[int, ...], sharding: Any, mesh: Any, device_mesh: Any, device: int) -> Port:
+def make_port(name: str, shape: tuple[int, ...], sharding: Any, mesh: Any, device_mesh: Any, device: int) -> ModulePort:
     """Return the port of a value.
 
     Args:
@@ -118,4 +118,4 @@ def make_port(name: str, shape: tuple[int, ...], sharding: Any, mesh: Any, devic
         if shape[dim] % parts:
             cuts[dim] = stop - start, size
     placements = to_torch_placements(placements_of(sharding, mesh, name=name))
-    return Port(name, shape, device_mesh, placements, cuts, starts)
+    return ModulePort(name, shape, device_mesh, placements, cuts, starts)

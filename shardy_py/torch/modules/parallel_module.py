@@ -11,16 +11,17 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.support.identity import copy_memo
 from shardy_py.torch.constraints import constraints_on
 from shardy_py.torch.modules.joint import trace_joint, without_elements
-from shardy_py.torch.modules.local_tensors import Port
+from shardy_py.torch.modules.local_tensors import ModulePort
 from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.step import LocalStep, make_step
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
 from shardy_py.values import define
 
 Flags = tuple[bool, ...]
-"""Which modules of a module are in training, in the order of ``modules()``."""
+"""Modes of the modules of a module, in training or not, in the order of ``modules()``."""
 Shapes = tuple[tuple[int, ...], ...]
 """The shapes of the inputs; empty where they are those of the example."""
 
@@ -130,7 +131,7 @@ def _state_names(step: LocalStep) -> set[str]:
 
 
 class ParallelMethods:
-    """What a parallel module has in place of the methods of the module."""
+    """Methods of a parallel module in place of those of the module."""
 
     sdy_program: ParallelProgram
 
@@ -182,7 +183,7 @@ def _tensors(leaves: Sequence[Any]) -> list[Any]:
     return [leaf for leaf in leaves if hasattr(leaf, "dtype")]
 
 
-def _write(buffer: Any, port: Port, shard: Any) -> None:
+def _write(buffer: Any, port: ModulePort, shard: Any) -> None:
     """Write a new value into a buffer."""
     import torch
 
@@ -225,14 +226,14 @@ def with_tensors(model: Any, convert: Callable[[str, Any], Any]) -> Any:
 
     Args:
         model: The module; it stays as it is.
-        convert: Makes the tensor from the name and the tensor.
+        convert: Makes each new tensor from its name and from the one that it replaces.
     """
     import torch
 
-    memo: dict[int, Any] = {}
+    pairs: list[tuple[Any, Any]] = []
     for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
         new = convert(name, tensor)
         if isinstance(tensor, torch.nn.Parameter):
             new = torch.nn.Parameter(new, requires_grad=tensor.requires_grad)
-        memo[id(tensor)] = new
-    return copy.deepcopy(model, memo)
+        pairs.append((tensor, new))
+    return copy.deepcopy(model, copy_memo(pairs))

@@ -16,7 +16,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.modules.expressible import make_expressible
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
-from shardy_py.torch.modules.local_tensors import Port, make_port
+from shardy_py.torch.modules.local_tensors import ModulePort, make_port
 from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.splitting import SplitGraph, split_graph
 from shardy_py.torch.parallel.explicit import explicit_program
@@ -26,7 +26,7 @@ from shardy_py.values import frozen
 
 @frozen(eq=False)
 class LocalStep:
-    """What each process runs.
+    """Program of each process for one mode of a module, forward and backward.
 
     Attributes:
         result: The propagated program, forward and backward.
@@ -41,8 +41,8 @@ class LocalStep:
     result: Result
     trace: JointTrace = field(repr=False)
     graphs: SplitGraph = field(repr=False)
-    arguments: tuple[Port, ...] = field(repr=False)
-    outputs: tuple[Port | None, ...] = field(repr=False)
+    arguments: tuple[ModulePort, ...] = field(repr=False)
+    outputs: tuple[ModulePort | None, ...] = field(repr=False)
     counts: Mapping[str, int]
     function: Any = field(repr=False)
 

@@ -9,7 +9,7 @@ from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
 from shardy_py.local.resolve_permutation_factors import ResolvePermutationFactorsPass
 from shardy_py.plugins import Registry
 from shardy_py.torch.frontend.semantics import extend
-from shardy_py.torch.parallel.in_parts import ComputeInPartsPass
+from shardy_py.torch.parallel.in_parts.computing_in_parts import ComputeInPartsPass
 from shardy_py.torch.parallel.remade_constants import RemakeConstantsPass
 from shardy_py.torch.parallel.uneven_reshapes import GatherUnevenReshapesPass
 from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass

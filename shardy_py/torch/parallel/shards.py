@@ -27,7 +27,7 @@ class TensorPort:
 
     @property
     def is_cut(self) -> bool:
-        """Whether devices have parts of the tensor."""
+        """True where devices have parts of the tensor only."""
         return bool(self.cuts(0))
 
     def part(self, tensor: Any, device: int) -> Any:

@@ -10,12 +10,12 @@ from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.sharding.tensor import CLOSED
 from shardy_py.torch.frontend.calls import OPERAND_NAMES
-from shardy_py.torch.parallel.in_parts.writer import Writer, element_type_of, shape_of
+from shardy_py.torch.parallel.in_parts.writer import OperatorWriter, element_type_of, shape_of
 
 _HEADS = 1
 
 
-def grouped_attention(write: Writer) -> Sequence[Value] | None:
+def grouped_attention(write: OperatorWriter) -> Sequence[Value] | None:
     """Return attention with heads of keys and values that are repeated; each device repeats those of its queries."""
     query, key, value = (write.tensor(name) for name in ("query", "key", "value"))
     if len(shape_of(query)) != 4 or not write.is_cut(write.op.results[0], [_HEADS]):
@@ -31,7 +31,7 @@ def grouped_attention(write: Writer) -> Sequence[Value] | None:
     return [write.call(name, operands, type_, write.program.shardings.get(result.id), **more)]
 
 
-def _repeated(write: Writer, value: Value, heads: int) -> Value:
+def _repeated(write: OperatorWriter, value: Value, heads: int) -> Value:
     batch, own, rows, width = shape_of(value)
     sharding, type_ = write.program.shardings.get(value.id), element_type_of(value)
     wide = write.unsqueezed(value, _HEADS + 1)

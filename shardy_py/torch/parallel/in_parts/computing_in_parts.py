@@ -21,10 +21,10 @@ from shardy_py.torch.parallel.in_parts.softmax import (
     softmax,
     softmax_gradient,
 )
-from shardy_py.torch.parallel.in_parts.writer import Writer
+from shardy_py.torch.parallel.in_parts.writer import OperatorWriter
 from shardy_py.values import NoFields
 
-Form = Callable[[Writer], Sequence[Value] | None]
+Form = Callable[[OperatorWriter], Sequence[Value] | None]
 """Writes what stands in for an op, and returns its results; None where the op needs no other form."""
 
 
@@ -77,7 +77,7 @@ class ComputeInPartsPass(NoFields):
             form = FORMS.get(op.name)
             if form is None or not any(value.id in program.shardings for value in (*op.operands, *op.results)):
                 continue
-            write = Writer(program, op, names)
+            write = OperatorWriter(program, op, names)
             results = form(write)
             if results is not None:
                 write.replace(results)

@@ -9,10 +9,10 @@ from attrs import evolve
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.sharding.tensor import CLOSED
-from shardy_py.torch.parallel.in_parts.writer import Writer, element_type_of, shape_of, size_of
+from shardy_py.torch.parallel.in_parts.writer import OperatorWriter, element_type_of, shape_of, size_of
 
 
-def place_of_extreme(write: Writer) -> Sequence[Value] | None:
+def place_of_extreme(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the place of the extreme element along a dimension, or among all elements."""
     found = _extreme(write)
     if found is None:
@@ -22,7 +22,7 @@ def place_of_extreme(write: Writer) -> Sequence[Value] | None:
     return [place if keepdim else write.squeezed(place, dims)]
 
 
-def extreme_and_place(write: Writer) -> Sequence[Value] | None:
+def extreme_and_place(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the extreme elements along a dimension, and their places."""
     found = _extreme(write)
     if found is None:
@@ -33,7 +33,7 @@ def extreme_and_place(write: Writer) -> Sequence[Value] | None:
     return [write.squeezed(extreme, dims), write.squeezed(place, dims)]
 
 
-def largest_few(write: Writer) -> Sequence[Value] | None:
+def largest_few(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the largest or smallest elements of a row: of those that each part has.
 
     The dimension is split into the parts and what is in them, of which the first is sharded.
@@ -77,7 +77,7 @@ def largest_few(write: Writer) -> Sequence[Value] | None:
     return [best, chosen]
 
 
-def _extreme(write: Writer) -> tuple[Value, Value, tuple[int, ...]] | None:
+def _extreme(write: OperatorWriter) -> tuple[Value, Value, tuple[int, ...]] | None:
     """Return the extreme elements and their first places, with all dimensions, and the dimensions along which."""
     value = write.tensor("self")
     rank = len(shape_of(value))

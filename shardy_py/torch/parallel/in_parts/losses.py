@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.torch.parallel.in_parts.writer import Writer, element_type_of, shape_of
+from shardy_py.torch.parallel.in_parts.writer import OperatorWriter, element_type_of, shape_of
 
 _NONE, _MEAN = 0, 1
 
 
-def class_loss(write: Writer) -> Sequence[Value] | None:
+def class_loss(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the negative number of the class of each row, or their sum or mean."""
     value, target = write.tensor("self"), write.tensor("target")
     dim = 0 if len(shape_of(value)) == 1 else 1
@@ -33,7 +33,7 @@ def class_loss(write: Writer) -> Sequence[Value] | None:
     return [losses, total_weight][: len(write.op.results)]
 
 
-def class_loss_gradient(write: Writer) -> Sequence[Value] | None:
+def class_loss_gradient(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the gradients of the numbers of classes, which are zero but for the class of the row."""
     value, target = write.tensor("self"), write.tensor("target")
     gradient = write.tensor("grad_output")
@@ -51,7 +51,7 @@ def class_loss_gradient(write: Writer) -> Sequence[Value] | None:
     return [write.pointwise("where.ScalarOther", element_type_of(value), condition=is_own, self=wide, other=0.0)]
 
 
-def _own_class(write: Writer, value: Value, target: Value, dim: int) -> tuple[Value, Value]:
+def _own_class(write: OperatorWriter, value: Value, target: Value, dim: int) -> tuple[Value, Value]:
     """Return which elements are of the class of their row, and which rows count."""
     ignored = write.op.attributes.get("ignore_index", -100)
     counted = write.pointwise("ne.Scalar", "i1", self=target, other=ignored)
@@ -60,7 +60,7 @@ def _own_class(write: Writer, value: Value, target: Value, dim: int) -> tuple[Va
     return _sharded_like(write, value, write.pointwise("eq.Tensor", "i1", self=numbers, other=wide)), counted
 
 
-def _sharded_like(write: Writer, value: Value, made: Value) -> Value:
+def _sharded_like(write: OperatorWriter, value: Value, made: Value) -> Value:
     """Return a value of the shape of another one, which it is sharded like."""
     sharding = write.program.shardings.get(value.id)
     if sharding is not None and shape_of(made) == shape_of(value):
@@ -68,7 +68,7 @@ def _sharded_like(write: Writer, value: Value, made: Value) -> Value:
     return made
 
 
-def _weights(write: Writer, value: Value, is_own: Value, counted: Value, dim: int) -> Value:
+def _weights(write: OperatorWriter, value: Value, is_own: Value, counted: Value, dim: int) -> Value:
     """Return the weight of each row: that of its class, and zero where it does not count."""
     type_ = element_type_of(value)
     weight = write.operand("weight")

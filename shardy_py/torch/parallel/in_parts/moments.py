@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from math import isinf
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.torch.parallel.in_parts.writer import Writer, element_type_of, shape_of, size_of
+from shardy_py.torch.parallel.in_parts.writer import OperatorWriter, element_type_of, shape_of, size_of
 
 _EPSILONS = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 
 
-def vector_norm(write: Writer) -> Sequence[Value] | None:
+def vector_norm(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the norm of the elements along some dimensions."""
     value = write.tensor("self")
     order = write.op.attributes.get("ord", write.op.attributes.get("p", 2.0))
@@ -40,7 +40,7 @@ def vector_norm(write: Writer) -> Sequence[Value] | None:
     return [write.cast(result, result_type)]
 
 
-def variance(write: Writer) -> Sequence[Value] | None:
+def variance(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the variance or the deviation along some dimensions, and perhaps the mean."""
     value, given = write.tensor("self"), write.op.attributes
     dims = write.dims(len(shape_of(value)))
@@ -63,7 +63,7 @@ def variance(write: Writer) -> Sequence[Value] | None:
     return [write.cast(item, result_type) for item in results]
 
 
-def layer_norm(write: Writer) -> Sequence[Value] | None:
+def layer_norm(write: OperatorWriter) -> Sequence[Value] | None:
     """Return elements minus the mean of their row, divided by its deviation, times weights plus a bias."""
     value = write.operand("input") or write.operand("self")
     assert value is not None, "a normalization has an operand"
@@ -94,7 +94,7 @@ def layer_norm(write: Writer) -> Sequence[Value] | None:
     return [write.cast(item, element_type_of(value)) for item, value in zip(found, old, strict=False)]
 
 
-def layer_norm_gradient(write: Writer) -> Sequence[Value] | None:
+def layer_norm_gradient(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the gradient of the operand of a normalization, for which two sums of each row are combined.
 
     Those of weight and bias are ops of their own, which the import makes, and need no row.
@@ -122,7 +122,9 @@ def layer_norm_gradient(write: Writer) -> Sequence[Value] | None:
     return [write.cast(item, element_type_of(value)) for item, value in zip(results, old, strict=True)]
 
 
-def _operand_gradient(write: Writer, gradient: Value, normal: Value, factor: Value, dims: Sequence[int]) -> Value:
+def _operand_gradient(
+    write: OperatorWriter, gradient: Value, normal: Value, factor: Value, dims: Sequence[int]
+) -> Value:
     weight = write.operand("weight")
     if weight is not None:
         gradient = write.pointwise("mul.Tensor", self=gradient, other=write.widened(weight))
@@ -135,17 +137,17 @@ def _operand_gradient(write: Writer, gradient: Value, normal: Value, factor: Val
     return write.pointwise("mul.Tensor", self=inner, other=factor)
 
 
-def _moments(write: Writer, value: Value, dims: Sequence[int]) -> tuple[Value, Value]:
+def _moments(write: OperatorWriter, value: Value, dims: Sequence[int]) -> tuple[Value, Value]:
     """Return the means of rows, and the sums of the squares of the differences to them."""
     mean = _divided(write, write.total(value, dims), size_of(value, dims))
     centred = write.pointwise("sub.Tensor", self=value, other=mean)
     return mean, write.total(write.pointwise("mul.Tensor", self=centred, other=centred), dims)
 
 
-def _divided(write: Writer, value: Value, count: float) -> Value:
+def _divided(write: OperatorWriter, value: Value, count: float) -> Value:
     return write.pointwise("div.Scalar", self=value, other=float(count))
 
 
-def _last(value: Value, write: Writer) -> tuple[int, ...]:
+def _last(value: Value, write: OperatorWriter) -> tuple[int, ...]:
     rank = len(shape_of(value))
     return tuple(range(rank - len(write.op.attributes["normalized_shape"]), rank))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.torch.parallel.in_parts.writer import Writer, element_type_of, shape_of
+from shardy_py.torch.parallel.in_parts.writer import OperatorWriter, element_type_of, shape_of
 
 _INFINITY = float("inf")
 
 
-def softmax(write: Writer) -> Sequence[Value] | None:
+def softmax(write: OperatorWriter) -> Sequence[Value] | None:
     """Return exponentials divided by their sum."""
     found = _shifted(write)
     if found is None:
@@ -25,7 +25,7 @@ def softmax(write: Writer) -> Sequence[Value] | None:
     return [write.cast(result, element_type_of(write.op.results[0]))]
 
 
-def log_softmax(write: Writer) -> Sequence[Value] | None:
+def log_softmax(write: OperatorWriter) -> Sequence[Value] | None:
     """Return differences to the logarithm of the sum of exponentials."""
     found = _shifted(write)
     if found is None:
@@ -37,7 +37,7 @@ def log_softmax(write: Writer) -> Sequence[Value] | None:
     return [write.cast(result, element_type_of(write.op.results[0]))]
 
 
-def logsumexp(write: Writer) -> Sequence[Value] | None:
+def logsumexp(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the logarithm of the sum of exponentials."""
     value = write.tensor("self")
     dims = write.dims(len(shape_of(value)))
@@ -56,7 +56,7 @@ def logsumexp(write: Writer) -> Sequence[Value] | None:
     return [write.cast(result, element_type_of(write.op.results[0]))]
 
 
-def softmax_gradient(write: Writer) -> Sequence[Value] | None:
+def softmax_gradient(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the gradient of a softmax, for which the products of each row are summed."""
     gradient, output = write.tensor("grad_output"), write.tensor("output")
     dims = write.dims(len(shape_of(output)))
@@ -70,7 +70,7 @@ def softmax_gradient(write: Writer) -> Sequence[Value] | None:
     return [write.cast(result, element_type_of(write.op.results[0]))]
 
 
-def log_softmax_gradient(write: Writer) -> Sequence[Value] | None:
+def log_softmax_gradient(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the gradient of the logarithm of a softmax, for which the gradients of each row are summed."""
     gradient, output = write.tensor("grad_output"), write.tensor("output")
     dims = write.dims(len(shape_of(output)))
@@ -83,7 +83,7 @@ def log_softmax_gradient(write: Writer) -> Sequence[Value] | None:
     return [write.cast(result, element_type_of(write.op.results[0]))]
 
 
-def _shifted(write: Writer) -> tuple[Value, Value, tuple[int, ...]] | None:
+def _shifted(write: OperatorWriter) -> tuple[Value, Value, tuple[int, ...]] | None:
     """Return the operand minus the maxima of its rows, these, and the dimension of the rows, where it is sharded."""
     value = write.tensor("self")
     dims = write.dims(len(shape_of(value)), default=-1)

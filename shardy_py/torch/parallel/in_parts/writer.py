@@ -19,7 +19,7 @@ SHORT = ("f16", "bf16")
 """The element types whose sums are computed in single precision."""
 
 
-class Writer:
+class OperatorWriter:
     """Writes operators before an op.
 
     Attributes:
