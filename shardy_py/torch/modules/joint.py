@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.support.identity import identity
@@ -52,6 +52,7 @@ class JointTrace:
         in_spec: The structure of the positional and keyword arguments of the module.
         out_spec: The structure of what it returns.
         inputs: The inputs of the module: names, or for those that are no tensors what they are.
+        warnings: What the graph does not do as the module does.
     """
 
     module: Any
@@ -63,6 +64,7 @@ class JointTrace:
     in_spec: Any = field(repr=False)
     out_spec: Any = field(repr=False)
     inputs: tuple[tuple[str, Any], ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def trace_joint(
@@ -95,6 +97,7 @@ def trace_joint(
         stack.enter_context(mode)
         stack.enter_context(torch.enable_grad())
         stack.enter_context(_as_in_an_export())
+        warnings = stack.enter_context(_dropped_hooks())
         try:
             joint = aot_export_joint_with_descriptors(stack, wrapper, tuple(args), dict(kwargs))
         except ShardyError:
@@ -103,7 +106,35 @@ def trace_joint(
             message = f"the module cannot be traced: {str(error).strip().splitlines()[0] if str(error) else error!r}"
             hint = "shapes must not depend on data, and what is called must be made of operators of PyTorch"
             raise UnsupportedError(Diagnostic("not-traced", message, hint=hint)) from error
-        return _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
+        trace = _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
+        return evolve(trace, warnings=tuple(warnings.values()))
+
+
+@contextmanager
+def _dropped_hooks() -> Iterator[dict[str, Diagnostic]]:
+    """Collect a warning for each kind of hooks on saved tensors that is entered: a traced graph does not call them."""
+    from torch.autograd.graph import saved_tensors_hooks
+
+    warnings: dict[str, Diagnostic] = {}
+    enter = saved_tensors_hooks.__enter__
+
+    def noted(hooks: Any) -> Any:
+        kind = type(hooks).__name__
+        if kind == "_checkpoint_hook":
+            message = (
+                "activation checkpointing has no effect: what the backward pass reads is saved, not computed again"
+            )
+        else:
+            message = f"the hooks {kind} have no effect: saved tensors stay on the device as they are"
+        hint = "count the memory of activations as without it"
+        warnings.setdefault(kind, Diagnostic("hooks-not-called", message, hint=hint))
+        return enter(hooks)
+
+    saved_tensors_hooks.__enter__ = noted
+    try:
+        yield warnings
+    finally:
+        saved_tensors_hooks.__enter__ = enter
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def make_step(
     make_expressible(program)
     explicit = explicit_program(program, result.registry)
     made = localized(explicit, result.registry, options=LocalOptions(strict=strict))
-    for item in (*result.warnings, *made.warnings):
+    for item in (*trace.warnings, *result.warnings, *made.warnings):
         warn(item)
     if has_control_flow(made.program):
         message = "the module has control flow: torch.cond, while_loop or scan"
