@@ -106,7 +106,7 @@ def _headline(item: OpCheck | ProgramRuns) -> str:
 def check_plugin(
     plugin: object,
     functions: Functions,
-    programs: Iterable[Any] = (),
+    programs: Iterable[Any] | Mapping[str, Any] = (),
     *,
     trials: int = 4,
     seed: int = 0,
@@ -119,16 +119,18 @@ def check_plugin(
     Args:
         plugin: The plugin: a module or an object with hooks.
         functions: What each op computes on arrays of numpy, by its name; see `run_sharded`.
-        programs: Programs, in any form that `propagate` takes, whose ops are tried instead of made-up ones.
+        programs: Programs, in any form that `propagate` takes, whose ops are tried instead of made-up ones; with their
+            names or without.
         trials: The random shardings of each program.
         seed: The seed of operands and shardings.
 
     Raises:
         ShardyError: the plugin is not valid, or a program cannot be read.
     """
-    sources = list(programs)
+    named = programs.items() if isinstance(programs, Mapping) else [(_name(item), item) for item in programs]
+    sources = list(named)
     registry = Registry.from_entry_points(plugins=[plugin])
-    graphs = [read_program(source, registry) for source in sources]
+    graphs = [read_program(source, registry) for _, source in sources]
     found = samples_of_programs(graphs)
     ops: list[OpCheck] = []
     without_function, without_sample = [], []
@@ -143,10 +145,14 @@ def check_plugin(
             without_sample.append(definition.name)
         ops += [_check_op(op, function, registry, seed) for op in samples]
     checks = [
-        _check_program(source, graph, functions, registry, trials=trials, seed=seed)
-        for source, graph in zip(sources, graphs, strict=True)
+        _check_program(name, graph, functions, registry, trials=trials, seed=seed)
+        for (name, _), graph in zip(sources, graphs, strict=True)
     ]
     return PluginReport(tuple(ops), tuple(checks), tuple(without_function), tuple(without_sample))
+
+
+def _name(source: Any) -> str:
+    return source.name if isinstance(source, Path) else "program"
 
 
 def _definitions(plugin: object) -> Iterator[OpDefinition]:
@@ -200,9 +206,8 @@ def _alone(op: Op) -> Program:
 
 
 def _check_program(
-    source: Any, program: Program, functions: Functions, registry: Registry, *, trials: int, seed: int
+    name: str, program: Program, functions: Functions, registry: Registry, *, trials: int, seed: int
 ) -> ProgramRuns:
-    name = source.name if isinstance(source, Path) else "program"
     missing = sorted({op.name for op in program.walk() if _needs_function(op)} - set(functions))
     if missing:
         return ProgramRuns(name, 0, (f"FUNCTIONS has no function for {', '.join(missing)}",))

@@ -27,8 +27,25 @@ numbers numpy operator optuna os pathlib pickle platform pluggy queue random re 
 shutil signal site sitecustomize socket string struct subprocess tempfile threading tokenize types typing usercustomize
 uuid warnings weakref xdsl zipfile zlib
 """
+TOY = """
+import numpy
+import shardy_py as sdy
+toy = sdy.Dialect("toy")
+toy.op("toy.negate", rule="i -> i")
+FUNCTIONS = {"toy.negate": numpy.negative}
+@sdy.hookimpl
+def shardy_register_dialects():
+    return [toy]
+"""
+TOY_PROGRAM = """
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = "toy.negate"(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
 COMMANDS = {
     "advise": ["advise in.mlir --trials 3"],
+    "check": ["check toy.py toy.mlir", "check toy.py toy.mlir --untrusted"],
     "compare": ["compare in.mlir --random 3 --jobs 2", "compare in.mlir --random 1 --jobs 2 --backend dask"],
     "compare-jit": ["compare-jit in.mlir"],
     "compare-reference": ["compare-reference in.mlir"],
@@ -40,13 +57,13 @@ COMMANDS = {
     "layout": ["layout f32[3,5]"],
     "local": ["local in.mlir", "local in.mlir --run --compare"],
     "machines": ["machines"],
+    "mpmd simulate": ["mpmd simulate --json"],
     "plan": ["plan in.mlir --machine cpu-8"],
     "plugins": ["plugins"],
     "propagate": ["propagate in.mlir", "propagate in.mlir --untrusted", "propagate in.hlo --mesh x=2 --untrusted"],
     "rules": ["rules in.mlir"],
     "run": ["run in.mlir --compare"],
     "schedule": ["schedule"],
-    "mpmd simulate": ["mpmd simulate --json"],
     "search": ["search in.mlir --budget 3 --jobs 2"],
     "shardy-opt": ["in.mlir -sdy-basic-propagate", "in.mlir -sdy-basic-propagate --untrusted"],
 }
@@ -59,6 +76,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "in.mlir").write_text(MODULE)
     (folder / "in.hlo").write_text(HLO)
+    (folder / "toy.py").write_text(TOY)
+    (folder / "toy.mlir").write_text(TOY_PROGRAM)
     for name in NAMES.split():
         text = f"open({str(folder / 'MARKER')!r}, 'a').write({name!r} + ' ')\nprint('noise')\nraise SystemExit(77)\n"
         (folder / f"{name}.py").write_text(text)

@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from shardy_py.cli.command import Command
+from shardy_py.cli.options import module_options
 
 
 @click.command(cls=Command)
-@click.argument("plugin", type=click.Path(exists=True))
-@click.argument("programs", nargs=-1, type=click.Path(exists=True, dir_okay=False))
+@click.argument("plugin", type=click.Path())
+@click.argument("programs", nargs=-1, type=click.Path())
+@module_options
 @click.option("--trials", default=4, show_default=True, type=click.IntRange(min=0), help="Shardings of each program.")
 @click.option("--seed", default=0, show_default=True, help="The seed of operands and shardings.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import attrs
 import click
 
-from shardy_py.cli.files import echo_report
+from shardy_py.cli.files import echo_report, read_input
 from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.plugins import Registry
 from shardy_py.plugins.plugin_files import load_plugin_file
 
 _FUNCTIONS = "FUNCTIONS"
 
 
-def run_check(*, plugin: str, programs: tuple[str, ...], trials: int, seed: int, as_json: bool) -> None:
+def run_check(
+    *, plugin: str, programs: tuple[str, ...], untrusted: bool, trials: int, seed: int, as_json: bool
+) -> None:
     """Check a plugin, print the report, and exit with 1 where something is wrong.
 
     Raises:
@@ -31,7 +33,9 @@ def run_check(*, plugin: str, programs: tuple[str, ...], trials: int, seed: int,
         raise OptionError(Diagnostic("no-functions", message, hint=hint))
     from shardy_py.testing.plugin_check import check_plugin
 
-    report = check_plugin(module, functions, map(Path, programs), trials=trials, seed=seed)
+    registry = Registry.from_entry_points(plugins=[module])
+    sources = {path: read_input(path, untrusted=untrusted, registry=registry) for path in programs}
+    report = check_plugin(module, functions, sources, trials=trials, seed=seed)
     if as_json:
         click.echo(json.dumps({"ok": report.ok, **attrs.asdict(report)}, indent=2))
     else:

@@ -11,6 +11,7 @@ from importlib import import_module
 from attrs import has
 
 import shardy_py.local
+import shardy_py.mpmd
 import shardy_py.transforms
 from shardy_py.errors import OptionError
 from shardy_py.transforms.finish.insert_explicit_reshards import InsertPartitionerReshardsPass
@@ -61,7 +62,7 @@ def test_malformed_pipelines_are_errors(text, message):
 def test_the_files_name_the_passes_that_their_classes_name():
     """Reading the files finds what importing all of them finds, but for the passes that no text names."""
     found = {}
-    rooms = [(room.__path__, f"{room.__name__}.") for room in (shardy_py.transforms, shardy_py.local)]
+    rooms = [(room.__path__, f"{room.__name__}.") for room in (shardy_py.transforms, shardy_py.local, shardy_py.mpmd)]
     for info in [info for path, prefix in rooms for info in pkgutil.walk_packages(path, prefix)]:
         for class_ in vars(import_module(info.name)).values():
             if inspect.isclass(class_) and class_.__module__ == info.name and has(class_):

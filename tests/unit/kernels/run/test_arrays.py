@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 import ml_dtypes
 import numpy as np
 
-from shardy_py.errors import UnsupportedError, VerificationError
+from shardy_py.errors import VerificationError
 from shardy_py.kernels import emit
 from shardy_py.kernels.run.arrays import memory_guard, random_arrays
 from tests.unit.kernels.fusions import NEGATE, fusion_of
@@ -52,12 +52,11 @@ def test_records_are_refused() -> None:
 
 
 @pytest.mark.parametrize("stage", [None, "initial"])
-def test_wide_complex_numbers_are_refused_by_their_name(stage: str | None) -> None:
-    """The interpreter has no complex numbers of doubles; its error names them at every stage, and the host has them."""
+def test_wide_complex_numbers_run(stage: str | None) -> None:
+    """Complex numbers of doubles run in the interpreter at every stage, and on the host."""
     kernel = emit(fusion_of(ADD.format(type="complex<f64>")))
     x = np.arange(4) * (1 + 1j)
-    with pytest.raises(UnsupportedError, match=r'complex<f64>(.|\n)*on="host"'):
-        kernel.run(x, stage=stage)
+    np.testing.assert_array_equal(kernel.run(x, stage=stage)[0], 2 * x)
     np.testing.assert_array_equal(kernel.run(x, on="host")[0], 2 * x)
 
 
