@@ -123,7 +123,7 @@ def test_other_devices_are_refused(option: tuple[str, str]) -> None:
         **{"platform": "cpu", "devices": None, "partitioner": None, option[0].removeprefix("--"): option[1]}
     )
     with pytest.raises(sdy.OptionError, match=f"{option[0]} has no effect"):
-        _check_simulated(request)
+        _check_simulated(request, "PyTorch")
 
 
 def test_a_local_program_says_how_it_runs(model: str, shardy: Run) -> None:
