@@ -238,7 +238,7 @@ func.func @main(%t: !stablehlo.token) -> tensor<8xf32> {
         (callback, "python-callback"),
         (unknown, "refused-by-xla"),
         (token, "no-array-type"),
-        (dynamic, "unsupported-type"),
+        (dynamic, "no-array-type"),
         (NEGATE.replace('"a"=4', '"a"=16'), "too-few-devices"),
     ):
         with pytest.raises(ShardyError) as caught:

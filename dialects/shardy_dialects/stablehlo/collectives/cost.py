@@ -8,7 +8,8 @@ from itertools import product
 from math import prod
 
 from shardy_dialects.stablehlo.collectives.mesh_axes import REPLICA_GROUPS, ReplicaGroupMesh
-from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
+from shardy_dialects.stablehlo.local.literals import read_dense
+from shardy_py.ir.graph.attributes import Attribute, DenseElements, RawAttribute
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import CostOpInterface, OwnCollective
 from shardy_py.sharding.mesh import Mesh
@@ -32,9 +33,10 @@ class CollectiveCost(CostOpInterface):
 
 def _first_group(op: Op) -> tuple[int, ...]:
     groups = op.attributes.get(REPLICA_GROUPS)
-    if isinstance(groups, DenseElements) and len(groups.shape) == 2:
+    rows = _rows(groups)
+    if rows:
         # A smaller group is filled up with -1.
-        return tuple(device for device in groups.values[: groups.shape[1]] if device >= 0)
+        return tuple(device for device in rows[0] if device >= 0)
     if not isinstance(groups, RawAttribute):
         return (0,)
     named = ReplicaGroupMesh().get_mesh(op)
@@ -51,17 +53,25 @@ def _devices(mesh: Mesh, names: Sequence[str]) -> Iterator[int]:
         yield mesh.device_ids[number] if mesh.device_ids else number
 
 
+def _rows(table: Attribute) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of a table of device numbers, as MLIR has it or as a local form writes it; () for others."""
+    if isinstance(table, DenseElements) and len(table.shape) == 2:
+        width = table.shape[1]
+        return tuple(tuple(table.values[start : start + width]) for start in range(0, len(table.values), width or 1))
+    if isinstance(table, RawAttribute) and table.text.startswith("dense<") and not table.text.startswith("dense<>"):
+        return read_dense(table.text)
+    return ()
+
+
 def _permuted(op: Op) -> tuple[int, ...]:
-    pairs = op.attributes.get("source_target_pairs")
-    return tuple(sorted(set(pairs.values))) if isinstance(pairs, DenseElements) else (0,)
+    pairs = _rows(op.attributes.get("source_target_pairs"))
+    return tuple(sorted({device for pair in pairs for device in pair})) or (0,)
 
 
 def _sending_share(op: Op) -> float:
     """Return the part of the devices that send to another one in a permutation."""
-    pairs = op.attributes.get("source_target_pairs")
+    pairs = _rows(op.attributes.get("source_target_pairs"))
     count = max((mesh.total_size for mesh in op.program.meshes.values()), default=0)
-    if not isinstance(pairs, DenseElements) or not count:
+    if not pairs or not count:
         return 1.0
-    values = list(pairs.values)
-    senders = sum(source != target for source, target in zip(values[::2], values[1::2], strict=True))
-    return min(1.0, senders / count)
+    return min(1.0, sum(source != target for source, target in pairs) / count)
