@@ -25,7 +25,7 @@ from tests.conformance.program_fusions import program_fusions
 from tests.conformance.sample import sample
 from tests.conformance.xla_cpu import relative, run_on_xla
 
-pytestmark = [pytest.mark.conformance, pytest.mark.slow]
+pytestmark = pytest.mark.conformance
 
 FILES = sorted((DATA / "programs").glob("*.mlir.gz"), key=lambda path: (path.stat().st_size, path.name))
 MOST_ELEMENTS = 1 << 17
