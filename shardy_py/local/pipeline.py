@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from shardy_py.api.options import LocalOptions
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.local.communication.compose_slices import ComposeSlicesPass
+from shardy_py.local.communication.drop_barriers import DropBarriersPass
 from shardy_py.local.communication.exchange_in_place import ExchangeInPlacePass
 from shardy_py.local.communication.inline import InlineExplicitCallsPass
 from shardy_py.local.communication.known_places import UseKnownPlacesPass
@@ -27,6 +28,8 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
         reorder_sums: Whether sums may be computed in another order.
     """
     return (
+        # The result of a barrier may have no sharding, and is not whole for that.
+        DropBarriersPass(),
         # A function that is called several times has one sharding for all its callers.
         InlineExplicitCallsPass(),
         # What is sliced from a tensor with other shards than its source has would move there and back.

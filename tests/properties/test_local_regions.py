@@ -47,6 +47,11 @@ def test_random_region_ops_compute_on_shards_what_one_device_computes() -> None:
     check(0, 60)
 
 
+def test_what_is_behind_a_barrier_is_sharded_as_before_it() -> None:
+    """The barrier of this program has no sharding, and its operand is the part of a device."""
+    check(70_592, 1)
+
+
 def test_random_region_ops_can_be_shown() -> None:
     """Local programs of region ops can be written as text and read again."""
     registry = sdy.Registry.from_entry_points(plugins=[Plugin()])
