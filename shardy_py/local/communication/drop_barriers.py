@@ -14,17 +14,14 @@ from shardy_py.values import NoFields
 class DropBarriersPass(NoFields):
     """Replace propagation barriers by their operands.
 
-    The result of one often has no sharding of its own, and would count as whole on every device.
+    What uses one is brought the operand as it is sharded, whatever sharding the barrier itself has, or none.
     """
 
     name: ClassVar[str] = "drop-barriers"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Drop those whose result is sharded as the operand, or has no sharding."""
+        """Drop the barriers of all functions."""
         for op in list(all_ops(program)):
-            if op.name != PROPAGATION_BARRIER:
-                continue
-            after = program.sharding(op.results[0])
-            if after is None or after == program.sharding(op.operands[0]):
+            if op.name == PROPAGATION_BARRIER:
                 op.results[0].replace_all_uses_with(op.operands[0])
                 op.erase()

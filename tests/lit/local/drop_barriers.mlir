@@ -13,3 +13,14 @@ func.func @main(%a: tensor<16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>
   %1 = stablehlo.negate %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<16xf32>
   return %1 : tensor<16xf32>
 }
+
+// The sharding of a barrier says nothing about its result, which is as the operand is.
+
+// CHECK-LABEL: func.func @other(
+// CHECK-NEXT:    %[[SUM:.*]] = stablehlo.negate %arg0
+// CHECK-NEXT:    return %[[SUM]]
+func.func @other(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = sdy.propagation_barrier %a allowed_direction=NONE {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>]>} : tensor<16x8xf32>
+  %1 = stablehlo.negate %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : tensor<16x8xf32>
+  return %1 : tensor<16x8xf32>
+}
