@@ -7,21 +7,15 @@ attributes; all else are operators of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape
-from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs
+from shardy_py.ir.interfaces.local import LocalEmitter
+from shardy_py.ir.interfaces.named_collectives import NamedCollectives, type_like
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
-
-if TYPE_CHECKING:
-    from shardy_py.ir.interfaces.local_ops import LocalCollective
-
-
-COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
-
 
 _FLOATS = ("f64", "f32", "bf16", "f16")
 
@@ -33,46 +27,17 @@ _SIZES = ("size", "shape")
 
 
 @frozen
-class TorchLocalOps(LocalOps):
+class TorchLocalOps(NamedCollectives):
     """The ops of the dialect ``spmd`` and operators of PyTorch."""
 
+    space: ClassVar[str] = "spmd"
+
     are_general: bool = False
-
-    def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
-        """Return the shards of each group, joined along a dimension."""
-        shape = list(value.shape)
-        shape[dim] *= len(groups[0])
-        return _spmd(emit, "all_gather", [value], shape, dim=dim, groups=groups)
-
-    def all_reduce(self, emit: LocalEmitter, value: Value, groups: Groups, combiner: Combiner) -> Value:
-        """Return the combination of the values of each group."""
-        return _spmd(emit, "all_reduce", [value], value.shape, groups=groups, combiner=combiner.value)
-
-    def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
-        """Return one part per device of the combination of the values of each group."""
-        shape = list(value.shape)
-        shape[dim] //= len(groups[0])
-        return _spmd(emit, "reduce_scatter", [value], shape, dim=dim, groups=groups, combiner=combiner.value)
-
-    def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
-        """Return the parts that the devices of each group send each other, joined along a dimension."""
-        shape, count = list(value.shape), len(groups[0])
-        shape[split_dim] //= count
-        shape[concat_dim] *= count
-        return _spmd(emit, "all_to_all", [value], shape, split_dim=split_dim, concat_dim=concat_dim, groups=groups)
-
-    def collective_permute(self, emit: LocalEmitter, value: Value, pairs: Pairs) -> Value:
-        """Return the value of the source of each device; zeros where it has none."""
-        return _spmd(emit, "collective_permute", [value], value.shape, groups=tuple(map(tuple, pairs)))
 
     def offset(self, emit: LocalEmitter, table: Sequence[int] | None) -> Value:
         """Return the scalar that a table has for the device; 0 without a table."""
         type_ = TensorType((), "i64")
         return emit.op("spmd.offset", (), [type_], {"table": tuple(table or ())}).result
-
-    def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
-        """Return the part of a tensor at a start."""
-        return _spmd(emit, "dynamic_slice", [value, *starts], sizes, sizes=tuple(sizes))
 
     def reshape(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
         """Return the elements in another shape."""
@@ -95,7 +60,7 @@ class TorchLocalOps(LocalOps):
     def mask(self, emit: LocalEmitter, value: Value, dim: int, count: Value | int, fill: Value) -> Value:
         """Return a tensor with a scalar in the place of all but the first elements along a dimension."""
         limit = count if isinstance(count, Value) else self.offset(emit, (count,) if count else None)
-        return _spmd(emit, "mask", [value, limit, fill], value.shape, dim=dim)
+        return self.device_op(emit, "mask", [value, limit, fill], value.shape, dim=dim)
 
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number."""
@@ -124,16 +89,6 @@ class TorchLocalOps(LocalOps):
     def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
         """Return the constant of an op as it is."""
         return emit.op_like(op, (), [op.results[0].type]).result
-
-    def read_collective(self, op: Op) -> LocalCollective | None:
-        """Return the collective that an op is, or None."""
-        kind = op.name.removeprefix("spmd.")
-        if kind not in COLLECTIVES:
-            return None
-        groups = tuple(tuple(group) for group in op.attributes["groups"])
-        from shardy_py.ir.interfaces.local_ops import LocalCollective
-
-        return LocalCollective(kind, op.results[0].type, groups, op.location)
 
     def partial_operands(self, op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
         """Return the groups of operands in which an op may take partial results; its result is partial then, too."""
@@ -165,12 +120,6 @@ def _number(element_type: str, number: Combiner | float) -> dict[str, Attribute]
     return None if neutral is None else {"value": float(neutral)}
 
 
-def _spmd(
-    emit: LocalEmitter, kind: str, operands: Sequence[Value], shape: Sequence[int], **attributes: Attribute
-) -> Value:
-    return emit.op(f"spmd.{kind}", operands, [_like(operands[0], shape)], attributes).result
-
-
 def aten(
     emit: LocalEmitter, name: str, operands: Mapping[str, Value], result: Sequence[int], **attributes: Attribute
 ) -> Value:
@@ -185,11 +134,4 @@ def aten(
     """
     values = list(operands.values())
     named = {"operand_names": tuple(operands), **attributes}
-    return emit.op(f"aten.{name}", values, [_like(values[0], result)], named).result
-
-
-def _like(value: Value, shape: Sequence[int]) -> TensorType:
-    type_ = value.type
-    if not isinstance(type_, TensorType):
-        raise TypeError(f"{type_} is not a tensor")
-    return TensorType(tuple(shape), type_.element_type)
+    return emit.op(f"aten.{name}", values, [type_like(values[0], result)], named).result

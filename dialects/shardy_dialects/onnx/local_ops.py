@@ -7,60 +7,30 @@ own, or as several operators. All else is ONNX.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type
-from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs
-from shardy_py.ir.interfaces.local_ops import LocalCollective
+from shardy_py.ir.interfaces.local import LocalEmitter
+from shardy_py.ir.interfaces.named_collectives import NamedCollectives, type_like
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 
-COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute")
 SPACE = "collective"
 
 
 @frozen
-class OnnxLocalOps(LocalOps):
+class OnnxLocalOps(NamedCollectives):
     """The nodes of the dialect ``collective``, and operators of ONNX."""
 
+    space: ClassVar[str] = SPACE
+
     are_general: bool = False
-
-    def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
-        """Return the shards of each group, joined along a dimension."""
-        shape = list(value.shape)
-        shape[dim] *= len(groups[0])
-        return _collective(emit, "all_gather", [value], shape, dim=dim, groups=groups)
-
-    def all_reduce(self, emit: LocalEmitter, value: Value, groups: Groups, combiner: Combiner) -> Value:
-        """Return the combination of the values of each group."""
-        return _collective(emit, "all_reduce", [value], value.shape, groups=groups, combiner=combiner.value)
-
-    def reduce_scatter(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups, combiner: Combiner) -> Value:
-        """Return one part per device of the combination of the values of each group."""
-        shape = list(value.shape)
-        shape[dim] //= len(groups[0])
-        return _collective(emit, "reduce_scatter", [value], shape, dim=dim, groups=groups, combiner=combiner.value)
-
-    def all_to_all(self, emit: LocalEmitter, value: Value, split_dim: int, concat_dim: int, groups: Groups) -> Value:
-        """Return the parts that the devices of each group send each other, joined along a dimension."""
-        shape, count = list(value.shape), len(groups[0])
-        shape[split_dim] //= count
-        shape[concat_dim] *= count
-        dims = {"split_dim": split_dim, "concat_dim": concat_dim}
-        return _collective(emit, "all_to_all", [value], shape, groups=groups, **dims)
-
-    def collective_permute(self, emit: LocalEmitter, value: Value, pairs: Pairs) -> Value:
-        """Return the value of the source of each device; zeros where it has none."""
-        return _collective(emit, "collective_permute", [value], value.shape, groups=tuple(map(tuple, pairs)))
 
     def offset(self, emit: LocalEmitter, table: Sequence[int] | None) -> Value:
         """Return the scalar that a table has for the device; 0 without a table."""
         return emit.op(f"{SPACE}.offset", (), [TensorType((), "i64")], {"table": tuple(table or (0,))}).result
-
-    def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
-        """Return the part of a tensor at a start."""
-        return _collective(emit, "dynamic_slice", [value, *starts], sizes, sizes=tuple(sizes))
 
     def reshape(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
         """Return the elements in another shape."""
@@ -87,7 +57,7 @@ class OnnxLocalOps(LocalOps):
     def mask(self, emit: LocalEmitter, value: Value, dim: int, count: Value | int, fill: Value) -> Value:
         """Return a tensor with a scalar in the place of all but the first elements along a dimension."""
         limit = count if isinstance(count, Value) else self.offset(emit, (count,))
-        return _collective(emit, "mask", [value, limit, fill], value.shape, dim=dim)
+        return self.device_op(emit, "mask", [value, limit, fill], value.shape, dim=dim)
 
     def scalar(self, emit: LocalEmitter, element_type: str, number: Combiner | float) -> Value | None:
         """Return a constant scalar; None where the element type has no such number."""
@@ -113,13 +83,6 @@ class OnnxLocalOps(LocalOps):
             return None
         return {"shape": type_.shape}
 
-    def read_collective(self, op: Op) -> LocalCollective | None:
-        """Return the collective that a node is, or None."""
-        kind = op.name.removeprefix(f"{SPACE}.")
-        if kind not in COLLECTIVES or op.name == kind:
-            return None
-        return LocalCollective(kind, op.results[0].type, tuple(map(tuple, op.attributes["groups"])), op.location)
-
     def is_device_number(self, op: Op) -> bool:
         """Return whether a node gives an entry of a table for the device, or a number."""
         return op.name in (f"{SPACE}.offset", f"{SPACE}.scalar")
@@ -135,19 +98,7 @@ class OnnxLocalOps(LocalOps):
 _NEUTRAL = (Combiner.ADD, Combiner.MUL, Combiner.MIN, Combiner.MAX, Combiner.AND, Combiner.OR)
 
 
-def _collective(
-    emit: LocalEmitter, kind: str, operands: Sequence[Value], shape: Sequence[int], **attributes: Attribute
-) -> Value:
-    return emit.op(f"{SPACE}.{kind}", operands, [_like(operands[0], shape)], attributes).result
-
-
 def _node(
     emit: LocalEmitter, name: str, operands: Sequence[Value], sizes: Sequence[int], **attributes: Attribute
 ) -> Value:
-    return emit.op(f"onnx.{name}", operands, [_like(operands[0], sizes)], attributes).result
-
-
-def _like(value: Value, shape: Sequence[int]) -> TensorType:
-    if not isinstance(value.type, TensorType):
-        raise TypeError(f"{value.type} is no tensor")
-    return TensorType(tuple(shape), value.type.element_type)
+    return emit.op(f"onnx.{name}", operands, [type_like(operands[0], sizes)], attributes).result
