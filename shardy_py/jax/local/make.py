@@ -154,7 +154,7 @@ class _Source:
             tuple(context.communication or ()),
             self.form,
         )
-        sent = local_sent_bytes(program, ops, registry, max(1, mesh.total_size))
+        sent = local_sent_bytes(program, ops, registry, mesh)
         return Attempt(made, sent, sum(context.sent_bytes or ()), bool(context.communication))
 
 

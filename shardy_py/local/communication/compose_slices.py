@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import evolve
-
-from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import all_ops
@@ -17,13 +14,12 @@ from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.exchange_in_place import bytes_to, bytes_to_users, exchanged_bytes
+from shardy_py.local.communication.explicit_steps import with_extended_rules, write_collectives
 from shardy_py.local.communication.rewriting import reshard
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
-from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.values import NoFields
 
 
@@ -36,14 +32,12 @@ class ComposeSlicesPass(NoFields):
         """Compose ops in all functions."""
         semantics = context.semantics
         ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
-        extended = semantics.with_options(evolve(semantics.options, extended=True))
+        extended = with_extended_rules(semantics)
         composed = [op for op in all_ops(program) if op.name not in STEPS and _compose(op, ops, routes, extended)]
         if not composed:
             return
         _erase_unused(composed)
-        erase_dead_ops(program, semantics)
-        ReshardToCollectivesPass().run(program, context)
-        CanonicalizeCollectivesPass().run(program, context)
+        write_collectives(program, semantics, context)
 
 
 def _compose(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics) -> bool:

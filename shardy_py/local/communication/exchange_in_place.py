@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from attrs import evolve
-
-from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.graph.walk import all_ops
@@ -20,6 +17,7 @@ from shardy_py.ir.interfaces.local import LocalOps, LocalSemantics
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
+from shardy_py.local.communication.explicit_steps import with_extended_rules, write_collectives
 from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
 from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
@@ -28,8 +26,6 @@ from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
-from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.values import NoFields
 
 
@@ -40,8 +36,7 @@ class ExchangeInPlacePass(NoFields):
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the ops of all functions."""
-        # As in the conversion: rules that the reference lacks count, too.
-        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
+        semantics = with_extended_rules(context.semantics)
         ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
         meshes, partial = meshes_by_name(program), context.partial_values
         changed = False
@@ -53,9 +48,7 @@ class ExchangeInPlacePass(NoFields):
                 record_change(context, change)
                 changed = True
         if changed:
-            erase_dead_ops(program, semantics)
-            ReshardToCollectivesPass().run(program, context)
-            CanonicalizeCollectivesPass().run(program, context)
+            write_collectives(program, semantics, context)
 
 
 def _exchange(

@@ -10,9 +10,6 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import ClassVar
 
-from attrs import evolve
-
-from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.graph.walk import all_ops
@@ -28,6 +25,7 @@ from shardy_py.local.communication.exchange_in_place import (
     reshard_result,
     unmoved,
 )
+from shardy_py.local.communication.explicit_steps import with_extended_rules, write_collectives
 from shardy_py.local.communication.moves import reshard_bytes, shard_bytes
 from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
@@ -35,8 +33,6 @@ from shardy_py.local.communication.routes import STEPS, Routes
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
-from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
-from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.values import NoFields, frozen
 
 
@@ -47,8 +43,7 @@ class UseKnownPlacesPass(NoFields):
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the reads and writes of all functions."""
-        # As in the conversion: rules that the reference lacks count, too.
-        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
+        semantics = with_extended_rules(context.semantics)
         ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
         meshes = meshes_by_name(program)
         changed = False
@@ -58,9 +53,7 @@ class UseKnownPlacesPass(NoFields):
                 record_change(context, change)
             changed |= bool(change)
         if changed:
-            erase_dead_ops(program, semantics)
-            ReshardToCollectivesPass().run(program, context)
-            CanonicalizeCollectivesPass().run(program, context)
+            write_collectives(program, semantics, context)
 
 
 def _change(

@@ -18,6 +18,7 @@ from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.choices import functions_with_bodies, meshes_by_name
+from shardy_py.local.communication.explicit_steps import with_extended_rules, write_collectives
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.partial_choices import PartialChoices, PartialSums
 from shardy_py.local.communication.partial_deliveries import PartialDelivery, partial_deliveries
@@ -37,8 +38,6 @@ from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.combiner import Combiner, reduction_op_text
 from shardy_py.sharding.op_attributes import AxisRefList
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
-from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
-from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.values import frozen
 
 _WORDS: Mapping[Combiner | None, ReductionOp] = {Combiner.ADD: "sum", Combiner.MAX: "max", Combiner.MIN: "min"}
@@ -64,8 +63,7 @@ class CombinePartialSumsLatePass:
             self._improve(program, context, kind)
 
     def _improve(self, program: Program, context: PassContext, kind: PartialSums) -> None:
-        # As in the conversion: how an op runs on shards follows from rules that the reference lacks, too.
-        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
+        semantics = with_extended_rules(context.semantics)
         ops = find_local_ops(program, semantics)
 
         def distribution(op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
@@ -82,9 +80,7 @@ class CombinePartialSumsLatePass:
                 _apply(program, item, context)
                 changed = True
         if changed:
-            erase_dead_ops(program, semantics)
-            ReshardToCollectivesPass().run(program, context)
-            CanonicalizeCollectivesPass().run(program, context)
+            write_collectives(program, semantics, context)
             erase_dead_ops(program, semantics)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import evolve, field
+from attrs import field
 
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Program
@@ -20,6 +20,7 @@ from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.choices import ModeChoices, functions_with_bodies, meshes_by_name
 from shardy_py.local.communication.deliveries import deliveries
+from shardy_py.local.communication.explicit_steps import with_extended_rules, write_collectives
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.report import record_change
@@ -29,8 +30,6 @@ from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.local.communication.solve import improvements
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.axes import AxisRef, axes_size
-from shardy_py.transforms.finish.canonicalize_collectives import CanonicalizeCollectivesPass
-from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.values import frozen
 
 _ROUNDS = 2
@@ -64,8 +63,7 @@ class PlanCommunicationPass:
 
     def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
         """Improve what is sent along some axes, and return whether anything changed."""
-        # As in the conversion: how an op runs on shards follows from rules that the reference lacks, too.
-        semantics = context.semantics.with_options(evolve(context.semantics.options, extended=True))
+        semantics = with_extended_rules(context.semantics)
         routes, counts = Routes(program, semantics), RunCounts(semantics)
         ops = find_local_ops(program, semantics)
         exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
@@ -79,9 +77,7 @@ class PlanCommunicationPass:
                 apply_improvement(program, item)
                 changed = True
         if changed:
-            erase_dead_ops(program, semantics)
-            ReshardToCollectivesPass().run(program, context)
-            CanonicalizeCollectivesPass().run(program, context)
+            write_collectives(program, semantics, context)
             erase_dead_ops(program, semantics)
         return changed
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import ClassVar
 
 from shardy_py.ir.graph.op_names import ALL_GATHER
 from shardy_py.ir.graph.program import Op, Program
-from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
-from shardy_py.local.communication.moves import collective_bytes
+from shardy_py.local.communication.moves import collective_bytes, shard_bytes
 from shardy_py.local.communication.routes import STEPS, Routes
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.local.early_gathers import cheaper_producer
 from shardy_py.local.look_ups import may_wait
-from shardy_py.support.element_types import mlir_element_bits
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import NoFields
 
 
@@ -51,14 +49,14 @@ class CountSentBytesPass(NoFields):
         context.sent_bytes.append(total)
 
 
-def local_sent_bytes(program: Program, ops: LocalOps, semantics: OpSemantics, devices: int) -> float:
+def local_sent_bytes(program: Program, ops: LocalOps, semantics: OpSemantics, mesh: Mesh) -> float:
     """Return the bytes that a device sends in a local program, on average, by ring algorithms; loops count.
 
     Args:
         program: The local program.
         ops: The ops for communication of its dialect.
         semantics: What is known about ops.
-        devices: The number of devices.
+        mesh: The mesh of all devices.
     """
     counts, total = RunCounts(semantics), 0.0
     runs = counts.of_functions(program)
@@ -66,8 +64,8 @@ def local_sent_bytes(program: Program, ops: LocalOps, semantics: OpSemantics, de
         found = ops.read_collective(op)
         if found is None or not op.operands:
             continue
-        size = sum(_bytes(value.type) for value in op.operands)
-        total += size * _sends(found, devices) * counts.of_block(op.parent) * runs[name]
+        size = sum(shard_bytes(value.type, None, mesh) for value in op.operands)
+        total += size * _sends(found, max(1, mesh.total_size)) * counts.of_block(op.parent) * runs[name]
     return total
 
 
@@ -78,16 +76,10 @@ def _ops_by_function(program: Program) -> Iterator[tuple[str, Op]]:
             yield name, op
 
 
-def _bytes(type_: object) -> float:
-    if not isinstance(type_, TensorType):
-        return 0.0
-    return prod(static_shape(type_) or ()) * (mlir_element_bits(type_.element_type) or 32) / 8
-
-
 def _sends(found: LocalCollective, devices: int) -> float:
     """Return how often a device sends its operand."""
     if found.kind == "collective_permute":
-        return sum(source != target for source, target in found.groups) / max(1, devices)
+        return sum(source != target for source, target in found.groups) / devices
     size = max((len(group) for group in found.groups), default=1)
     if found.kind == "all_gather":
         return size - 1.0

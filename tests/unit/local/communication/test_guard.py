@@ -69,7 +69,7 @@ def test_random_programs_never_send_more() -> None:
     for seed in range(60):
         result = sdy.propagate(random_program(5000 + seed))
         before, after = (
-            local_sent_bytes(local.program, local.ops, result.registry, 8)
+            local_sent_bytes(local.program, local.ops, result.registry, local.mesh)
             for local in (result.local(optimize=False), result.local())
         )
         assert after <= before + 1, f"seed {seed}: {after} instead of {before}"
