@@ -106,19 +106,22 @@ def fuzz(session: nox.Session) -> None:
     _run_marked(session, "fuzz", *TWO_PROCESSES)
 
 
+ROOMS = ("api", "frontends", "indexing", "ir", "plugins", "propagation", "report", "schedule", "sharding")
+"""The folders of tests that need neither the newest ops nor the reference of jaxlib 0.10.2."""
+
+
 @nox.session
 def compiled(session: nox.Session) -> None:
-    """Compile the hot modules in a copy of the checkout, and run the unit tests there."""
+    """Compile the hot modules in a copy of the checkout, and run the tests of their rooms there."""
     if not shutil.which("cc"):
         session.skip("needs a C compiler")
     copy = Path("build", "compiled").resolve()
     session.run("python", "-m", "compiled", str(copy))
     session.chdir(copy)
-    session.run("python", "-m", "pytest", SEED, *TWO_PROCESSES, "tests/unit", "tests/compiled", *session.posargs)
+    folders = [f"tests/unit/{room}" for room in (*ROOMS, "transforms")]
+    session.run("python", "-m", "pytest", SEED, *TWO_PROCESSES, *folders, "tests/compiled", *session.posargs)
 
 
-ROOMS = ("api", "frontends", "indexing", "ir", "plugins", "propagation", "report", "schedule", "sharding")
-"""The folders of tests that need neither the newest ops nor the reference of jaxlib 0.10.2."""
 _EXTRAS = ".[cli,stablehlo,jax,xdsl,codegen,parallel,plot,search,testing]"
 _TOOLS = ("filecheck>=1.0", "import-linter>=2.0", "pytest-xdist>=3.5")
 

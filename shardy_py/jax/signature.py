@@ -61,9 +61,17 @@ class JaxSignature:
             OptionError: they are trees, and not those of the function.
         """
         # One sharding is for all arguments, or for all results.
-        if is_tree(in_shardings) or is_one_sharding(in_shardings):
+        positional = self.in_tree.children()[0]
+        if is_tree(in_shardings) or is_one_sharding(in_shardings) or _has_one_each(in_shardings, positional):
             in_shardings = self.flatten_shardings(in_shardings)
-        if is_tree(out_shardings) or is_one_sharding(out_shardings) or self._has_keys_of_results(out_shardings):
+        elif _is_sequence(in_shardings) and len(in_shardings) == self.in_tree.num_leaves:
+            in_shardings = [in_shardings[number] for number in self.used]
+        if (
+            is_tree(out_shardings)
+            or is_one_sharding(out_shardings)
+            or self._has_keys_of_results(out_shardings)
+            or _has_one_each(out_shardings, self.out_tree)
+        ):
             out_shardings = self.flatten_shardings(out_shardings, of_results=True)
         return in_shardings, out_shardings
 
@@ -141,9 +149,20 @@ def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return None if mesh is None else tuple(mesh.devices.flat)
 
 
+def _is_sequence(given: Any) -> bool:
+    """Return whether this is a tuple or list, and not one sharding as a tuple of names of axes."""
+    return isinstance(given, (tuple, list)) and not _is_leaf(given)
+
+
+def _has_one_each(given: Any, tree: Any) -> bool:
+    """Return whether a sequence has one entry for each entry of the tuple or list that a tree is."""
+    node = tree.node_data()
+    return node is not None and node[0] in (tuple, list) and _is_sequence(given) and len(given) == len(tree.children())
+
+
 def is_tree(given: Any) -> bool:
     """Return whether a sequence of shardings has trees in it: dictionaries, or tuples and lists of shardings."""
-    if not isinstance(given, (tuple, list)) or _is_leaf(given):
+    if not _is_sequence(given):
         return False
     return any(isinstance(item, (Mapping, list)) or (isinstance(item, tuple) and not _is_leaf(item)) for item in given)
 

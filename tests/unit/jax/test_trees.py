@@ -79,6 +79,25 @@ def test_shardings_in_trees() -> None:
         propagate(lowered().as_text()).out_specs()
 
 
+@pytest.mark.parametrize(
+    "given", [(P(), P("x"), P(None, "x")), [P(), P(), P("x"), P(None, "x")]], ids=["prefix", "flat"]
+)
+def test_shardings_of_arguments_that_the_module_drops(given) -> None:
+    """Arguments that JAX leaves out of the module are counted; a sharding in place of a dictionary is for all in it."""
+    program = jax.jit(lambda unused, x, y: (x + 1, y)).lower({"a": X, "b": X}, X, X.T)
+    result = propagate(program, {"x": 2}, in_shardings=given)
+    assert [str(sharding) for sharding in result.arguments] == ['<@mesh, [{"x"}, {}]>', '<@mesh, [{}, {"x"}]>']
+
+
+def test_a_sharding_for_all_in_an_argument_or_result() -> None:
+    """One entry per argument or result counts for all arrays in it, as in `jax.jit`."""
+    program = jax.jit(lambda x, pair: ({"a": x, "b": pair["b"]}, pair["c"])).lower(X, {"b": X, "c": X})
+    given = propagate(program, {"x": 2}, in_shardings=(P(), P("x")))
+    assert [str(sharding) for sharding in given.arguments] == ["<@mesh, [{}, {}]>", *['<@mesh, [{"x"}, {}]>'] * 2]
+    asked = propagate(program, {"x": 2}, out_shardings=(P("x"), P()))
+    assert [str(sharding) for sharding in asked.results] == [*['<@mesh, [{"x"}, {}]>'] * 2, "<@mesh, [{}, {}]>"]
+
+
 def test_the_mesh_of_the_context() -> None:
     """Shardings without a mesh are over the one that the caller has set, as in `jax.jit`."""
     program = jax.jit(jnp.sin).lower(X)
