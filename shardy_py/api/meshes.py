@@ -68,14 +68,17 @@ def _verified(mesh: Mesh) -> Mesh:
 def add_mesh(program: Program, mesh: Mesh) -> str:
     """Give a program the mesh if it has none, and return the name of its mesh.
 
+    A mesh without axes is not in the way: it says on which device something runs, such as a call into Python.
+
     Raises:
         OptionError: the program has other meshes only.
     """
     for name, existing in program.meshes.items():
         if existing == mesh:
             return name
-    if program.meshes:
-        name, existing = next(iter(program.meshes.items()))
+    conflicting = next(((name, existing) for name, existing in program.meshes.items() if existing.axes), None)
+    if conflicting is not None:
+        name, existing = conflicting
         raise OptionError(
             Diagnostic(
                 "mesh-conflict",

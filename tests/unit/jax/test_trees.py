@@ -131,6 +131,9 @@ def test_python_functions_of_this_process_are_called() -> None:
     assert seen == [X.sum()]
     with pytest.raises(UnsupportedError, match="python-callback"):
         propagate(program.as_text()).to_jax()
+    # The mesh without axes, which says where a callback runs, is beside that of the shardings.
+    sharded = propagate(program, {"x": 2}, in_shardings=[P("x")])
+    assert str(sharded.arguments[0]) == '<@mesh, [{"x"}, {}]>'
 
 
 def test_a_program_is_traced() -> None:

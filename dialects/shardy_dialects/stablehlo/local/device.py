@@ -145,8 +145,12 @@ def fold_integers(op: Op, numbers: Sequence[int]) -> int | None:
 
 def _is_integer(value: Value) -> bool:
     """Return whether a value is a scalar or a list of integers."""
-    type_ = value.type
-    return isinstance(type_, TensorType) and len(type_.shape) <= 1 and bool(_INTEGER.fullmatch(type_.element_type))
+    return has_integers(value.type) and len(value.shape) <= 1
+
+
+def has_integers(type_: Type) -> bool:
+    """Return whether a type is that of a tensor of integers."""
+    return isinstance(type_, TensorType) and bool(_INTEGER.fullmatch(type_.element_type))
 
 
 def elements_of(value: DenseElements) -> tuple[int, ...]:
@@ -163,7 +167,7 @@ def _sliced(op: Op, values: Sequence[int], starts: Sequence[Sequence[int]]) -> t
 
 def fits_type(value: int, type_: Type) -> bool:
     """Return whether an integer is one of a type."""
-    if not isinstance(type_, TensorType):
+    if not isinstance(type_, TensorType) or not has_integers(type_):
         return False
     is_unsigned, bits = type_.element_type.startswith("u"), int(type_.element_type.lstrip("ui"))
     if is_unsigned or bits == 1:

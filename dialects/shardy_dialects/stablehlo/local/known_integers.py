@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from shardy_dialects.stablehlo.local.device import elements_of, fits_type, fold_integers
+from shardy_dialects.stablehlo.local.device import elements_of, fits_type, fold_integers, has_integers
 from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph.attributes import DenseElements
@@ -25,6 +25,8 @@ def known_integers(value: Value, depth: int = 0) -> tuple[int, ...] | None:
         depth: The number of ops that were looked through already.
     """
     shape, producer = static_shape(value.type), value.defining_op
+    if not has_integers(value.type):
+        return None
     if shape is None or producer is None or prod(shape) > _MOST_ELEMENTS or depth > _MOST_DEPTH:
         return None
     splat = splat_of(value)
