@@ -7,7 +7,6 @@ import pytest
 pytest.importorskip("jaxlib", reason="the programs are MLIR modules")
 
 from shardy_dialects.stablehlo.local.known_integers import known_integers
-
 from shardy_py.frontends.mlir import MLIR
 
 PROGRAM = """
