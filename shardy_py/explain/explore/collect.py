@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -68,7 +68,8 @@ def collect(
     names = session.names or GivenNames.of(session.program, session.main)
     naming = Naming(names.names, {**explainer.labels.of_slot, **_aliases(explainer)}, session.problem.slot_of)
     mains = [find_main(evaluation.program) for evaluation in evaluations]
-    rows = ProgramRows.of(evaluations[0].program, mains[0], session.registry, naming)
+    rules = _rules(explainer)
+    rows = ProgramRows.of(evaluations[0].program, mains[0], session.registry, naming, rules)
     shown = set(rows.values["slot"])
     runs = []
     costs = [name_transfers(session, evaluation) for evaluation in evaluations]
@@ -84,7 +85,7 @@ def collect(
         "version": VERSION,
         "title": title,
         "machine": None if evaluations[0].cost.machine is None else evaluations[0].cost.machine,
-        "ops": {**rows.ops.to_json(), **_rules(explainer, rows)},
+        "ops": {**rows.ops.to_json(), **_rule_numbers(rules, rows)},
         "values": rows.values.to_json(),
         "groups": rows.groups.to_json(),
         "slots": [rows.strings(name) for name in slots],
@@ -109,15 +110,21 @@ def _trace(explainer: ReshardExplainer, schedule: ScheduleLike | None) -> Trace:
     return evolve(explainer.trace, log=log, solution=solution, schedule=session.schedule(schedule))
 
 
-def _rules(explainer: ReshardExplainer, rows: ProgramRows) -> dict[str, Any]:
-    """Return the rule of each row, as the number of its text; -1 for none."""
-    numbers: dict[OpShardingRule, int] = {}
-    numbers_of_ops = [-1] * len(rows.ops)
+def _rules(explainer: ReshardExplainer) -> dict[int, OpShardingRule]:
+    """Return the rules of ops by their ids."""
     problem = explainer.session.problem
-    for op, rule in zip(problem.step_ops, problem.step_rules, strict=True):
-        row = rows.row_of.get(op.id)
-        if row is not None and rule is not None:
-            if rule not in numbers:
-                numbers[rule] = rows.strings(str(rule))
-            numbers_of_ops[row] = numbers[rule]
-    return {"rule": numbers_of_ops}
+    pairs = zip(problem.step_ops, problem.step_rules, strict=True)
+    return {op.id: rule for op, rule in pairs if rule is not None}
+
+
+def _rule_numbers(rules: Mapping[int, OpShardingRule], rows: ProgramRows) -> dict[str, Any]:
+    """Return the rule of each row, as the number of its text; -1 for none."""
+    texts: dict[OpShardingRule, int] = {}
+    numbers = [-1] * len(rows.ops)
+    for op, rule in rules.items():
+        row = rows.row_of.get(op)
+        if row is not None:
+            if rule not in texts:
+                texts[rule] = rows.strings(str(rule))
+            numbers[row] = texts[rule]
+    return {"rule": numbers}

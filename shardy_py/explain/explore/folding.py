@@ -1,22 +1,27 @@
 """Folding: the tree of groups that a block of ops is shown as.
 
-Ops are folded by the layers of their name stacks; where they have none, by repetition. What is still long after that is
-folded by lines of the source, and at last cut into parts, so that no group shows more than can be read.
+Ops are folded by the layers of their name stacks; where they have none, by repetition. Layers that are numbered, and
+pieces that repeat, are one group that says how many there are. What is still long after that is folded by lines of the
+source, and at last cut into parts, so that no group shows more than can be read.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from attrs import evolve, field
 
+from shardy_py.explain.explore.updates import OPTIMIZER
 from shardy_py.values import define, frozen
 
 MOST_CHILDREN = 60
 PART = 40
 _FEWEST = 2
+_FEWEST_LAYERS = 3
+_NUMBER = re.compile(r"\d+")
 
 
 @frozen(eq=False)
@@ -44,7 +49,7 @@ class Fold:
 
     Args:
         name: Its name.
-        kind: ``layer``, ``repeat``, ``line`` or ``part``.
+        kind: ``layer``, ``repeat``, ``repeats``, ``line`` or ``part``.
         children: The ops and groups in it, in program order.
     """
 
@@ -62,8 +67,14 @@ def fold(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
     Args:
         leaves: The ops, in program order.
     """
-    by_layer = _by_layer(leaves, _common_prefix(leaves))
-    return _shorten(by_layer if any(isinstance(item, Fold) for item in by_layer) else _by_repetition(leaves))
+    folded: list[Leaf | Fold] = []
+    for is_leaf, run in groupby(_by_layer(leaves, _common_prefix(leaves)), lambda item: isinstance(item, Leaf)):
+        items = list(run)
+        is_long = is_leaf and len(items) > MOST_CHILDREN
+        folded.extend(_by_repetition([item for item in items if isinstance(item, Leaf)]) if is_long else items)
+    if not any(isinstance(item, Fold) for item in folded):
+        folded = _by_repetition(leaves)
+    return _shorten(folded)
 
 
 def with_neighbours(leaves: Sequence[Leaf]) -> list[Leaf]:
@@ -92,6 +103,9 @@ def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
 def _common_prefix(leaves: Iterable[Leaf]) -> int:
     """Return how many names the paths of all ops that have one begin with alike."""
     paths = {leaf.path for leaf in leaves if leaf.path}
+    if any(path[0] == OPTIMIZER for path in paths):
+        # It tells updates from all that has no name.
+        return 0
     depth = 0
     while paths and len({path[: depth + 1] for path in paths}) == 1 and all(len(path) > depth for path in paths):
         depth += 1
@@ -111,7 +125,27 @@ def _by_layer(leaves: Sequence[Leaf], depth: int) -> list[Leaf | Fold]:
             folded.append(leaf)
         elif members[0] is leaf:
             folded.append(_layer(name, members, depth + 1))
-    return folded
+    return _join_numbered(folded)
+
+
+def _join_numbered(items: Items) -> list[Leaf | Fold]:
+    """Return items with layers behind each other whose names differ in numbers only as one group."""
+    joined: list[Leaf | Fold] = []
+    for stem, run in groupby(items, _stem):
+        layers = list(run)
+        if stem is not None and len(layers) >= _FEWEST_LAYERS and len(layers) < len(items):
+            names = [item.name for item in layers if isinstance(item, Fold)]
+            joined.append(Fold(f"{names[0]} … {names[-1]} ×{len(layers)}", "repeats", layers))
+        else:
+            joined.extend(layers)
+    return joined
+
+
+def _stem(item: Leaf | Fold) -> str | None:
+    """Return the name of a numbered layer without its numbers; None for other items."""
+    if isinstance(item, Leaf) or not _NUMBER.search(item.name):
+        return None
+    return _NUMBER.sub("#", item.name)
 
 
 def _layer(name: str, members: Sequence[Leaf], depth: int) -> Fold:
@@ -128,10 +162,12 @@ def _by_repetition(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
     position = 0
     for number, repeat in enumerate(find_repeats([leaf.key for leaf in leaves]), start=1):
         folded.extend(leaves[position : repeat.start])
+        pieces: list[Leaf | Fold] = []
         for piece in range(repeat.count):
             start = repeat.start + piece * repeat.period
             name = f"repeat {number}: {piece + 1} of {repeat.count}"
-            folded.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
+            pieces.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
+        folded.append(Fold(f"repeat {number} ×{repeat.count}", "repeats", pieces))
         position = repeat.stop
     folded.extend(leaves[position:])
     return folded
