@@ -17,6 +17,7 @@ from shardy_py.explain.explore.proposals import find_proposals
 from shardy_py.explain.explore.replay import Replay, reason_texts
 from shardy_py.explain.explore.runs import RunRows
 from shardy_py.propagation.trace import VisitLog
+from shardy_py.report.axis_colors import axis_hues
 from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.trace.original_names import GivenNames
@@ -67,16 +68,16 @@ def collect(
         evaluations.append(session.price(traces[-1].solution, machine))
     names = session.names or GivenNames.of(session.program, session.main)
     naming = Naming(names.names, {**explainer.labels.of_slot, **_aliases(explainer)}, session.problem.slot_of)
-    mains = [find_main(evaluation.program) for evaluation in evaluations]
+    main = find_main(evaluations[0].program)
     rules = _rules(explainer)
-    rows = ProgramRows.of(evaluations[0].program, mains[0], session.registry, naming, rules)
+    rows = ProgramRows.of(evaluations[0].program, main, session.registry, naming, rules)
     shown = set(rows.values["slot"])
     runs = []
     costs = [name_transfers(session, evaluation) for evaluation in evaluations]
     tried = find_proposals(explainer, costs[0], most=proposals, machine=machine, step=step)
     step("Writing the page")
-    for order, trace, evaluation, main, cost in zip(orders, traces, evaluations, mains, costs, strict=True):
-        run = RunRows(rows, evaluation, main, cost, session.registry).to_json()
+    for order, trace, evaluation, cost in zip(orders, traces, evaluations, costs, strict=True):
+        run = RunRows(rows, evaluation, cost, session.registry).to_json()
         replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
         runs.append({"name": order.name, **run, "replay": replay})
     slots = [explainer.labels.value(slot) for slot in range(len(session.problem.slot_values))]
@@ -93,6 +94,7 @@ def collect(
         "proposals": tried,
         "runs": runs,
         **rows.tables.to_json(),
+        "hues": axis_hues(axis.name for mesh in evaluations[0].program.meshes.values() for axis in mesh.axes),
         "strings": list(rows.strings.numbers),
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby, takewhile
 
 from attrs import evolve, field
@@ -21,6 +21,7 @@ MOST_CHILDREN = 60
 PART = 40
 _FEWEST = 2
 _FEWEST_LAYERS = 3
+_FEW_OPS = 3
 _NUMBER = re.compile(r"\d+")
 
 
@@ -49,7 +50,7 @@ class Fold:
 
     Args:
         name: Its name.
-        kind: ``layer``, ``repeat``, ``repeats``, ``line`` or ``part``.
+        kind: ``layer``, ``repeat``, ``repeats``, ``optimizer``, ``line`` or ``part``.
         children: The ops and groups in it, in program order.
     """
 
@@ -67,13 +68,14 @@ def fold(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
     Args:
         leaves: The ops, in program order.
     """
-    folded: list[Leaf | Fold] = []
-    for is_leaf, run in groupby(_by_layer(leaves, _common_prefix(leaves)), lambda item: isinstance(item, Leaf)):
-        items = list(run)
-        is_long = is_leaf and len(items) > MOST_CHILDREN
-        folded.extend(_by_repetition([item for item in items if isinstance(item, Leaf)]) if is_long else items)
+    updates = [evolve(leaf, path=leaf.path[1:]) for leaf in leaves if _is_update(leaf)]
+    others = [leaf for leaf in leaves if not _is_update(leaf)]
+    folded = _by_layer(others, _common_prefix(others))
     if not any(isinstance(item, Fold) for item in folded):
-        folded = _by_repetition(leaves)
+        folded = _by_repetition(others)
+    if updates:
+        # Compilers move updates to anywhere in a program: their group stands at its end.
+        folded.append(Fold(OPTIMIZER, OPTIMIZER, _shorten(_by_layer(updates, 0))))
     return _shorten(folded)
 
 
@@ -82,16 +84,21 @@ def with_neighbours(leaves: Sequence[Leaf]) -> list[Leaf]:
     before: list[Leaf | None] = []
     named: Leaf | None = None
     for leaf in leaves:
-        named = leaf if leaf.is_named else named
+        named = leaf if leaf.is_named and not _is_update(leaf) else named
         before.append(named)
     merged: list[Leaf] = []
     behind: Leaf | None = None
     for leaf, earlier in zip(reversed(leaves), reversed(before), strict=True):
-        behind = leaf if leaf.is_named else behind
+        behind = leaf if leaf.is_named and not _is_update(leaf) else behind
         if not leaf.is_named and earlier is not None and behind is not None:
             leaf = evolve(leaf, path=_shared(earlier.path, behind.path))
         merged.append(leaf)
     return merged[::-1]
+
+
+def _is_update(leaf: Leaf) -> bool:
+    """Return whether an op updates a parameter; compilers move such ops to anywhere in a program."""
+    return leaf.path[:1] == (OPTIMIZER,)
 
 
 def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,12 +107,9 @@ def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name, _ in alike)
 
 
-def _common_prefix(leaves: Iterable[Leaf]) -> int:
+def _common_prefix(leaves: Sequence[Leaf]) -> int:
     """Return how many names the paths of all ops that have one begin with alike."""
     paths = {leaf.path for leaf in leaves if leaf.path}
-    if any(path[0] == OPTIMIZER for path in paths):
-        # It tells updates from all that has no name.
-        return 0
     depth = 0
     while paths and len({path[: depth + 1] for path in paths}) == 1 and all(len(path) > depth for path in paths):
         depth += 1
@@ -143,7 +147,7 @@ def _join_numbered(items: Items) -> list[Leaf | Fold]:
 
 def _stem(item: Leaf | Fold) -> str | None:
     """Return the name of a numbered layer without its numbers; None for other items."""
-    if isinstance(item, Leaf) or not _NUMBER.search(item.name):
+    if isinstance(item, Leaf) or item.name.startswith("%") or not _NUMBER.search(item.name):
         return None
     return _NUMBER.sub("#", item.name)
 
@@ -178,7 +182,7 @@ def _shorten(items: Items) -> list[Leaf | Fold]:
     if len(items) <= MOST_CHILDREN:
         return list(items)
     lines = _by_line(items)
-    return lines if len(lines) <= MOST_CHILDREN else _in_parts(lines)
+    return lines if len(lines) <= MOST_CHILDREN else _in_parts(_runs_in_parts(lines))
 
 
 def _by_line(items: Items) -> list[Leaf | Fold]:
@@ -197,6 +201,18 @@ def _by_line(items: Items) -> list[Leaf | Fold]:
             done.add(place)
             folded.append(Fold(place, "line", _in_parts(lines[place])))
     return folded if 2 * len(folded) <= len(items) else list(items)
+
+
+def _runs_in_parts(items: Items) -> list[Leaf | Fold]:
+    """Return items with the ops between two groups as one group, so that groups stay in sight."""
+    if not any(isinstance(item, Fold) for item in items):
+        return list(items)
+    folded: list[Leaf | Fold] = []
+    for is_leaf, run in groupby(items, lambda item: isinstance(item, Leaf)):
+        ops = list(run)
+        is_long = is_leaf and len(ops) > _FEW_OPS
+        folded.extend([Fold(f"{len(ops)} ops", "part", _in_parts(ops))] if is_long else ops)
+    return folded
 
 
 def _in_parts(items: Items) -> list[Leaf | Fold]:

@@ -84,6 +84,7 @@ class ProgramRows:
     row_of: dict[int, int] = field(factory=dict)
     value_of: dict[int, int] = field(factory=dict)
     _labels: dict[int, RowLabel] = field(factory=dict)
+    _callee: str = ""
 
     @classmethod
     def of(
@@ -105,6 +106,7 @@ class ProgramRows:
         rows = cls(program, registry, naming, labeller, DistinctShardings(dict(program.meshes)))
         functions = [op for op in program.body.ops if op.name == FUNCTION and op is not main]
         for function in (main, *functions):
+            rows._callee = "" if function is main else f"@{function.attributes[SYMBOL_NAME]}"
             rows._function(function)
         rows._connect()
         rows._tell_apart()
@@ -189,9 +191,9 @@ class ProgramRows:
         """Write the labels of ops; those without a name stack get the layers of their neighbours."""
         for leaf in leaves:
             label = self._labels[leaf.row]
-            if not leaf.is_named:
-                layers = [name for name in leaf.path if name != FORWARD]
-                label = self._labels[leaf.row] = RowLabel(label.what, "/".join(filter(None, [*layers, label.where])))
+            layers = () if leaf.is_named else tuple(name for name in leaf.path if name != FORWARD)
+            where = "/".join(filter(None, (self._callee, *layers, label.where)))
+            label = self._labels[leaf.row] = RowLabel(label.what, where)
             self.ops["what"][leaf.row] = self.strings(label.what)
             self.ops["where"][leaf.row] = self.strings(label.where)
 

@@ -62,11 +62,18 @@ def find_updates(program: Program, main: Op, registry: Registry, name: Callable[
             parameters |= dict.fromkeys(component.ops, path)
             gradients |= dict.fromkeys(component.producers, path)
     for op in search.shared:
-        paths = {parameters.get(user.id) for value in op.results for user, _ in value.uses}
+        paths = {parameters.get(user) for user in _users(op)}
         shared = {path for path in paths if path is not None}
         if shared and len(shared) == len(paths):
             parameters[op.id] = shared.pop() if len(shared) == 1 else ()
+    for op in block.ops:
+        if op.id not in parameters and not op.operands and op.results and _users(op) and _users(op) <= parameters.keys():
+            parameters[op.id] = ()
     return Updates(parameters, gradients)
+
+
+def _users(op: Op) -> set[int]:
+    return {user.id for value in op.results for user, _ in value.uses}
 
 
 @frozen(eq=False)

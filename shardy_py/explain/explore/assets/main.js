@@ -45,7 +45,7 @@ async function start() {
   const model = new Model(await readData());
   const state = new State(model);
   controls(state);
-  for (const name of ["tree", "graph", "details", "replay", "memory", "time", "pareto"]) {
+  for (const name of ["tree", "graph", "details", "replay", "memory", "time", "orders"]) {
     document.querySelector(`shardy-${name}`).start(state);
   }
   document.querySelector("shardy-graph").begin();
