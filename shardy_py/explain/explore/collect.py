@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from attrs import evolve
@@ -16,6 +17,7 @@ from shardy_py.explain.explore.program_rows import Naming, ProgramRows
 from shardy_py.explain.explore.proposals import find_proposals
 from shardy_py.explain.explore.replay import Replay, reason_texts
 from shardy_py.explain.explore.runs import RunRows
+from shardy_py.explain.explore.variants import common_slots, rows_of_variant, with_common_slots
 from shardy_py.propagation.trace import VisitLog
 from shardy_py.report.axis_colors import axis_hues
 from shardy_py.schedule.from_options import ScheduleLike
@@ -25,6 +27,7 @@ from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
 SCHEMA, VERSION = "shardy-explore", 1
+_NONE: Mapping[str, ReshardExplainer] = MappingProxyType({})
 
 
 @frozen(eq=False)
@@ -47,6 +50,7 @@ def collect(
     title: str,
     machine: MachineLike | None = None,
     proposals: int = 0,
+    variants: Mapping[str, ReshardExplainer] = _NONE,
     step: StepCallback = tell_nothing,
 ) -> dict[str, Any]:
     """Return the data of a page.
@@ -57,6 +61,7 @@ def collect(
         title: The title.
         machine: What the program runs on; without one there are no times.
         proposals: For how many transfers proposals are tried.
+        variants: Names to the explainers of the same program with other shardings.
         step: Called as each order but the first, each transfer, and the data of the page start.
     """
     session = explainer.session
@@ -81,6 +86,7 @@ def collect(
         replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
         runs.append({"name": order.name, **run, "replay": replay})
     slots = [explainer.labels.value(slot) for slot in range(len(session.problem.slot_values))]
+    runs.extend(_variant_run(name, variant, rows, slots, machine) for name, variant in variants.items())
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -97,6 +103,22 @@ def collect(
         "hues": axis_hues(axis.name for mesh in evaluations[0].program.meshes.values() for axis in mesh.axes),
         "strings": list(rows.strings.numbers),
     }
+
+
+def _variant_run(
+    name: str, explainer: ReshardExplainer, rows: ProgramRows, slots: list[str], machine: MachineLike | None
+) -> dict[str, Any]:
+    """Return the run of a variant; slots that it has besides are added."""
+    session = explainer.session
+    evaluation = session.price(explainer.solution, machine)
+    own_rows = rows_of_variant(name, rows, evaluation.program, find_main(evaluation.program))
+    numbers = common_slots(rows, own_rows, explainer, slots)
+    shown = set(own_rows.values["slot"])
+    run = RunRows(own_rows, evaluation, name_transfers(session, evaluation), session.registry).to_json()
+    replay = Replay(
+        explainer.trace, rows.tables, rows.strings, own_rows.row_of, lambda slot: numbers[slot] in shown
+    ).to_json()
+    return {"name": name, **run, "replay": with_common_slots(replay, numbers, len(slots))}
 
 
 def _aliases(explainer: ReshardExplainer) -> dict[int, str]:

@@ -125,19 +125,17 @@ class Model {
     return names.length ? `${names.join(", ")} = ${this.opName(op)}` : this.opName(op);
   }
 
-  // Ops whose results are sharded differently by the second order, or that need other transfers.
+  // Ops whose results are sharded differently by another order or plan, or that need other transfers.
   compare() {
     const found = new Set();
     if (this.runs.length < 2) return found;
-    const [one, two] = this.runs;
-    this.data.ops.outputs.forEach((values, op) => {
-      if (values.some((value) => !this.sameSharding(one.shardings[value], two.shardings[value]))) found.add(op);
-    });
-    for (const [first, second] of [[one, two], [two, one]]) {
-      first.transfersAt.forEach((numbers, op) => {
-        const kinds = (run, at) => (run.transfersAt.get(at) || []).map((n) => run.transferKey(n)).sort().join();
-        if (kinds(first, op) !== kinds(second, op)) found.add(op);
+    const [one, ...others] = this.runs;
+    const kinds = (run, at) => (run.transfersAt.get(at) || []).map((n) => run.transferKey(n)).sort().join();
+    for (const two of others) {
+      this.data.ops.outputs.forEach((values, op) => {
+        if (values.some((value) => !this.sameSharding(one.shardings[value], two.shardings[value]))) found.add(op);
       });
+      for (const op of [...one.transfersAt.keys(), ...two.transfersAt.keys()]) if (kinds(one, op) !== kinds(two, op)) found.add(op);
     }
     return found;
   }
