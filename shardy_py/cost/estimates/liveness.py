@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import Factory, field
+from attrs import Factory, evolve, field
 
 from shardy_py.cost.estimates.flatten import DONATED
 from shardy_py.cost.estimates.fusion import CostFusion
@@ -66,6 +66,7 @@ class Liveness:
     _peak_op: int = field(default=-1, init=False)
     _during: list[tuple[int, int]] = field(factory=list, init=False)
     _live: list[LiveTensor] = field(factory=list, init=False)
+    _replaced: set[int] = field(factory=set, init=False)
 
     def measure(self, main: Op, section: Section) -> MainMemory:
         """Return the memory of the main function.
@@ -102,7 +103,9 @@ class Liveness:
         )
         ops = (*(op for op, _ in self._during), -1)
         held = (*(always + inside for _, inside in self._during), at_end)
-        return MemoryTimeline(ops, held, tuple(item for item in (*arguments, *self._live) if item.bytes))
+        # A result in the place of its operand: this one is gone when it is there.
+        live = (evolve(item, stop=item.stop - (item.value in self._replaced)) for item in self._live)
+        return MemoryTimeline(ops, held, tuple(item for item in (*arguments, *live) if item.bytes))
 
     def _alias(self, main: Op, section: Section) -> list[Tensor]:
         """Return the results that lie in the memory of donated arguments."""
@@ -135,6 +138,8 @@ class Liveness:
                 made = self._made(node, ends)
                 inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
                 reused = self._reused(node, made, ends) if ends else 0
+                if reused and section.owner is None:
+                    self._replaced.update(item.value.id for item in ends if self._bytes(item) == reused)
                 total += made
                 during += made - reused + inside + round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
             if section.owner is None:

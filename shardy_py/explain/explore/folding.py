@@ -139,7 +139,7 @@ def _join_numbered(items: Items) -> list[Leaf | Fold]:
         layers = list(run)
         if stem is not None and len(layers) >= _FEWEST_LAYERS and len(layers) < len(items):
             names = [item.name for item in layers if isinstance(item, Fold)]
-            joined.append(Fold(f"{names[0]} … {names[-1]} ×{len(layers)}", "repeats", layers))
+            joined.append(Fold(f"{names[0]} … {names[-1]} x{len(layers)}", "repeats", layers))
         else:
             joined.extend(layers)
     return joined
@@ -171,7 +171,7 @@ def _by_repetition(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
             start = repeat.start + piece * repeat.period
             name = f"repeat {number}: {piece + 1} of {repeat.count}"
             pieces.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
-        folded.append(Fold(f"repeat {number} ×{repeat.count}", "repeats", pieces))
+        folded.append(Fold(f"repeat {number} x{repeat.count}", "repeats", pieces))
         position = repeat.stop
     folded.extend(leaves[position:])
     return folded

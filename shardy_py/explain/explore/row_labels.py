@@ -11,7 +11,7 @@ from shardy_py.explain.explore.scopes import BACKWARD, NameStack, parse_scope
 from shardy_py.explain.explore.updates import OPTIMIZER, Updates
 from shardy_py.explain.explore.value_paths import is_layout_op, join_numbers, parse_path, short_name, source_of
 from shardy_py.ir.graph.op_names import CALL
-from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import frozen
 
@@ -103,4 +103,3 @@ def distinguish(labels: Iterable[RowLabel], results: Iterable[str]) -> list[str]
             mark = result if result and met[label, result] == 1 else f"#{met[label]}"
         marks.append(mark)
     return marks
-

@@ -67,7 +67,13 @@ def find_updates(program: Program, main: Op, registry: Registry, name: Callable[
         if shared and len(shared) == len(paths):
             parameters[op.id] = shared.pop() if len(shared) == 1 else ()
     for op in block.ops:
-        if op.id not in parameters and not op.operands and op.results and _users(op) and _users(op) <= parameters.keys():
+        if (
+            op.id not in parameters
+            and not op.operands
+            and op.results
+            and _users(op)
+            and _users(op) <= parameters.keys()
+        ):
             parameters[op.id] = ()
     return Updates(parameters, gradients)
 
@@ -195,4 +201,3 @@ def _component(ops: Sequence[Op], ends: set[int]) -> _Component:
 def _tensors(values: Iterable[Value]) -> list[Value]:
     """Return the values that are not scalars."""
     return [value for value in values if static_shape(value.type) != ()]
-

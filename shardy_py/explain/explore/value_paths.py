@@ -1,4 +1,4 @@
-"""Paths of tensors: the user's names of arguments as steps through a tree, and the argument that a tensor stems from."""
+"""Paths of tensors: names of arguments as steps through a tree, and the argument that a tensor stems from."""
 
 from __future__ import annotations
 

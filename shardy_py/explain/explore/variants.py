@@ -162,9 +162,7 @@ def with_common_slots(replay: dict[str, Any], numbers: Sequence[int], count: int
     for number, sharding in zip(numbers, replay["start"], strict=False):
         start[number] = sharding
     updates: Mapping[str, list[Any]] = replay["updates"]
-    changes = [
-        [item if at % 2 else numbers[item] for at, item in enumerate(changed)] for changed in updates["changes"]
-    ]
+    changes = [[item if at % 2 else numbers[item] for at, item in enumerate(changed)] for changed in updates["changes"]]
     tables = {
         name: {
             **replay[name],

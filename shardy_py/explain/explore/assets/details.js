@@ -110,7 +110,7 @@ class Details extends HTMLElement {
     const callee = ops.callee[op] < 0 ? undefined : model.functions.get(model.text(ops.callee[op]));
     const seconds = run.data.seconds ? run.data.seconds[op] : null;
     const found = [make("h2", {}, ops.kind[op] ? `${model.opName(op)} ${model.valueName(ops.outputs[op][0])}` : model.mlirName(op)),
-      ops.kind[op] ? null : make("p", { class: "title" }, make("b", {}, model.label(op, "jax")), `  ${model.whereOf(op)}`), this.around(node),
+      ops.kind[op] ? null : make("div", { class: "title" }, make("b", {}, model.label(op, "jax")), `  ${model.whereOf(op)}`), this.around(node),
       this.list([["JAX", model.scope(op)], ["source", model.location(op)], ["calls", callee === undefined ? "" : this.link(callee)],
         ["rule", ops.rule[op] < 0 ? "" : make("code", {}, model.text(ops.rule[op]))], ["operations", run.data.flops[op] ? `${formatCount(run.data.flops[op])}FLOP on a device` : ""], ["time", seconds ? formatSeconds(seconds) : ""]])];
     if (model.childrenOf(node).length) found.push(make("button", { type: "button", onclick: () => state.toggle(node) }, state.expanded.has(node) ? "Fold" : "Unfold"));

@@ -81,7 +81,7 @@ class Graph extends HTMLElement {
   fit() {
     const { width, height } = this.svg.getBoundingClientRect();
     const { layout } = this.state;
-    const scale = Math.max(0.002, Math.min(1, width / (layout.width + 40), height / (layout.height + 40)));
+    const scale = Math.max(0.0002, Math.min(1, width / (layout.width + 40), height / (layout.height + 40)));
     this.show(scale, (width - layout.width * scale) / 2, 20);
   }
 
@@ -102,7 +102,7 @@ class Graph extends HTMLElement {
   zoom(factor, at = null) {
     const box = this.svg.getBoundingClientRect();
     const [x, y] = at || [box.width / 2, box.height / 2];
-    const scale = Math.max(0.002, Math.min(3, this.view.scale * factor));
+    const scale = Math.max(0.0002, Math.min(3, this.view.scale * factor));
     const by = scale / this.view.scale;
     this.show(scale, x - (x - this.view.x) * by, y - (y - this.view.y) * by);
   }
