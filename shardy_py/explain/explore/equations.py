@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from string import ascii_lowercase
+from types import MappingProxyType
 
 from shardy_py.sharding.rule import OpShardingRule, TensorMapping
 
+_UNKNOWN: Mapping[str, int] = MappingProxyType({})
 _FIRST = ascii_lowercase.index("i")
 _LETTERS = ascii_lowercase[_FIRST:] + ascii_lowercase[:_FIRST]
 
 
-def equation_of(rule: OpShardingRule, written: str = "", *, is_backward: bool = False) -> str:
+def equation_of(
+    rule: OpShardingRule, written: str = "", *, is_backward: bool = False, sizes: Mapping[str, int] = _UNKNOWN
+) -> str:
     """Return the equation of a product, or "" for a rule that multiplies and sums nothing.
 
     Args:
         rule: The rule of the op.
-        written: The einsum that the op was written as; its letters are taken where they fit.
+        written: The einsum that the op was written as; its letters are taken where only one choice of them fits.
         is_backward: Whether the op computes a gradient of that einsum.
+        sizes: The sizes of letters, as far as they are known.
     """
     if not _is_product(rule):
         return ""
-    letters = next(_letters(rule, written, is_backward=is_backward), None) or _in_order(rule)
+    choices = {
+        _text(rule, letters): None for letters in letters_of(rule, written, is_backward=is_backward, sizes=sizes)
+    }
+    return next(iter(choices)) if len(choices) == 1 else _text(rule, _in_order(rule))
+
+
+def _text(rule: OpShardingRule, letters: dict[int, str]) -> str:
     terms = [_term(mapping, letters) for mapping in (*rule.operand_mappings, *rule.result_mappings)]
     count = len(rule.operand_mappings)
     return f"{','.join(terms[:count])}->{','.join(terms[count:])}"
@@ -46,8 +57,10 @@ def _in_order(rule: OpShardingRule) -> dict[int, str]:
     }
 
 
-def _letters(rule: OpShardingRule, written: str, *, is_backward: bool) -> Iterator[dict[int, str]]:
-    """Yield the letters of an einsum that fit the dimensions of a product.
+def letters_of(
+    rule: OpShardingRule, written: str, *, is_backward: bool = False, sizes: Mapping[str, int] = _UNKNOWN
+) -> Iterator[dict[int, str]]:
+    """Yield the letters of an einsum that fit the dimensions of a product, by factor.
 
     A gradient takes the gradient of the result and one of the operands, and has the dimensions of the other one.
     """
@@ -58,8 +71,13 @@ def _letters(rule: OpShardingRule, written: str, *, is_backward: bool) -> Iterat
     for order in permutations(range(3)):
         if (order[2] != 2) is is_backward:
             letters = _fitted(rule, [terms[number] for number in order])
-            if letters is not None:
+            if letters is not None and _fit_sizes(rule, letters, sizes):
                 yield letters
+
+
+def _fit_sizes(rule: OpShardingRule, letters: dict[int, str], sizes: Mapping[str, int]) -> bool:
+    known = [(factor, sizes[letter]) for factor, letter in letters.items() if letter in sizes]
+    return all(rule.factor_sizes[factor] == size for factor, size in known)
 
 
 def _fitted(rule: OpShardingRule, terms: Sequence[str]) -> dict[int, str] | None:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from shardy_py.explain.explore.equations import equation_of
+from attrs import field
+
+from shardy_py.explain.explore.equations import equation_of, letters_of
 from shardy_py.explain.explore.scopes import BACKWARD, NameStack, parse_scope
 from shardy_py.explain.explore.updates import OPTIMIZER, Updates
 from shardy_py.explain.explore.value_paths import is_layout_op, join_numbers, parse_path, short_name, source_of
@@ -42,14 +44,25 @@ class Labeller:
     names: Mapping[int, str]
     rule_of: Callable[[Op], OpShardingRule | None]
     updates: Updates
+    _sizes: dict[tuple[tuple[str, ...], str], dict[str, int]] = field(factory=dict, init=False)
 
     def label(self, op: Op) -> RowLabel:
         """Return the label of an op."""
         stack = parse_scope(op.scope)
-        is_backward = stack.phase == BACKWARD
         rule = self.rule_of(op)
-        equation = "" if rule is None else equation_of(rule, stack.equation, is_backward=is_backward)
+        equation = "" if rule is None else self._equation(rule, stack)
         return RowLabel(equation or _primitive(op, stack), "/".join(self._where(op, stack)))
+
+    def _equation(self, rule: OpShardingRule, stack: NameStack) -> str:
+        """Return the equation of a product; gradients have the letters, and their sizes, of what they differentiate."""
+        if not stack.equation:
+            return equation_of(rule)
+        key = (stack.layers, stack.equation)
+        if stack.phase == BACKWARD:
+            return equation_of(rule, stack.equation, is_backward=True, sizes=self._sizes.get(key, {}))
+        letters = next(letters_of(rule, stack.equation), {})
+        self._sizes[key] = {letter: rule.factor_sizes[factor] for factor, letter in letters.items()}
+        return equation_of(rule, stack.equation)
 
     def _where(self, op: Op, stack: NameStack) -> Iterator[str]:
         if op.id in self.updates.parameters:

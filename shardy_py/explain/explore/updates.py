@@ -66,14 +66,11 @@ def find_updates(program: Program, main: Op, registry: Registry, name: Callable[
         shared = {path for path in paths if path is not None}
         if shared and len(shared) == len(paths):
             parameters[op.id] = shared.pop() if len(shared) == 1 else ()
-    for op in block.ops:
-        if (
-            op.id not in parameters
-            and not op.operands
-            and op.results
-            and _users(op)
-            and _users(op) <= parameters.keys()
-        ):
+    for op in reversed(list(block.ops)):
+        # Numbers that only updates take, such as the count of steps, belong to them.
+        users = _users(op) - {block.last.id}
+        is_scalar = all(static_shape(value.type) == () for value in op.results)
+        if is_scalar and op.id not in parameters and users and users <= parameters.keys():
             parameters[op.id] = ()
     return Updates(parameters, gradients)
 

@@ -292,7 +292,9 @@ class Graph extends HTMLElement {
     if (!from || !to) return null;
     const width = edge.moved ? 1.5 + 5 * Math.log1p(edge.moved) / Math.log1p(this.visible.largest) : 1;
     const classes = ["edge", edge.moved && "moves", isLit && "lit", isAsked && "asked", this.model.first[edge.source] > this.model.first[edge.target] && "back"].filter(Boolean);
-    const lane = this.model.parent[edge.source] === this.model.parent[edge.target] ? this.laneOf(edge, from, to) : null;
+    const isBeside = this.model.parent[edge.source] === this.model.parent[edge.target];
+    const around = this.places.get(this.model.parent[to.y > from.y ? edge.source : edge.target]);
+    const lane = isBeside ? this.laneOf(edge, from, to) : around ? around.x + around.width + 6 : null;
     return draw("path", { class: classes.join(" "), "stroke-width": width / Math.max(this.view.scale, 0.5), "data-edge": `${edge.source} ${edge.target}`, d: edgePath(from, to, lane) }, draw("title", {}, this.edgeText(edge)));
   }
 

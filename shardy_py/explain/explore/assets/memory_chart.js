@@ -4,7 +4,7 @@ class MemoryChart extends ZoomChart {
   get name() { return "memory"; }
   get left() { return 58; }
   get height() { return 132; }
-  get least() { return Math.min(8, this.extent); }
+  get least() { return Math.min(8, this.extent / 2); }
 
   read(run) {
     const { memory } = run.data;

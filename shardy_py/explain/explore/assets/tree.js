@@ -31,7 +31,11 @@ class Tree extends HTMLElement {
     const kinds = [["layers", "layers"], ["functions", "functions and loops"], ["source", "source lines"], ["transfers", "transfers by bytes"]];
     if (this.model.runs.length > 1) kinds.push(["differences", "differences"]);
     const search = make("input", { type: "search", placeholder: "search: name, layer, line", "aria-label": "Search",
-      oninput: () => { this.query = search.value.toLowerCase(); this.build(); } });
+      oninput: () => {
+        this.query = search.value.toLowerCase();
+        this.build();
+        if (!this.query) this.follow();
+      } });
     return make("div", { class: "bar" }, search, choice("by", kinds, this.kind, (kind) => { this.kind = kind; this.build(); }));
   }
 
@@ -104,8 +108,11 @@ class Tree extends HTMLElement {
     const place = run.placeOf(number);
     const runs = transfers.runs[number] > 1 ? ` ×${formatCount(transfers.runs[number])}` : "";
     const line = model.location(place).replace(/:\d+$/, "").replace(/^.*\//, "");
-    const what = `${formatBytes(run.sent(number))} ${run.kind(number).replace(/_/g, "-")}${runs} over ${model.text(transfers.axes[number])}`;
-    return `${what}\n${[model.title(place, this.state.words), line].filter(Boolean).join("  ")}`;
+    const what = `${formatBytes(run.sent(number))} ${run.kind(number).replace(/_/g, "-")}${runs} over ${model.text(transfers.axes[number]).replace(/[{}"]/g, "")}`;
+    // The row around says the layer.
+    const layer = model.layerOf(place);
+    const title = [layer, layer.replace(/^forward\//, "")].reduce((text, name) => text.replace(`  ${name}/`, "  ").replace(`  ${name}`, ""), model.title(place, this.state.words));
+    return `${what}\n${[title, line].filter(Boolean).join("  ")}`;
   }
 
   differences() {
@@ -193,7 +200,7 @@ class Tree extends HTMLElement {
     make("span", { "data-sign": true, "aria-hidden": "true", style: "width: 12px" }, row.inside ? (row.isOpen ? "▾" : "▸") : ""),
     make("span", { class: "tint", style: `background: ${state.tints.css(sharding)}`, "aria-hidden": "true" }),
     make("span", { class: "name" }, this.parts(row)),
-    make("span", { class: "weight", role: "img", "aria-label": amount }, make("i", { style: `width: ${Math.min(100, (100 * weight) / whole)}%` })));
+    this.high > ROW ? null : make("span", { class: "weight", role: "img", "aria-label": amount }, make("i", { style: `width: ${Math.min(100, (100 * weight) / whole)}%` })));
   }
 
   // The text of a row: what an op computes stands out, its layer and parameter follow.
