@@ -79,7 +79,7 @@ class ShardingPicture:
         return f"<table><caption>{caption}</caption><tr>{titles}</tr>{''.join(body)}</table>"
 
     def _color(self, down: float, across: float) -> str:
-        """Return the background of a cell: the colours of the axes that divide rows and columns, darker for later parts.
+        """Return the background of a cell: the colours of its axes, darker for later parts.
 
         Args:
             down: The position of its row, from 0 to 1.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -107,7 +107,7 @@ class _Pairs:
             self.values.setdefault(one.id, other.id)
 
 
-def _ops(ops: Sequence[Op]) -> Iterator[Op]:
+def _ops(ops: Iterable[Op]) -> Iterator[Op]:
     """Yield the ops that take tensors, without communication."""
     return (op for op in ops if op.operands and op.name not in RESHARDS and op.name != MESH)
 

@@ -100,7 +100,7 @@ class Details extends HTMLElement {
       make("button", { type: "button", onclick: () => this.state.toggle(node) }, this.state.expanded.has(node) ? "Fold" : "Unfold")];
     found.push(...this.kinds(numbers, "Transfers"));
     const largest = [...numbers].sort((a, b) => run.sent(b) - run.sent(a)).slice(0, 8).filter((number) => run.sent(number));
-    if (largest.length) found.push(make("h3", {}, "Largest"), make("ol", {}, largest.map((number) => make("li", {}, `${formatBytes(run.sent(number))} at `, this.link(model.nodeOf(run.placeOf(number)))))));
+    if (largest.length) found.push(make("h3", {}, "Largest"), make("ol", {}, largest.map((number) => make("li", {}, `${formatBytes(run.sent(number))} at `, this.link(model.nodeOf(run.placeOf(number)), model.title(run.placeOf(number), this.state.words))))));
     return found;
   }
 

@@ -130,7 +130,7 @@ class ZoomChart extends HTMLElement {
     const node = this.model.parent[this.model.nodeOf(op)];
     const key = node * 4 + depth;
     if (!this.groups.has(key)) {
-      const around = [node, ...this.model.ancestors(node)].filter((one) => one >= 0 && /^(layer|repeat|optimizer|arguments|results)$/.test(this.model.groupKind(one)));
+      const around = [node, ...this.model.ancestors(node)].filter((one) => one >= 0 && /^(layer|repeat|optimizer|part|line|arguments|results)$/.test(this.model.groupKind(one)));
       this.groups.set(key, around.reverse()[depth] ?? -1);
     }
     return this.groups.get(key);
