@@ -72,13 +72,18 @@ def attend(layer, x):
 
 def loss(parameters, tokens, targets):
     """Mean cross entropy of the next token."""
-    x = parameters["embedding"][tokens] + parameters["position"]
-    for layer in parameters["layers"]:
-        x = x + attend(layer, normalize(x, layer["norm1"]))
-        x = x + jax.nn.gelu(normalize(x, layer["norm2"]) @ layer["up"]) @ layer["down"]
-    logits = normalize(x, parameters["norm"]) @ parameters["embedding"].T
-    picked = jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], axis=-1)
-    return -jnp.mean(picked)
+    with jax.named_scope("embed"):
+        x = parameters["embedding"][tokens] + parameters["position"]
+    for number, layer in enumerate(parameters["layers"]):
+        with jax.named_scope(f"layer_{number}"):
+            with jax.named_scope("attention"):
+                x = x + attend(layer, normalize(x, layer["norm1"]))
+            with jax.named_scope("mlp"):
+                x = x + jax.nn.gelu(normalize(x, layer["norm2"]) @ layer["up"]) @ layer["down"]
+    with jax.named_scope("head"):
+        logits = normalize(x, parameters["norm"]) @ parameters["embedding"].T
+        picked = jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], axis=-1)
+        return -jnp.mean(picked)
 
 
 def train_step(parameters, first, second, step, tokens, targets):
@@ -92,19 +97,24 @@ def train_step(parameters, first, second, step, tokens, targets):
     return parameters, first, second, count, value
 
 
-def main(out: Path) -> None:
-    """Lower the step and write its text."""
+def lower(layers: int = LAYERS):
+    """Lower the step of a model with so many layers."""
+    parameters = {**PARAMETERS, "layers": [LAYER] * layers}
+    parameter_specs = {**PARAMETER_SPECS, "layers": [LAYER_SPECS] * layers}
     weights = jax.tree.map(
-        lambda shape: jax.ShapeDtypeStruct(shape, jnp.float32), PARAMETERS, is_leaf=lambda x: isinstance(x, tuple)
+        lambda shape: jax.ShapeDtypeStruct(shape, jnp.float32), parameters, is_leaf=lambda x: isinstance(x, tuple)
     )
-    specs = jax.tree.map(lambda spec: NamedSharding(MESH, spec), PARAMETER_SPECS, is_leaf=lambda x: isinstance(x, P))
+    specs = jax.tree.map(lambda spec: NamedSharding(MESH, spec), parameter_specs, is_leaf=lambda x: isinstance(x, P))
     batch, scalar = NamedSharding(MESH, P("data")), NamedSharding(MESH, P())
     tokens = jax.ShapeDtypeStruct((BATCH, LENGTH), jnp.int32)
     step = jax.jit(train_step, in_shardings=(specs, specs, specs, scalar, batch, batch))
-    lowered = step.trace(weights, weights, weights, jax.ShapeDtypeStruct((), jnp.float32), tokens, tokens).lower(
-        lowering_platforms=("cpu",)
-    )
-    out.write_text(lowered.as_text() + "\n")
+    traced = step.trace(weights, weights, weights, jax.ShapeDtypeStruct((), jnp.float32), tokens, tokens)
+    return traced.lower(lowering_platforms=("cpu",))
+
+
+def main(out: Path) -> None:
+    """Write the text of the step."""
+    out.write_text(lower().as_text() + "\n")
     print(f"wrote {out}: {out.stat().st_size // 1024} KiB")
 
 

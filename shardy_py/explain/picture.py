@@ -16,6 +16,7 @@ from shardy_py.api.summary import sharding_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.shardings import mesh_of
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.report.axis_colors import axis_hues, tint
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import devices_of, shard_positions
 from shardy_py.sharding.tensor import TensorSharding
@@ -40,6 +41,7 @@ class ShardingPicture:
         counts: The number of parts of each of them.
         devices: The numbers of the devices that hold a part, by the numbers of the part along the sharded dimensions.
         notes: What the table does not show.
+        hues: The hue of the first axis of each sharded dimension, as pages have it.
     """
 
     title: str
@@ -48,6 +50,7 @@ class ShardingPicture:
     counts: tuple[int, ...]
     devices: Mapping[tuple[int, ...], tuple[int, ...]]
     notes: tuple[str, ...] = ()
+    hues: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         table = self._table()
@@ -63,18 +66,30 @@ class ShardingPicture:
 
     def _repr_html_(self) -> str:
         (head, *rows) = self._table()
-        colors: dict[str, str] = {}
         body = []
-        for label, *cells in rows:
+        for row, (label, *cells) in enumerate(rows):
             drawn = []
-            for cell in cells:
-                color = colors.setdefault(cell, f"hsl({len(colors) * 137 % 360} 60% 80%)")
+            for column, cell in enumerate(cells):
+                color = self._color(row / len(rows), column / len(cells))
                 style = f"background:{color};color:#000;text-align:center;padding:.6em 1em"
                 drawn.append(f'<td style="{style}">{escape(cell)}</td>')
             body.append(f"<tr><th>{escape(label)}</th>{''.join(drawn)}</tr>")
         titles = "".join(f"<th>{escape(cell)}</th>" for cell in head)
         caption = "<br>".join(map(escape, (self.title, *self.notes)))
         return f"<table><caption>{caption}</caption><tr>{titles}</tr>{''.join(body)}</table>"
+
+    def _color(self, down: float, across: float) -> str:
+        """Return the background of a cell: the colours of its axes, darker for later parts.
+
+        Args:
+            down: The position of its row, from 0 to 1.
+            across: That of its column.
+        """
+        parts = list(zip(self.hues[: len(self.hues) - self._has_columns][:1], [down], strict=False))
+        if self._has_columns and self.hues:
+            parts.append((self.hues[-1], across))
+        colors = [tint(hue, 88 - 24 * position) for hue, position in parts] or ["#e9ecf1"]
+        return colors[0] if len(colors) == 1 else f"linear-gradient(90deg, {colors[0]} 50%, {colors[1]} 50%)"
 
     def _table(self) -> list[list[str]]:
         """Return the rows of texts; the first one has the names of the columns, the first of each that of the row."""
@@ -141,7 +156,9 @@ def picture_of(name: str, shape: Sequence[int | None], sharding: TensorSharding 
         axes = ", ".join(map(str, sharding.unreduced_axes))
         notes.append(f"unreduced along {axes}: the devices of a part hold values that add up")
     devices = {part: tuple(held) for part, held in holders.items()}
-    return ShardingPicture(title, tuple(shape), dims, counts, devices, ("; ".join(notes),) if notes else ())
+    hue_of = axis_hues(axis.name for axis in mesh.axes)
+    hues = tuple(hue_of[parts[number][0].name] for number in dims)
+    return ShardingPicture(title, tuple(shape), dims, counts, devices, ("; ".join(notes),) if notes else (), hues)
 
 
 def draw_sharding(result: CoreResult, value: Any) -> ShardingPicture:

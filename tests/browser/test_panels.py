@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 from shardy_py.api.options import SessionArguments
 from shardy_py.cost.sweeps.comparison import compare_schedules
 from shardy_py.explain.explore.explore import ExploreOptions, explore
+from shardy_py.explain.explore.variants import Variant
 from tests.unit.explain.explore.programs import LOOP, RIVALS, TWO_LAYERS
 
 pytestmark = pytest.mark.browser
@@ -40,11 +42,11 @@ def test_the_tree_folds_searches_and_chooses(open_page, expect, two_layers):
     tab.locator(".row", has_text="layer_0").locator("[data-sign]").click()
     expect(rows.filter(has_text="tanh")).not_to_have_count(0)
     tab.get_by_role("searchbox").fill("model.py:8")
-    expect(rows).to_have_text(["tanh"])
+    expect(rows).to_have_text(["tanh layer_0"])
     rows.first.click()
     expect(tab.locator("shardy-details h2")).to_have_text("%1 = stablehlo.tanh")
     tab.get_by_label("Names").select_option("mlir")
-    expect(rows).to_have_text(["%1 = stablehlo.tanh"])
+    expect(rows).to_have_text(["%1 = stablehlo.tanh layer_0"])
 
 
 @pytest.mark.parametrize("kind", ["functions", "source", "transfers"])
@@ -52,7 +54,7 @@ def test_the_tree_has_other_orders(open_page, expect, two_layers, kind):
     """The same ops come by function, by line of the source, and by what they send."""
     tab = open_page(two_layers)
     tab.get_by_label("by", exact=True).select_option(kind)
-    expected = {"functions": "@main", "source": "model.py", "transfers": "512 B all-reduce of %2"}
+    expected = {"functions": "@main", "source": "model.py", "transfers": "512 B in 1 transfer"}
     expect(tab.locator("shardy-tree")).to_contain_text(expected[kind])
 
 
@@ -186,6 +188,81 @@ def test_memory_and_time_have_charts(open_page, expect, two_layers):
     assert "communicating" in tab.locator("shardy-time svg").get_attribute("aria-label")
 
 
+@pytest.mark.parametrize("chart", ["memory", "time"])
+def test_charts_have_ticks_and_zoom(open_page, expect, two_layers, chart):
+    """The axis has numbers; zooming shows a smaller part, with other numbers, and All shows everything again."""
+    tab = open_page(two_layers)
+    svg = tab.locator(f"shardy-{chart} svg")
+    texts = svg.locator("text.small").all_text_contents()
+    assert sum(bool(re.search(r"\d", text)) for text in texts) >= 3
+    whole = svg.get_attribute("data-view")
+    tab.get_by_role("button", name=f"Zoom in: {chart}").click()
+    expect(svg).not_to_have_attribute("data-view", whole)
+    tab.get_by_role("button", name=f"Show all: {chart}").click()
+    expect(svg).to_have_attribute("data-view", whole)
+
+
+def test_one_number_for_one_memory(open_page, two_layers):
+    """The highest point of the line is the peak of the cost."""
+    tab = open_page(two_layers)
+    peak = two_layers.data["runs"][0]["quantities"]["peak_bytes"]["value"]
+    assert max(two_layers.data["runs"][0]["memory"]["bytes"]) == peak
+    cell = tab.locator("shardy-details tr", has_text="peak bytes").locator("td").nth(1)
+    assert f"peak {cell.inner_text()}" in tab.locator("shardy-memory").inner_text()
+
+
+def test_times_are_exported_for_perfetto(open_page, two_layers):
+    """The trace has an event for each piece of the chart, which last as long as the program."""
+    tab = open_page(two_layers)
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="Perfetto").click()
+    events = json.loads(download.value.path().read_text())["traceEvents"]
+    pieces = [event for event in events if event["ph"] == "X" and event["tid"] > 1]
+    seconds = two_layers.data["runs"][0]["quantities"]["seconds"]["value"]
+    assert sum(event["dur"] for event in pieces) == pytest.approx(seconds * 1e6)
+    assert {"ij,jk->ik  layer_0/%arg1", "all-reduce"} <= {event["name"] for event in pieces}
+
+
+def test_edges_are_bundled_until_all_are_asked_for(open_page, expect):
+    """Edges from one group to another are one; a button draws each between the ops."""
+    tab = open_page(_page(TWO_LAYERS))
+    edges = tab.locator("shardy-graph .edge")
+    bundled = edges.count()
+    tab.get_by_role("button", name="All edges").click()
+    expect(edges).not_to_have_count(bundled)
+    assert edges.count() > bundled
+
+
+def test_axes_have_one_colour_each(open_page):
+    """A tensor over two axes has the colours of both, which the legend names."""
+    tab = open_page(_page(TWO_LAYERS))
+    legend = dict(
+        zip(
+            tab.locator(".legend span").all_inner_texts(),
+            [one.get_attribute("style").split(": ")[1] for one in tab.locator(".legend i").all()],
+            strict=True,
+        )
+    )
+    assert list(legend) == ["not sharded", "data 4", "model 2"]
+    tab.get_by_role("searchbox").fill("tanh")
+    style = tab.locator(".row .tint").first.get_attribute("style")
+    assert legend["data 4"] in style
+    assert legend["model 2"] in style
+
+
+def test_plans_are_shown_side_by_side(open_page, expect):
+    """The program with other shardings has its own column of numbers and its own graph."""
+    other = TWO_LAYERS.replace('[{}, {"model"}]', "[{}, {}]").replace('[{"model"}, {}]', "[{}, {}]")
+    tab = open_page(_page(TWO_LAYERS, variants=[Variant("by hand", other)]))
+    heads = tab.locator("shardy-details thead").first
+    expect(heads).to_contain_text("by hand")
+    tab.get_by_role("button", name="Side by side").click()
+    graphs = tab.locator("shardy-graph")
+    expect(graphs).to_have_count(2)
+    expect(graphs.nth(0).locator(".badge")).to_have_count(1)
+    expect(graphs.nth(1).locator(".badge")).to_have_count(0)
+
+
 def test_two_orders_are_shown_side_by_side(open_page, expect):
     """Two graphs with one view; what differs is marked in both and listed in the tree."""
     tab = open_page(_page(RIVALS, schedule="contractions-first", against="elementwise-first"))
@@ -202,16 +279,21 @@ def test_two_orders_are_shown_side_by_side(open_page, expect):
 
 
 def test_a_sweep_is_a_picture_of_bytes_and_memory(open_page):
-    """Each order is a point that says what it costs; those that none beats are marked."""
+    """Equal orders are a point with their names and count; those that none beats are marked; both axes have ticks."""
     comparison = compare_schedules(RIVALS, jobs=1)
     tab = open_page(_page(RIVALS, sweep=comparison))
-    points = tab.locator("shardy-pareto circle")
-    assert points.count() == len(comparison.rows)
+    points = tab.locator("shardy-orders circle")
+    spots = {(row.communication_bytes, row.peak_bytes) for row in comparison.rows}
+    assert points.count() == len(spots)
     points.first.focus()
-    least = min((row.communication_bytes, row.peak_bytes) for row in comparison.rows)
-    fronts = {one.get_attribute("data-order") for one in tab.locator("shardy-pareto circle.front").all()}
-    assert {row.name for row in comparison.rows if (row.communication_bytes, row.peak_bytes) == least} <= fronts
-    assert "sent, peak" in tab.locator("shardy-pareto").inner_text()
+    fronts = " ".join(one.get_attribute("data-order") for one in tab.locator("shardy-orders circle.front").all())
+    assert {row.name for row in comparison.rows if (row.communication_bytes, row.peak_bytes) == min(spots)} <= {
+        *fronts.split(" ")
+    }
+    assert "sent, peak" in tab.locator("shardy-orders").inner_text()
+    names = tab.locator("shardy-orders text.named").all_text_contents()
+    assert sum(1 + int(text.split()[2]) if " and " in text else 1 for text in names) == len(comparison.rows)
+    assert tab.locator("shardy-orders text.small").count() > len(names) + 5
 
 
 def test_loops_are_groups_with_their_runs(open_page, expect):

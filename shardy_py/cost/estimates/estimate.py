@@ -342,4 +342,5 @@ def _cost(
         profile=found.profile.name,
         ops=ops,
         peak_op=memory.peak_op,
+        timeline=memory.timeline,
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import Factory, field
+from attrs import Factory, evolve, field
 
 from shardy_py.cost.estimates.flatten import DONATED
 from shardy_py.cost.estimates.fusion import CostFusion
 from shardy_py.cost.estimates.graph import Node, Section, Tensor, without_repeats
 from shardy_py.cost.estimates.kernel_order import Steps, breadth_first, readers
+from shardy_py.cost.estimates.memory_timeline import LiveTensor, MemoryTimeline
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.traffic import Traffic
 from shardy_py.ir.graph.program import Op
@@ -34,12 +35,14 @@ class MainMemory:
         results: The results.
         peak: The largest sum of both and of temporary values.
         peak_op: The id of the op at which it is reached; -1 where arguments and results alone are the most.
+        timeline: The bytes over the function.
     """
 
     arguments: int
     results: int
     peak: int
     peak_op: int = -1
+    timeline: MemoryTimeline = field(default=MemoryTimeline(), eq=False, repr=False)
 
 
 @define(eq=False)
@@ -61,6 +64,9 @@ class Liveness:
     _apart: set[int] = field(factory=set, init=False)
     _peak: int = field(default=0, init=False)
     _peak_op: int = field(default=-1, init=False)
+    _during: list[tuple[int, int]] = field(factory=list, init=False)
+    _live: list[LiveTensor] = field(factory=list, init=False)
+    _replaced: set[int] = field(factory=set, init=False)
 
     def measure(self, main: Op, section: Section) -> MainMemory:
         """Return the memory of the main function.
@@ -78,7 +84,28 @@ class Liveness:
         reused = sum(self.sizes.bytes(tensor.value) for tensor in aliased)
         at_end = arguments + results - reused
         peak = arguments + inside + returned_arguments
-        return MainMemory(arguments, results, max(peak, at_end), self._peak_op if peak > at_end else -1)
+        peak_op = self._peak_op if peak > at_end else -1
+        timeline = self._timeline(section, arguments + returned_arguments, at_end)
+        return MainMemory(arguments, results, max(peak, at_end), peak_op, timeline)
+
+    def _timeline(self, section: Section, always: int, at_end: int) -> MemoryTimeline:
+        """Return the bytes at each step and at the end.
+
+        Args:
+            section: The flat form of the function.
+            always: The bytes held all the time.
+            at_end: The bytes of arguments and results.
+        """
+        end = len(self._during)
+        arguments = (
+            LiveTensor(item.value.id, self.sizes.bytes(item.value), 0, end)
+            for item in without_repeats(section.parameters)
+        )
+        ops = (*(op for op, _ in self._during), -1)
+        held = (*(always + inside for _, inside in self._during), at_end)
+        # A result in the place of its operand: this one is gone when it is there.
+        live = (evolve(item, stop=item.stop - (item.value in self._replaced)) for item in self._live)
+        return MemoryTimeline(ops, held, tuple(item for item in (*arguments, *live) if item.bytes))
 
     def _alias(self, main: Op, section: Section) -> list[Tensor]:
         """Return the results that lie in the memory of donated arguments."""
@@ -111,8 +138,12 @@ class Liveness:
                 made = self._made(node, ends)
                 inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
                 reused = self._reused(node, made, ends) if ends else 0
+                if reused and section.owner is None:
+                    self._replaced.update(item.value.id for item in ends if self._bytes(item) == reused)
                 total += made
                 during += made - reused + inside + round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
+            if section.owner is None:
+                self._during.append((step[-1].op.id, during))
             if during > peak:
                 peak = during
                 if section.owner is None:
@@ -136,8 +167,14 @@ class Liveness:
         dying: dict[int, list[Tensor]] = {}
         for item in (*owned, *stored):
             places = found[identity(item)]
-            if places and identity(item) not in kept:
-                dying.setdefault(max([numbers[place] for place in places]), []).append(item)
+            last = max([numbers[place] for place in places]) if places else None
+            is_kept = identity(item) in kept
+            if last is not None and not is_kept:
+                dying.setdefault(last, []).append(item)
+            if section.owner is None and item.maker is not None:
+                start = numbers[item.maker.position]
+                stop = len(steps) if is_kept else start if last is None else last
+                self._live.append(LiveTensor(item.value.id, self._bytes(item), start, stop))
         return steps, dying
 
     def _inner(self, node: Node, section: Section) -> int:

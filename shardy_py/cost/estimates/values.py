@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import attrs
 
+from shardy_py.cost.estimates.memory_timeline import MemoryTimeline
 from shardy_py.support.texts import format_bytes, format_count, format_seconds
 from shardy_py.values import frozen
 
@@ -179,6 +180,7 @@ class Cost:
         ops: The cost of computing by op, in program order.
         peak_op: The id of the op of the main function at which the peak is reached; -1 for none.
         is_counted: Whether the transfers are the collectives of the local program, and not estimated from shardings.
+        timeline: The bytes that one device holds at each step of the main function, of which `peak_bytes` is the most.
     """
 
     machine: str | None
@@ -202,6 +204,7 @@ class Cost:
     ops: tuple[OpCost, ...] = ()
     peak_op: int = -1
     is_counted: bool = False
+    timeline: MemoryTimeline = attrs.field(default=MemoryTimeline(), eq=False, repr=False)
 
     def __str__(self) -> str:
         """Return the main numbers as lines."""

@@ -20,6 +20,7 @@ from shardy_py.cost.sweeps.comparison import Comparison, compare_schedules
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.explore.explore import ExploreOptions, explore
 from shardy_py.explain.explore.model_explorer import GRAPH_FILE, NODE_DATA_FILE, model_explorer_files
+from shardy_py.explain.explore.variants import Variant
 from shardy_py.schedule.builtin import BUILTIN
 
 
@@ -30,6 +31,7 @@ def run_explore(
     model_explorer: str | None,
     schedule: str | None,
     against: str | None,
+    variants: tuple[str, ...],
     sweep: bool,
     random: int,
     machine: str | None,
@@ -46,6 +48,7 @@ def run_explore(
     options = ExploreOptions(
         schedule=None if schedule is None else schedule_argument(schedule),
         against=None if against is None else schedule_argument(against),
+        variants=tuple(Variant(Path(variant).stem, Path(variant)) for variant in variants),
         machine=known,
         proposals=proposals,
         sweep=_sweep(program, known, random) if sweep else None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from attrs import evolve
@@ -16,7 +17,9 @@ from shardy_py.explain.explore.program_rows import Naming, ProgramRows
 from shardy_py.explain.explore.proposals import find_proposals
 from shardy_py.explain.explore.replay import Replay, reason_texts
 from shardy_py.explain.explore.runs import RunRows
+from shardy_py.explain.explore.variants import common_slots, rows_of_variant, with_common_slots
 from shardy_py.propagation.trace import VisitLog
+from shardy_py.report.axis_colors import axis_hues
 from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.trace.original_names import GivenNames
@@ -24,6 +27,7 @@ from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
 SCHEMA, VERSION = "shardy-explore", 1
+_NONE: Mapping[str, ReshardExplainer] = MappingProxyType({})
 
 
 @frozen(eq=False)
@@ -46,6 +50,7 @@ def collect(
     title: str,
     machine: MachineLike | None = None,
     proposals: int = 0,
+    variants: Mapping[str, ReshardExplainer] = _NONE,
     step: StepCallback = tell_nothing,
 ) -> dict[str, Any]:
     """Return the data of a page.
@@ -56,6 +61,7 @@ def collect(
         title: The title.
         machine: What the program runs on; without one there are no times.
         proposals: For how many transfers proposals are tried.
+        variants: Names to the explainers of the same program with other shardings.
         step: Called as each order but the first, each transfer, and the data of the page start.
     """
     session = explainer.session
@@ -67,24 +73,26 @@ def collect(
         evaluations.append(session.price(traces[-1].solution, machine))
     names = session.names or GivenNames.of(session.program, session.main)
     naming = Naming(names.names, {**explainer.labels.of_slot, **_aliases(explainer)}, session.problem.slot_of)
-    mains = [find_main(evaluation.program) for evaluation in evaluations]
-    rows = ProgramRows.of(evaluations[0].program, mains[0], session.registry, naming)
+    main = find_main(evaluations[0].program)
+    rules = _rules(explainer)
+    rows = ProgramRows.of(evaluations[0].program, main, session.registry, naming, rules)
     shown = set(rows.values["slot"])
     runs = []
     costs = [name_transfers(session, evaluation) for evaluation in evaluations]
     tried = find_proposals(explainer, costs[0], most=proposals, machine=machine, step=step)
     step("Writing the page")
-    for order, trace, evaluation, main, cost in zip(orders, traces, evaluations, mains, costs, strict=True):
-        run = RunRows(rows, evaluation, main, cost, session.registry).to_json()
+    for order, trace, evaluation, cost in zip(orders, traces, evaluations, costs, strict=True):
+        run = RunRows(rows, evaluation, cost, session.registry).to_json()
         replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
         runs.append({"name": order.name, **run, "replay": replay})
     slots = [explainer.labels.value(slot) for slot in range(len(session.problem.slot_values))]
+    runs.extend(_variant_run(name, variant, rows, slots, machine) for name, variant in variants.items())
     return {
         "schema": SCHEMA,
         "version": VERSION,
         "title": title,
         "machine": None if evaluations[0].cost.machine is None else evaluations[0].cost.machine,
-        "ops": {**rows.ops.to_json(), **_rules(explainer, rows)},
+        "ops": {**rows.ops.to_json(), **_rule_numbers(rules, rows)},
         "values": rows.values.to_json(),
         "groups": rows.groups.to_json(),
         "slots": [rows.strings(name) for name in slots],
@@ -92,8 +100,25 @@ def collect(
         "proposals": tried,
         "runs": runs,
         **rows.tables.to_json(),
+        "hues": axis_hues(axis.name for mesh in evaluations[0].program.meshes.values() for axis in mesh.axes),
         "strings": list(rows.strings.numbers),
     }
+
+
+def _variant_run(
+    name: str, explainer: ReshardExplainer, rows: ProgramRows, slots: list[str], machine: MachineLike | None
+) -> dict[str, Any]:
+    """Return the run of a variant; slots that it has besides are added."""
+    session = explainer.session
+    evaluation = session.price(explainer.solution, machine)
+    own_rows = rows_of_variant(name, rows, evaluation.program, find_main(evaluation.program))
+    numbers = common_slots(rows, own_rows, explainer, slots)
+    shown = set(own_rows.values["slot"])
+    run = RunRows(own_rows, evaluation, name_transfers(session, evaluation), session.registry).to_json()
+    replay = Replay(
+        explainer.trace, rows.tables, rows.strings, own_rows.row_of, lambda slot: numbers[slot] in shown
+    ).to_json()
+    return {"name": name, **run, "replay": with_common_slots(replay, numbers, len(slots))}
 
 
 def _aliases(explainer: ReshardExplainer) -> dict[int, str]:
@@ -109,15 +134,21 @@ def _trace(explainer: ReshardExplainer, schedule: ScheduleLike | None) -> Trace:
     return evolve(explainer.trace, log=log, solution=solution, schedule=session.schedule(schedule))
 
 
-def _rules(explainer: ReshardExplainer, rows: ProgramRows) -> dict[str, Any]:
-    """Return the rule of each row, as the number of its text; -1 for none."""
-    numbers: dict[OpShardingRule, int] = {}
-    numbers_of_ops = [-1] * len(rows.ops)
+def _rules(explainer: ReshardExplainer) -> dict[int, OpShardingRule]:
+    """Return the rules of ops by their ids."""
     problem = explainer.session.problem
-    for op, rule in zip(problem.step_ops, problem.step_rules, strict=True):
-        row = rows.row_of.get(op.id)
-        if row is not None and rule is not None:
-            if rule not in numbers:
-                numbers[rule] = rows.strings(str(rule))
-            numbers_of_ops[row] = numbers[rule]
-    return {"rule": numbers_of_ops}
+    pairs = zip(problem.step_ops, problem.step_rules, strict=True)
+    return {op.id: rule for op, rule in pairs if rule is not None}
+
+
+def _rule_numbers(rules: Mapping[int, OpShardingRule], rows: ProgramRows) -> dict[str, Any]:
+    """Return the rule of each row, as the number of its text; -1 for none."""
+    texts: dict[OpShardingRule, int] = {}
+    numbers = [-1] * len(rows.ops)
+    for op, rule in rules.items():
+        row = rows.row_of.get(op)
+        if row is not None:
+            if rule not in texts:
+                texts[rule] = rows.strings(str(rule))
+            numbers[row] = texts[rule]
+    return {"rule": numbers}

@@ -15,6 +15,7 @@ from shardy_py.cost.sweeps.comparison import Comparison
 from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.collect import Order, collect
 from shardy_py.explain.explore.page import Page, StepCallback, tell_nothing
+from shardy_py.explain.explore.variants import Variant
 from shardy_py.schedule.from_options import ScheduleLike
 from shardy_py.values import frozen
 
@@ -26,6 +27,7 @@ class ExploreOptions:
     Args:
         schedule: The order of ops; None for the default.
         against: Another order, to show beside the first; None for none.
+        variants: The same program with other shardings, such as plans, to show beside, under the first order.
         machine: What the program runs on: a machine, its name, or a TOML file; without one there are no times.
         proposals: For how many transfers other annotations are tried, those that send most first; each trial takes
             as long as propagating.
@@ -36,6 +38,7 @@ class ExploreOptions:
 
     schedule: ScheduleLike | None = None
     against: ScheduleLike | None = None
+    variants: Sequence[Variant] = ()
     machine: MachineLike | None = None
     proposals: int = 3
     sweep: Comparison | None = None
@@ -45,7 +48,7 @@ class ExploreOptions:
     @property
     def step_count(self) -> int:
         """The number of steps of a page: each order, the proposals for each transfer, and to write the page."""
-        return 1 + (self.against is not None) + self.proposals + 1
+        return 1 + (self.against is not None) + len(self.variants) + self.proposals + 1
 
 
 def explore(session_arguments: SessionArguments, options: ExploreOptions | None = None) -> Page:
@@ -64,12 +67,18 @@ def explore(session_arguments: SessionArguments, options: ExploreOptions | None 
     step = chosen.on_step or tell_nothing
     step("Propagating")
     explainer = ReshardExplainer(**arguments, schedule=chosen.schedule)
+    variants = {}
+    for variant in chosen.variants:
+        step(f"Propagating {variant.name}")
+        own = {**arguments, "module": variant.module, "in_shardings": None, "out_shardings": None}
+        variants[variant.name] = ReshardExplainer(**own, schedule=chosen.schedule)
     data = collect(
         explainer,
         _orders(chosen),
         title=chosen.title or _title(session_arguments),
         machine=chosen.machine,
         proposals=chosen.proposals,
+        variants=variants,
         step=step,
     )
     shown = data if chosen.sweep is None else {**data, "sweep": _sweep_data(chosen.sweep)}

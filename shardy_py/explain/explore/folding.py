@@ -1,22 +1,28 @@
 """Folding: the tree of groups that a block of ops is shown as.
 
-Ops are folded by the layers of their name stacks; where they have none, by repetition. What is still long after that is
-folded by lines of the source, and at last cut into parts, so that no group shows more than can be read.
+Ops are folded by the layers of their name stacks; where they have none, by repetition. Layers that are numbered, and
+pieces that repeat, are one group that says how many there are. What is still long after that is folded by lines of the
+source, and at last cut into parts, so that no group shows more than can be read.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import groupby, takewhile
 
 from attrs import evolve, field
 
+from shardy_py.explain.explore.updates import OPTIMIZER
 from shardy_py.values import define, frozen
 
 MOST_CHILDREN = 60
 PART = 40
 _FEWEST = 2
+_FEWEST_LAYERS = 3
+_FEW_OPS = 3
+_NUMBER = re.compile(r"\d+")
 
 
 @frozen(eq=False)
@@ -44,7 +50,7 @@ class Fold:
 
     Args:
         name: Its name.
-        kind: ``layer``, ``repeat``, ``line`` or ``part``.
+        kind: ``layer``, ``repeat``, ``repeats``, ``optimizer``, ``line`` or ``part``.
         children: The ops and groups in it, in program order.
     """
 
@@ -62,8 +68,15 @@ def fold(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
     Args:
         leaves: The ops, in program order.
     """
-    by_layer = _by_layer(leaves, _common_prefix(leaves))
-    return _shorten(by_layer if any(isinstance(item, Fold) for item in by_layer) else _by_repetition(leaves))
+    updates = [evolve(leaf, path=leaf.path[1:]) for leaf in leaves if _is_update(leaf)]
+    others = [leaf for leaf in leaves if not _is_update(leaf)]
+    folded = _by_layer(others, _common_prefix(others))
+    if not any(isinstance(item, Fold) for item in folded):
+        folded = _by_repetition(others)
+    if updates:
+        # Compilers move updates to anywhere in a program: their group stands at its end.
+        folded.append(Fold(OPTIMIZER, OPTIMIZER, _shorten(_by_layer(updates, 0))))
+    return _shorten(folded)
 
 
 def with_neighbours(leaves: Sequence[Leaf]) -> list[Leaf]:
@@ -71,16 +84,21 @@ def with_neighbours(leaves: Sequence[Leaf]) -> list[Leaf]:
     before: list[Leaf | None] = []
     named: Leaf | None = None
     for leaf in leaves:
-        named = leaf if leaf.is_named else named
+        named = leaf if leaf.is_named and not _is_update(leaf) else named
         before.append(named)
     merged: list[Leaf] = []
     behind: Leaf | None = None
     for leaf, earlier in zip(reversed(leaves), reversed(before), strict=True):
-        behind = leaf if leaf.is_named else behind
+        behind = leaf if leaf.is_named and not _is_update(leaf) else behind
         if not leaf.is_named and earlier is not None and behind is not None:
             leaf = evolve(leaf, path=_shared(earlier.path, behind.path))
         merged.append(leaf)
     return merged[::-1]
+
+
+def _is_update(leaf: Leaf) -> bool:
+    """Return whether an op updates a parameter; compilers move such ops to anywhere in a program."""
+    return leaf.path[:1] == (OPTIMIZER,)
 
 
 def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
@@ -89,7 +107,7 @@ def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name, _ in alike)
 
 
-def _common_prefix(leaves: Iterable[Leaf]) -> int:
+def _common_prefix(leaves: Sequence[Leaf]) -> int:
     """Return how many names the paths of all ops that have one begin with alike."""
     paths = {leaf.path for leaf in leaves if leaf.path}
     depth = 0
@@ -111,7 +129,27 @@ def _by_layer(leaves: Sequence[Leaf], depth: int) -> list[Leaf | Fold]:
             folded.append(leaf)
         elif members[0] is leaf:
             folded.append(_layer(name, members, depth + 1))
-    return folded
+    return _join_numbered(folded)
+
+
+def _join_numbered(items: Items) -> list[Leaf | Fold]:
+    """Return items with layers behind each other whose names differ in numbers only as one group."""
+    joined: list[Leaf | Fold] = []
+    for stem, run in groupby(items, _stem):
+        layers = list(run)
+        if stem is not None and len(layers) >= _FEWEST_LAYERS and len(layers) < len(items):
+            names = [item.name for item in layers if isinstance(item, Fold)]
+            joined.append(Fold(f"{names[0]} … {names[-1]} x{len(layers)}", "repeats", layers))
+        else:
+            joined.extend(layers)
+    return joined
+
+
+def _stem(item: Leaf | Fold) -> str | None:
+    """Return the name of a numbered layer without its numbers; None for other items."""
+    if isinstance(item, Leaf) or item.name.startswith("%") or not _NUMBER.search(item.name):
+        return None
+    return _NUMBER.sub("#", item.name)
 
 
 def _layer(name: str, members: Sequence[Leaf], depth: int) -> Fold:
@@ -128,10 +166,12 @@ def _by_repetition(leaves: Sequence[Leaf]) -> list[Leaf | Fold]:
     position = 0
     for number, repeat in enumerate(find_repeats([leaf.key for leaf in leaves]), start=1):
         folded.extend(leaves[position : repeat.start])
+        pieces: list[Leaf | Fold] = []
         for piece in range(repeat.count):
             start = repeat.start + piece * repeat.period
             name = f"repeat {number}: {piece + 1} of {repeat.count}"
-            folded.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
+            pieces.append(Fold(name, "repeat", _shorten(leaves[start : start + repeat.period])))
+        folded.append(Fold(f"repeat {number} x{repeat.count}", "repeats", pieces))
         position = repeat.stop
     folded.extend(leaves[position:])
     return folded
@@ -142,7 +182,7 @@ def _shorten(items: Items) -> list[Leaf | Fold]:
     if len(items) <= MOST_CHILDREN:
         return list(items)
     lines = _by_line(items)
-    return lines if len(lines) <= MOST_CHILDREN else _in_parts(lines)
+    return lines if len(lines) <= MOST_CHILDREN else _in_parts(_runs_in_parts(lines))
 
 
 def _by_line(items: Items) -> list[Leaf | Fold]:
@@ -161,6 +201,18 @@ def _by_line(items: Items) -> list[Leaf | Fold]:
             done.add(place)
             folded.append(Fold(place, "line", _in_parts(lines[place])))
     return folded if 2 * len(folded) <= len(items) else list(items)
+
+
+def _runs_in_parts(items: Items) -> list[Leaf | Fold]:
+    """Return items with the ops between two groups as one group, so that groups stay in sight."""
+    if not any(isinstance(item, Fold) for item in items):
+        return list(items)
+    folded: list[Leaf | Fold] = []
+    for is_leaf, run in groupby(items, lambda item: isinstance(item, Leaf)):
+        ops = list(run)
+        is_long = is_leaf and len(ops) > _FEW_OPS
+        folded.extend([Fold(f"{len(ops)} ops", "part", _in_parts(ops))] if is_long else ops)
+    return folded
 
 
 def _in_parts(items: Items) -> list[Leaf | Fold]:

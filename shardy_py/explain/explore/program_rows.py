@@ -11,13 +11,17 @@ from attrs import field
 
 from shardy_py.api.summary import RESHARDS
 from shardy_py.explain.explore.folding import Fold, Leaf, fold, visit, with_neighbours
-from shardy_py.explain.explore.scopes import parse_scope
+from shardy_py.explain.explore.row_labels import Labeller, RowLabel, distinguish
+from shardy_py.explain.explore.scopes import FORWARD, parse_scope
 from shardy_py.explain.explore.tables import Columns, DistinctShardings, Interned
+from shardy_py.explain.explore.updates import OPTIMIZER, find_updates
+from shardy_py.explain.explore.value_paths import join_numbers, parse_path
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.symbols import SYMBOL_NAME
 from shardy_py.ir.graph.walk import entry_block
 from shardy_py.plugins import Registry
+from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.values import define, frozen
 
 OP, ARGUMENT, RESULT = 0, 1, 2
@@ -53,6 +57,7 @@ class ProgramRows:
         program: The program, finished.
         registry: The definitions of ops.
         naming: The names of its values.
+        labeller: The labels of its ops.
         tables: Shardings and types.
         strings: The texts.
         ops: A row per op, argument and result.
@@ -65,26 +70,46 @@ class ProgramRows:
     program: Program
     registry: Registry
     naming: Naming
+    labeller: Labeller
     tables: DistinctShardings
     strings: Interned[str] = field(factory=Interned)
     ops: Columns = field(
         factory=lambda: Columns.of(
-            "id", "kind", "name", "group", "body", "callee", "inputs", "outputs", "location", "scope"
+            *("id", "kind", "name", "group", "body", "callee", "inputs", "outputs", "location", "scope"),
+            *("what", "where", "mark"),
         )
     )
     values: Columns = field(factory=lambda: Columns.of("id", "name", "type", "slot", "op"))
     groups: Columns = field(factory=lambda: Columns.of("name", "kind", "parent", "op"))
     row_of: dict[int, int] = field(factory=dict)
     value_of: dict[int, int] = field(factory=dict)
+    _labels: dict[int, RowLabel] = field(factory=dict)
+    _callee: str = ""
 
     @classmethod
-    def of(cls, program: Program, main: Op, registry: Registry, naming: Naming) -> ProgramRows:
-        """Return the rows of a program, its main function first."""
-        rows = cls(program, registry, naming, DistinctShardings(dict(program.meshes)))
+    def of(
+        cls, program: Program, main: Op, registry: Registry, naming: Naming, rules: Mapping[int, OpShardingRule]
+    ) -> ProgramRows:
+        """Return the rows of a program, its main function first.
+
+        Args:
+            program: The program, finished.
+            main: Its main function.
+            registry: The definitions of ops.
+            naming: The names of its values.
+            rules: Op id to sharding rule.
+        """
+        block = entry_block(main)
+        arguments = {value.id: naming.name(value) for value in ([] if block is None else block.arguments)}
+        updates = find_updates(program, main, registry, naming.name)
+        labeller = Labeller(arguments, lambda op: rules.get(op.id), updates)
+        rows = cls(program, registry, naming, labeller, DistinctShardings(dict(program.meshes)))
         functions = [op for op in program.body.ops if op.name == FUNCTION and op is not main]
         for function in (main, *functions):
+            rows._callee = "" if function is main else f"@{function.attributes[SYMBOL_NAME]}"
             rows._function(function)
         rows._connect()
+        rows._tell_apart()
         return rows
 
     def source(self, value: Value) -> Value:
@@ -115,7 +140,7 @@ class ProgramRows:
         for value in values:
             row = self._row(-1, kind, name.removesuffix("s"), (), (value,), "", "")
             rows[row] = value
-            path = tuple(part for part in self.naming.name(value).replace("]", "").replace("'", "").split("[")[:-1])
+            path = join_numbers(parse_path(self.naming.name(value)))[:-1]
             leaves.append(Leaf(row, path if len(values) > _FEW else ()))
         if leaves:
             self._place(leaves, self._group(name, name, parent, -1))
@@ -130,7 +155,9 @@ class ProgramRows:
             leaves.append(self._leaf(op, row))
             if op.regions and self.registry.get_data_flow(op) is not None:
                 bodies.append((op, row))
-        self._place(with_neighbours(leaves), group)
+        placed = with_neighbours(leaves)
+        self._label(placed)
+        self._place(placed, group)
         for op, row in bodies:
             body = self.ops["body"][row] = self._group(op.name, "loop", self.ops["group"][row], row)
             for number, region in enumerate(op.regions):
@@ -144,6 +171,7 @@ class ProgramRows:
     def _op(self, op: Op) -> int:
         row = self._row(op.id, OP, op.name, tuple(op.operands), tuple(op.results), op.location, op.scope)
         self.row_of[op.id] = row
+        self._labels[row] = self.labeller.label(op)
         if op.name == CALL:
             callee = f"@{op.attributes['callee'].name}"
             self.ops["callee"][row] = self.strings(callee)
@@ -154,7 +182,20 @@ class ProgramRows:
         place = op.location.rpartition(":")[0]
         key = (op.name, tuple(self.tables.types(value.type) for value in op.results))
         scope = parse_scope(op.scope)
+        updated = self.labeller.updates.parameters.get(op.id)
+        if updated is not None:
+            return Leaf(row, (OPTIMIZER, *join_numbers(updated)), place.rpartition("/")[2], key)
         return Leaf(row, scope.path, place.rpartition("/")[2], key, is_named=bool(scope.path or scope.primitive))
+
+    def _label(self, leaves: Sequence[Leaf]) -> None:
+        """Write the labels of ops; those without a name stack get the layers of their neighbours."""
+        for leaf in leaves:
+            label = self._labels[leaf.row]
+            layers = () if leaf.is_named else tuple(name for name in leaf.path if name != FORWARD)
+            where = "/".join(filter(None, (self._callee, *layers, label.where)))
+            label = self._labels[leaf.row] = RowLabel(label.what, where)
+            self.ops["what"][leaf.row] = self.strings(label.what)
+            self.ops["where"][leaf.row] = self.strings(label.where)
 
     def _place(self, leaves: Sequence[Leaf], group: int) -> None:
         """Fold rows, and put them into their groups."""
@@ -192,6 +233,9 @@ class ProgramRows:
             outputs=[self._value(value, row) for value in outputs],
             location=self.strings(location),
             scope=self.strings(scope),
+            what=-1,
+            where=-1,
+            mark=-1,
         )
 
     def _value(self, value: Value, row: int) -> int:
@@ -209,6 +253,14 @@ class ProgramRows:
         inputs = self.ops["inputs"]
         for row, values in enumerate(inputs):
             inputs[row] = list(self._numbers(values))
+
+    def _tell_apart(self) -> None:
+        """Mark the rows whose labels are equal."""
+        texts = list(self.strings.numbers)
+        outputs = [self.ops["outputs"][row] for row in self._labels]
+        names = [texts[self.values["name"][values[0]]] if values else "" for values in outputs]
+        for row, mark in zip(self._labels, distinguish(self._labels.values(), names), strict=True):
+            self.ops["mark"][row] = self.strings(mark)
 
     def _numbers(self, values: Iterable[Value]) -> Iterator[int]:
         for value in values:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -13,11 +12,12 @@ from attrs import field
 from shardy_py.api.summary import sharding_of
 from shardy_py.cost.communications import Uses, final_uses
 from shardy_py.cost.estimates import Cost, OpCost
+from shardy_py.cost.estimates.memory_timeline import MemoryTimeline
 from shardy_py.cost.session import Evaluation
 from shardy_py.explain.explore.program_rows import ProgramRows
 from shardy_py.explain.explore.tables import Columns
-from shardy_py.ir.graph.program import Block, Op, Program, Value
-from shardy_py.ir.graph.walk import all_values, entry_block
+from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
@@ -30,7 +30,6 @@ class RunRows:
     Args:
         rows: The program that the page shows.
         evaluation: The outcome of the order: a finished program with the same ids.
-        main: The main function of that program.
         cost: Its cost, whose transfers have numbers and names.
         registry: The definitions of ops.
         uses: The uses behind all communication of the values that were asked for.
@@ -38,7 +37,6 @@ class RunRows:
 
     rows: ProgramRows
     evaluation: Evaluation
-    main: Op
     cost: Cost
     registry: Registry
     uses: dict[int, Uses] = field(factory=dict, init=False)
@@ -57,7 +55,7 @@ class RunRows:
             "shardings": [tables.number(sharding) for sharding in value_shardings],
             "local": local,
             "transfers": self._transfers().to_json(),
-            "memory": memory_over_time(self.rows, self.main, local),
+            "memory": memory_over_time(self.rows, self.cost.timeline),
             "seconds": None if self.cost.seconds.value is None else self._by_op(attrgetter("seconds")),
             "flops": self._by_op(attrgetter("flops")),
             "quantities": {name: attrs.asdict(quantity) for name, quantity in self.cost.quantities.items()},
@@ -115,78 +113,25 @@ def _shardings(program: Program, registry: Registry) -> Mapping[int, TensorShard
     return {value.id: sharding_of(program, value, registry) for value in values}
 
 
-@frozen(eq=False)
-class Life:
-    """The part of a program in which a tensor is held.
+def memory_over_time(rows: ProgramRows, timeline: MemoryTimeline) -> dict[str, Any]:
+    """Return the bytes that a device holds at each step of the main function, and the tensors held.
 
-    Args:
-        value: The row of the tensor.
-        start: The position of the op that makes it; 0 for an argument.
-        stop: The position of the last op that uses it; arguments and results are held to the end.
-    """
-
-    value: int
-    start: int
-    stop: int
-
-
-def memory_over_time(rows: ProgramRows, main: Op, local: Sequence[int]) -> dict[str, Any]:
-    """Return the bytes that a device holds at each op of the main function, and the tensors held.
-
-    Every tensor counts as stored, from the op that makes it to the last one that uses it, or to the end for arguments
-    and results. So this is an upper bound of what a compiler that fuses ops needs.
+    The most of them is the peak of the cost: there is one number for one memory.
 
     Args:
         rows: The program.
-        main: Its main function.
-        local: Row of a value to its bytes on one device.
+        timeline: The memory of the main function.
     """
-    block = entry_block(main)
-    positions = {} if block is None else _positions(block, rows)
-    lives = [] if block is None else [life for life in _lives(block, positions, rows) if local[life.value]]
-    ops = list(positions)
-    changes = [0] * (len(ops) + 1)
-    for life in lives:
-        changes[life.start] += local[life.value]
-        changes[life.stop + 1] -= local[life.value]
+    op_rows: list[int] = []
+    for op in timeline.ops:
+        # Communication has no row of its own: it stands at the op before it.
+        op_rows.append(rows.row_of.get(op, op_rows[-1] if op_rows else -1))
+    tensors = [tensor for tensor in timeline.tensors if tensor.value in rows.value_of]
     return {
-        "op": [rows.row_of[op] for op in ops],
-        "bytes": list(accumulate(changes[:-1])),
-        "value": [life.value for life in lives],
-        "from": [life.start for life in lives],
-        "to": [life.stop for life in lives],
+        "op": op_rows,
+        "bytes": list(timeline.bytes),
+        "value": [rows.value_of[tensor.value] for tensor in tensors],
+        "from": [tensor.start for tensor in tensors],
+        "to": [tensor.stop for tensor in tensors],
+        "held": [tensor.bytes for tensor in tensors],
     }
-
-
-def _positions(block: Block, rows: ProgramRows) -> dict[int, int]:
-    """Return the ops of a block that the page shows, by id, with their positions."""
-    shown = [op.id for op in block.ops if op.id in rows.row_of]
-    return {op: position for position, op in enumerate(shown)}
-
-
-def _lives(block: Block, positions: dict[int, int], rows: ProgramRows) -> Iterator[Life]:
-    end = len(positions) - 1
-    if end < 0:
-        return
-    last = _last_uses(block, positions, rows)
-    for value in block.arguments:
-        yield Life(rows.value_of[value.id], 0, end)
-    for op in block.ops:
-        if op.id in positions:
-            for value in op.results:
-                start = positions[op.id]
-                yield Life(rows.value_of[value.id], start, max(start, last.get(value.id, start)))
-
-
-def _last_uses(block: Block, positions: dict[int, int], rows: ProgramRows) -> dict[int, int]:
-    """Return, by id of a value, the position of the last op that uses it, itself or in its regions."""
-    last: dict[int, int] = {}
-    position = 0
-    for op in block.ops:
-        position = positions.get(op.id, position)
-        is_end = op.next is None
-        for inner in op.walk():
-            for value in inner.operands:
-                source: Value = rows.source(value)
-                last[source.id] = len(positions) - 1 if is_end else position
-    return last

@@ -22,11 +22,13 @@ class NameStack:
         layers: The names of scopes and functions around the op, the outermost first, without transformations and
             without the function that was jitted.
         primitive: The name of the primitive, or "".
+        equation: The equation of the einsum that the op is a part of, such as ``nd,df->nf``, or "".
     """
 
     phase: str
     layers: tuple[str, ...]
     primitive: str
+    equation: str = ""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -39,21 +41,23 @@ def parse_scope(text: str) -> NameStack:
     """Return the parts of a name stack, as `Op.scope` has it.
 
     >>> parse_scope("jit(step)/transpose(jvp(layer_3))/mlp/mul")
-    NameStack(phase='backward', layers=('layer_3', 'mlp'), primitive='mul')
+    NameStack(phase='backward', layers=('layer_3', 'mlp'), primitive='mul', equation='')
     """
     *around, primitive = _split(text)
     if around and around[0].startswith(_JITTED):
         del around[0]
-    layers, transforms = [], set[str]()
+    layers, transforms, equation = [], set[str](), ""
     for part in around:
         name = part
         while match := _WRAPPED.fullmatch(name):
             transforms.add(match["transform"])
             name = match["inside"]
-        if name:
+        if "->" in name:
+            equation = name
+        elif name:
             layers.append(name)
     phase = BACKWARD if "transpose" in transforms else FORWARD if "jvp" in transforms else ""
-    return NameStack(phase, tuple(layers), "" if _WRAPPED.fullmatch(primitive) else primitive)
+    return NameStack(phase, tuple(layers), "" if _WRAPPED.fullmatch(primitive) else primitive, equation)
 
 
 def _split(text: str) -> list[str]:

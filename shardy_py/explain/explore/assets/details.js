@@ -24,6 +24,12 @@ class Details extends HTMLElement {
 
   valueLink(value) { return this.link(this.model.nodeOf(this.model.data.values.op[value]), this.model.valueName(value)); }
 
+  // What makes a tensor, in words; arguments say it by their name.
+  madeBy(value) {
+    const op = this.model.data.values.op[value];
+    return this.model.data.ops.kind[op] ? "" : this.model.title(op, "jax").replace(this.model.valueName(value), "").trim();
+  }
+
   slotLink(slot) {
     const value = this.model.valueOfSlot.get(slot);
     return value === undefined ? this.model.slotName(slot) : this.link(this.model.nodeOf(this.model.data.values.op[value]), this.model.slotName(slot));
@@ -44,7 +50,8 @@ class Details extends HTMLElement {
       return make("tr", { title: run.quantities[name].how }, make("td", {}, name.replace(/_/g, " ")), texts.map((text) => make("td", { class: `number ${differs ? "differs-text" : ""}` }, text)));
     });
     found.push(make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "on one device"), titles.map((name) => make("th", { class: "number" }, name)))), make("tbody", {}, rows)));
-    found.push(...this.kinds(run.transfers.kind.map((_, number) => number), "Transfers"));
+    const numbers = [...run.transfersAt.values()].flat();
+    found.push(...this.kinds(numbers, "Transfers"), ...this.layers(numbers));
     if (run.data.notes.length) found.push(make("h3", {}, "Notes"), make("ul", {}, run.data.notes.map((note) => make("li", {}, note))));
     found.push(...proposalsOf(this, null));
     return found;
@@ -64,6 +71,21 @@ class Details extends HTMLElement {
       make("tbody", {}, [...kinds].map(([kind, one]) => make("tr", {}, make("td", {}, kind.replace(/_/g, "-")), make("td", {}, formatCount(one.count)), make("td", {}, formatBytes(one.sent)), timed ? make("td", {}, formatSeconds(one.seconds)) : null))))];
   }
 
+  // Transfers summed by layer, those that send most first.
+  layers(numbers) {
+    const { model, run } = this;
+    const layers = new Map();
+    for (const number of numbers) push(layers, model.layerOf(run.placeOf(number)), number);
+    const rows = [...layers].map(([layer, list]) => ({ layer, list, sent: list.reduce((sum, one) => sum + run.sent(one), 0), seconds: list.reduce((sum, one) => sum + run.seconds(one), 0) }));
+    rows.sort((a, b) => b.sent - a.sent);
+    if (rows.length < 2) return [];
+    const timed = run.quantities.seconds.value !== null;
+    const most = 12;
+    return [make("h3", {}, "Transfers by layer"), make("table", {}, make("thead", {}, make("tr", {}, ["layer", "sent", timed ? "time" : null].filter(Boolean).map((name) => make("th", { class: name === "layer" ? "" : "number" }, name)))),
+      make("tbody", {}, rows.slice(0, most).map(({ layer, list, sent, seconds }) => make("tr", {}, make("td", {}, this.link(model.parent[model.nodeOf(run.placeOf(list[0]))], layer)), make("td", { class: "number" }, formatBytes(sent)), timed ? make("td", { class: "number" }, formatSeconds(seconds)) : null)))),
+    rows.length > most ? make("p", { class: "faint" }, `and ${rows.length - most} more: in the tree, by transfers`) : null];
+  }
+
   around(node) {
     const names = this.model.ancestors(node).reverse();
     return names.length ? make("p", { class: "faint" }, names.map((one, at) => [at ? " › " : "", this.link(one)]).flat()) : null;
@@ -78,7 +100,7 @@ class Details extends HTMLElement {
       make("button", { type: "button", onclick: () => this.state.toggle(node) }, this.state.expanded.has(node) ? "Fold" : "Unfold")];
     found.push(...this.kinds(numbers, "Transfers"));
     const largest = [...numbers].sort((a, b) => run.sent(b) - run.sent(a)).slice(0, 8).filter((number) => run.sent(number));
-    if (largest.length) found.push(make("h3", {}, "Largest"), make("ol", {}, largest.map((number) => make("li", {}, `${formatBytes(run.sent(number))} at `, this.link(model.nodeOf(run.placeOf(number)))))));
+    if (largest.length) found.push(make("h3", {}, "Largest"), make("ol", {}, largest.map((number) => make("li", {}, `${formatBytes(run.sent(number))} at `, this.link(model.nodeOf(run.placeOf(number)), model.title(run.placeOf(number), this.state.words))))));
     return found;
   }
 
@@ -87,13 +109,19 @@ class Details extends HTMLElement {
     const { ops } = model.data;
     const callee = ops.callee[op] < 0 ? undefined : model.functions.get(model.text(ops.callee[op]));
     const seconds = run.data.seconds ? run.data.seconds[op] : null;
-    const found = [make("h2", {}, ops.kind[op] ? `${model.opName(op)} ${model.valueName(ops.outputs[op][0])}` : model.mlirName(op)), this.around(node),
+    const found = [make("h2", {}, ops.kind[op] ? `${model.opName(op)} ${model.valueName(ops.outputs[op][0])}` : model.mlirName(op)),
+      ops.kind[op] ? null : make("div", { class: "title" }, make("b", {}, model.label(op, "jax")), `  ${model.whereOf(op)}`), this.around(node),
       this.list([["JAX", model.scope(op)], ["source", model.location(op)], ["calls", callee === undefined ? "" : this.link(callee)],
         ["rule", ops.rule[op] < 0 ? "" : make("code", {}, model.text(ops.rule[op]))], ["operations", run.data.flops[op] ? `${formatCount(run.data.flops[op])}FLOP on a device` : ""], ["time", seconds ? formatSeconds(seconds) : ""]])];
     if (model.childrenOf(node).length) found.push(make("button", { type: "button", onclick: () => state.toggle(node) }, state.expanded.has(node) ? "Fold" : "Unfold"));
     for (const value of ops.outputs[op]) found.push(...this.value(value));
     if (ops.inputs[op].length) {
-      found.push(make("h3", {}, "Uses"), make("ul", {}, ops.inputs[op].map((value) => make("li", {}, this.valueLink(value), ` ${this.shardingText(value, state.run)}`))));
+      found.push(make("h3", {}, "Uses"), make("ul", {}, ops.inputs[op].map((value) => make("li", {}, this.valueLink(value), ` ${this.madeBy(value)} ${this.shardingText(value, state.run)}`))));
+    }
+    const users = [...new Set(ops.outputs[op].flatMap((value) => model.users[value]))];
+    if (users.length) {
+      const links = users.slice(0, 8).map((user) => make("li", {}, this.link(model.nodeOf(user), model.title(user, state.words))));
+      found.push(make("h3", {}, "Used by"), make("ul", {}, links, users.length > 8 ? make("li", { class: "faint" }, `and ${users.length - 8} more`) : null));
     }
     found.push(...this.transfers(run.transfersAt.get(op) || [], op));
     found.push(...proposalsOf(this, op));

@@ -1,7 +1,6 @@
 // The graph: groups that unfold, edges as thick as what moves; only what is in sight is drawn.
 
 const MOST_DRAWN = 420;
-const LONG = 1400;
 
 class Graph extends HTMLElement {
   start(state, run) {
@@ -13,7 +12,7 @@ class Graph extends HTMLElement {
     this.svg = draw("svg", { tabindex: 0, role: "application", "aria-roledescription": "graph",
       "aria-label": "Graph of the program. Arrow keys go along edges and to neighbours, Enter unfolds or folds, plus and minus zoom, 0 shows all." });
     this.layer = draw("g");
-    this.svg.append(this.layer);
+    this.svg.append(state.tints.defs(), this.layer);
     this.replaceChildren(this.bar(), this.svg);
     this.listen();
     this.lay();
@@ -27,8 +26,12 @@ class Graph extends HTMLElement {
   bar() {
     const button = (text, name, action) => make("button", { type: "button", "aria-label": name, title: name, onclick: action }, text);
     this.caption = make("span", { class: "faint" });
+    const all = make("button", { type: "button", "aria-pressed": String(Boolean(this.state.allEdges)), title: "Draw each edge between ops, those from the forward to the backward pass among them" , onclick: () => {
+      this.state.set({ allEdges: !this.state.allEdges });
+      all.setAttribute("aria-pressed", String(this.state.allEdges));
+    } }, "All edges");
     return make("div", { class: "bar" }, button("+", "Zoom in", () => this.zoom(1.3)), button("−", "Zoom out", () => this.zoom(1 / 1.3)),
-      button("Fit", "Show all", () => this.fit()), button("Fold", "Fold all groups", () => this.foldAll()), this.caption);
+      button("Fit", "Show all", () => this.fit()), button("Fold", "Fold all groups", () => this.foldAll()), all, this.caption);
   }
 
   foldAll() {
@@ -60,7 +63,7 @@ class Graph extends HTMLElement {
     this.places = state.layout.places;
     this.visible = new VisibleEdges(this.model, this.edges, this.places, this.model.runs[this.shownRun]);
     this.touching = new Map();
-    for (const edge of this.visible.list) {
+    for (const edge of this.visible.each) {
       push(this.touching, edge.source, edge);
       push(this.touching, edge.target, edge);
     }
@@ -78,17 +81,16 @@ class Graph extends HTMLElement {
   fit() {
     const { width, height } = this.svg.getBoundingClientRect();
     const { layout } = this.state;
-    const scale = Math.max(0.002, Math.min(1, width / (layout.width + 40), height / (layout.height + 40)));
+    const scale = Math.max(0.0002, Math.min(1, width / (layout.width + 40), height / (layout.height + 40)));
     this.show(scale, (width - layout.width * scale) / 2, 20);
   }
 
   // Shows the beginning at a size that can be read.
   begin() {
     const { width } = this.svg.getBoundingClientRect();
-    const { layout } = this.state;
-    const scale = Math.max(0.55, Math.min(1, width / (layout.width + 40)));
     const [main] = this.model.roots;
     const place = this.places.get(main);
+    const scale = Math.max(0.55, Math.min(1, width / (place.width + 40)));
     this.show(scale, width / 2 - (place.x + place.width / 2) * scale, 12 - place.y * scale);
   }
 
@@ -100,7 +102,7 @@ class Graph extends HTMLElement {
   zoom(factor, at = null) {
     const box = this.svg.getBoundingClientRect();
     const [x, y] = at || [box.width / 2, box.height / 2];
-    const scale = Math.max(0.002, Math.min(3, this.view.scale * factor));
+    const scale = Math.max(0.0002, Math.min(3, this.view.scale * factor));
     const by = scale / this.view.scale;
     this.show(scale, x - (x - this.view.x) * by, y - (y - this.view.y) * by);
   }
@@ -166,7 +168,10 @@ class Graph extends HTMLElement {
     if (op >= 0 && !model.isGroup(node)) classes.push(["op", "argument", "result"][model.data.ops.kind[op]]);
     const element = draw("g", { class: classes.join(" "), "data-node": node, transform: `translate(${x} ${y})`, role: "img", "aria-label": state.describe(node) });
     const sharding = this.sharding(node);
-    element.append(draw("rect", { width, height, rx: 5, style: how === "frame" ? null : `fill: ${state.tints.color(sharding)}` }));
+    if (how === "node" && model.isGroup(node) && model.groupKind(node) === "repeats") {
+      for (const by of [8, 4]) element.append(draw("rect", { class: "sheet", x: by, y: by, width, height, rx: 6, "aria-hidden": "true" }));
+    }
+    element.append(draw("rect", { class: "body", width, height, rx: 6, style: how === "frame" ? null : `fill: ${state.tints.fill(sharding)}` }));
     const readable = this.view.scale > 0.3;
     const size = how === "coarse" ? Math.min(60, 13 / this.view.scale) : 12;
     if (readable || how === "coarse" || how === "frame") element.append(...this.words(node, how, width, size));
@@ -195,7 +200,10 @@ class Graph extends HTMLElement {
     const { model } = this;
     if (model.isGroup(node)) return plural(model.opsIn(node).length, "op", model.opsIn(node).length);
     const [value] = model.data.ops.outputs[node];
-    return value === undefined ? "" : model.typeOf(value).text.replace(/^tensor<(.*)>$/, "$1");
+    const type = value === undefined ? "" : model.typeOf(value).text.replace(/^tensor<(.*)>$/, "$1");
+    const where = model.whereOf(node).split("/").pop();
+    const around = model.parent[node] >= 0 ? model.groupName(model.parent[node]).split("/").pop() : "";
+    return [where !== around && where, type].filter(Boolean).join(" · ");
   }
 
   signs(node, sharding, width, height) {
@@ -208,7 +216,7 @@ class Graph extends HTMLElement {
     const text = this.badge(node, run);
     if (text) {
       const wide = text.length * 6 + 8;
-      found.push(draw("g", { class: "badge", transform: `translate(${width - wide - 4} -8)` }, draw("rect", { width: wide, height: 15, rx: 7 }), draw("text", { x: 4, y: 11 }, text)));
+      found.push(draw("g", { class: "badge", transform: `translate(${width - wide + 6} -11)` }, draw("rect", { width: wide, height: 15, rx: 7 }), draw("text", { x: 4, y: 11 }, text)));
     }
     return found;
   }
@@ -237,39 +245,31 @@ class Graph extends HTMLElement {
     return counts;
   }
 
+  // Bundles, the edges at what is chosen, and those of a highlighted chain; all edges on request.
   lines(drawn, lit) {
-    const found = [];
-    this.stubs = new Map();
-    for (const edge of this.drawnEdges(drawn)) {
-      if (found.length > 2 * MOST_DRAWN) break;
-      found.push(...this.line(edge, this.visible.largest, this.view.scale, lit, drawn));
-    }
-    return [...found, ...this.drawStubs()];
+    const { state } = this;
+    this.drawnReps = new Map();
+    const { chosen } = state;
+    const isHere = (edge) => edge.source === chosen || edge.target === chosen;
+    const isLit = (edge) => lit.has(edge.source) && lit.has(edge.target);
+    const asked = state.allEdges ? this.visible.each : lit.size ? this.visible.each.filter(isLit) : this.touching.get(chosen) || [];
+    const known = new Set(asked.map((edge) => `${edge.source} ${edge.target}`));
+    const plain = this.visible.bundled.filter((edge) => !known.has(`${edge.source} ${edge.target}`));
+    const draw = (edges, isAsked) => this.merged(edges, drawn).slice(0, MOST_DRAWN).map((edge) => this.line(edge, isAsked && (isHere(edge) || isLit(edge)), isAsked));
+    return [...(state.allEdges ? [] : draw(plain, false)), ...draw(asked, true)].filter(Boolean);
   }
 
   // The edges of what is drawn, those between the same two boxes as one, with most bytes first.
-  drawnEdges(drawn) {
+  merged(list, drawn) {
     const size = this.model.parent.length;
     const edges = new Map();
-    const add = (edge) => {
+    for (const edge of list) {
       const source = this.drawnAs(edge.source, drawn);
       const target = this.drawnAs(edge.target, drawn);
-      if (source === target || !(drawn.has(source) || drawn.has(target))) return;
+      if (source === target || !(drawn.has(source) || drawn.has(target))) continue;
       const one = edges.get(source * size + target);
       if (!one) edges.set(source * size + target, { ...edge, source, target });
-      else if (edge.source !== one.source || edge.target !== one.target) {
-        one.moved += edge.moved;
-        one.transfers += edge.transfers;
-        one.values += edge.values;
-      }
-    };
-    this.drawnReps = new Map();
-    const hasCoarse = [...drawn.values()].includes("coarse");
-    if (hasCoarse) this.visible.list.forEach(add);
-    else {
-      const all = new Set();
-      for (const [node, how] of drawn) if (how !== "frame") (this.touching.get(node) || []).forEach((edge) => all.add(edge));
-      all.forEach(add);
+      else one.moved += edge.moved;
     }
     return [...edges.values()].sort((a, b) => b.moved - a.moved);
   }
@@ -286,44 +286,38 @@ class Graph extends HTMLElement {
     return this.drawnReps.get(node);
   }
 
-  line(edge, largest, scale, lit, drawn) {
+  line(edge, isLit, isAsked) {
     const from = this.places.get(edge.source);
     const to = this.places.get(edge.target);
-    if (!from || !to) return [];
-    const start = [from.x + from.width / 2, from.y + from.height];
-    const end = [to.x + to.width / 2, to.y];
-    const width = edge.moved ? 1.5 + 6 * Math.log1p(edge.moved) / Math.log1p(largest) : 1;
-    const classes = ["edge"];
-    if (edge.moved) classes.push("moves");
-    if (lit.has(edge.source) && lit.has(edge.target)) classes.push("lit");
-    const isBack = this.model.first[edge.source] > this.model.first[edge.target];
-    const isUp = end[1] < start[1];
-    if (isBack) classes.push("back");
-    const common = { class: classes.join(" "), "stroke-width": width / Math.max(scale, 0.5), "data-edge": `${edge.source} ${edge.target}` };
-    const title = draw("title", {}, this.edgeText(edge));
-    const far = Math.hypot(end[0] - start[0], end[1] - start[1]) > LONG && scale > 0.3 && !classes.includes("lit");
-    if (!far) {
-      const bend = isUp ? 60 : Math.max(12, Math.min(80, (end[1] - start[1]) / 2));
-      return [draw("path", { ...common, d: `M${start[0]} ${start[1]}C${start[0]} ${start[1] + bend} ${end[0]} ${end[1] - bend} ${end[0]} ${end[1]}` }, title)];
-    }
-    if (drawn.has(edge.source)) push(this.stubs, `${edge.source} down`, { edge, common, at: start, by: 14, goal: edge.target });
-    if (drawn.has(edge.target)) push(this.stubs, `${edge.target} up`, { edge, common, at: end, by: -14, goal: edge.source });
-    return [];
+    if (!from || !to) return null;
+    const width = edge.moved ? 1.5 + 5 * Math.log1p(edge.moved) / Math.log1p(this.visible.largest) : 1;
+    const classes = ["edge", edge.moved && "moves", isLit && "lit", isAsked && "asked", this.model.first[edge.source] > this.model.first[edge.target] && "back"].filter(Boolean);
+    const isBeside = this.model.parent[edge.source] === this.model.parent[edge.target];
+    const around = this.places.get(this.model.parent[to.y > from.y ? edge.source : edge.target]);
+    const lane = isBeside ? this.laneOf(edge, from, to) : around ? around.x + around.width + 6 : null;
+    return draw("path", { class: classes.join(" "), "stroke-width": width / Math.max(this.view.scale, 0.5), "data-edge": `${edge.source} ${edge.target}`, d: edgePath(from, to, lane) }, draw("title", {}, this.edgeText(edge)));
   }
 
-  // Long edges as short ends, one for all at an end of a node; a click on its text goes to the nearest other end.
-  drawStubs() {
-    return [...this.stubs.values()].flatMap((list) => {
-      const [{ at: [x, y], by }] = list;
-      const heaviest = list.reduce((most, one) => (one.edge.moved > most.edge.moved ? one : most));
-      const text = `${by > 0 ? "↓" : "↑"} ${this.model.label(list[0].goal, this.state.words)}${list.length > 1 ? ` and ${list.length - 1} more` : ""}`;
-      return [draw("path", { ...heaviest.common, d: `M${x} ${y}v${by}` }, draw("title", {}, list.map((one) => this.edgeText(one.edge)).join("\n"))),
-        draw("text", { class: "jump", x: x + 4, y: y + (by > 0 ? 12 : -6), "data-jump": list[0].goal, style: "font-size: 9px" }, shorten(text, 30))];
-    });
+  // The lane beside what stands between the ends of an edge; the edges of a node share one.
+  laneOf(edge, from, to) {
+    const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y + from.height, to.y + to.height)];
+    const around = this.model.parent[edge.source];
+    const siblings = around < 0 ? this.model.roots : this.model.childrenOf(around);
+    let right = Math.max(from.x + from.width, to.x + to.width);
+    let between = 0;
+    const middles = [from.x + from.width / 2, to.x + to.width / 2];
+    for (const node of siblings) {
+      const place = this.places.get(node);
+      if (node === edge.source || node === edge.target || place.y + place.height < top || place.y > bottom) continue;
+      if (place.x > Math.max(...middles) + 20 || place.x + place.width < Math.min(...middles) - 20) continue;
+      between += 1;
+      right = Math.max(right, place.x + place.width);
+    }
+    return between || to.y < from.y ? right + LANE.first + LANE.step * (siblings.indexOf(edge.source) % LANE.count) : null;
   }
 
   edgeText(edge) {
     const names = `${this.model.label(edge.source, this.state.words)} → ${this.model.label(edge.target, this.state.words)}`;
-    return edge.moved ? `${names}: ${formatBytes(edge.moved)} sent by a device, ${plural(edge.transfers, "transfer", edge.transfers)}` : `${names}: nothing moves`;
+    return edge.moved ? `${names}: ${formatBytes(edge.moved)} sent by a device, ${plural(edge.numbers.size, "transfer", edge.numbers.size)}` : `${names}: nothing moves`;
   }
 }

@@ -41,11 +41,6 @@ Object.assign(Graph.prototype, {
   },
 
   click(event) {
-    const { jump } = event.target.dataset;
-    if (jump !== undefined) {
-      this.state.choose(Number(jump), { reveal: true });
-      return;
-    }
     const node = this.nodeAt(event);
     if (node < 0) return;
     const box = event.target.closest("[data-node]");

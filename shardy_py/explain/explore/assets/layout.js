@@ -1,6 +1,6 @@
 // Places of nodes. The order of the program decides: a node stands below all it uses, in the order of the ops.
 
-const NODE = { width: 168, height: 36, gapX: 18, gapY: 30, gapColumns: 60, header: 26, padding: 14, across: 1150, aspect: 1.2 };
+const NODE = { width: 206, height: 38, gapX: 18, gapY: 30, gapColumns: 60, header: 26, padding: 16, lanes: 56, across: 1150, aspect: 1.2 };
 
 // The edges of the program, and for each group those between the nodes directly in it.
 class Edges {
@@ -76,8 +76,9 @@ class Layout {
 
   // Returns the size of some nodes beside and below each other, with their places in it.
   arrange(around, nodes) {
-    const rows = this.wrap(this.ranks(around, nodes), around).map((row) => this.lined(row));
-    const columns = around < 0 ? [rows] : this.columns(rows);
+    const rows = this.wrap(this.ranks(around, nodes)).map((row) => this.lined(row));
+    const isPlain = around >= 0 && !nodes.some((node) => this.model.isGroup(node));
+    const columns = isPlain ? this.columns(rows) : [rows];
     const items = [];
     let left = 0;
     let height = 0;
@@ -131,11 +132,25 @@ class Layout {
       return { node, width: NODE.width, height: this.model.isGroup(node) ? NODE.height + 8 : NODE.height };
     }
     const inside = this.arrange(node, this.model.childrenOf(node));
-    return { node, inside, width: Math.max(NODE.width, inside.width + 2 * NODE.padding), height: inside.height + NODE.header + 2 * NODE.padding };
+    const space = this.model.childrenOf(node).some((child) => this.model.isGroup(child)) ? NODE.lanes : 0;
+    return { node, inside, width: Math.max(NODE.width, inside.width + 2 * (NODE.padding + space)), height: inside.height + NODE.header + 2 * NODE.padding };
   }
 
-  // Returns the nodes by rank: the longest path to them along edges that go forward in the program.
+  // Returns the rows of nodes in program order: each group is a row, the ops between two groups are ranked.
   ranks(around, nodes) {
+    const rows = [];
+    let ops = [];
+    const flush = () => { if (ops.length) rows.push(...this.ranksOf(around, ops)); ops = []; };
+    for (const node of nodes) {
+      if (!this.model.isGroup(node) || around < 0) ops.push(node);
+      else { flush(); rows.push([this.sized(node)]); }
+    }
+    flush();
+    return rows;
+  }
+
+  // Returns nodes by rank: the longest path to them along edges that go forward in the program.
+  ranksOf(around, nodes) {
     const at = new Map(nodes.map((node, index) => [node, index]));
     const pairs = (this.edges.between.get(around) || []).map(([a, b]) => [at.get(a), at.get(b)]).filter(([a, b]) => a < b);
     pairs.sort((one, two) => one[0] - two[0]);
@@ -170,8 +185,8 @@ class Layout {
   }
 
   // Breaks rows that are too long.
-  wrap(rows, around) {
-    const most = around < 0 ? Infinity : NODE.across;
+  wrap(rows) {
+    const most = NODE.across;
     const found = [];
     for (const row of rows) {
       let current = [];
@@ -198,50 +213,6 @@ class Layout {
         const space = (item.width - item.inside.width) / 2;
         this.settle(item.inside, place.x + space, place.y + NODE.header + NODE.padding);
       }
-    }
-  }
-}
-
-// Edges between visible nodes, with the bytes that move along each.
-class VisibleEdges {
-  constructor(model, edges, places, run) {
-    const size = model.parent.length;
-    const shown = new Int32Array(size).fill(-2);
-    const rep = (node) => {
-      if (shown[node] === -2) {
-        const around = model.parent[node];
-        const above = around < 0 ? -1 : rep(around);
-        shown[node] = places.has(node) ? node : above;
-      }
-      return shown[node];
-    };
-    this.rep = rep;
-    const found = new Map();
-    for (let edge = 0; edge < edges.from.length; edge += 1) {
-      const source = rep(edges.from[edge]);
-      const target = rep(edges.to[edge]);
-      if (source === target || source < 0 || target < 0) continue;
-      const key = source * size + target;
-      let one = found.get(key);
-      if (!one) {
-        one = { source, target, moved: 0, values: 0, transfers: 0 };
-        found.set(key, one);
-      }
-      one.values += 1;
-      const numbers = run.transfersOfValue.get(edges.value[edge]);
-      if (numbers) this.weigh(one, numbers, edges.user[edge], run);
-    }
-    this.list = [...found.values()];
-    this.largest = this.list.reduce((most, edge) => Math.max(most, edge.moved), 1);
-  }
-
-  // Counts the transfers on an edge: those that its user wants, and those of all who use the value.
-  weigh(one, numbers, user, run) {
-    for (const number of numbers) {
-      const { [number]: users } = run.transfers.users;
-      if (users.length && !users.includes(user)) continue;
-      one.moved += run.sent(number);
-      one.transfers += 1;
     }
   }
 }

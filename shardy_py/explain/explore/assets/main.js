@@ -22,21 +22,28 @@ function controls(state) {
   const parts = [choice("Names", [["jax", "of JAX"], ["mlir", "of MLIR"]], state.words, (words) => state.set({ words })),
     choice("Width", measures, state.measure, (measure) => state.set({ measure }))];
   if (model.runs.length > 1) {
-    parts.push(choice("Order", model.runs.map((run, at) => [String(at), run.name]), "0", (run) => state.set({ run: Number(run) })));
+    parts.push(choice("Order", model.runs.map((run, at) => [String(at), run.name]), "0", (run) => {
+      state.set({ run: Number(run) });
+      if (state.isDouble) showGraphs(state);
+    }));
     const both = make("button", { type: "button", "aria-pressed": "false", onclick: () => beside(state, both) }, `Side by side (${model.differing.size} differ)`);
     parts.push(both);
   }
   document.getElementById("controls").replaceChildren(...parts);
 }
 
-// Shows two orders in two graphs with one view, or one again.
+// Shows the first order and the chosen one in two graphs with one view, or one again.
 function beside(state, button) {
   const isDouble = !state.isDouble;
   button.setAttribute("aria-pressed", String(isDouble));
-  const host = document.getElementById("graphs");
-  const graphs = (isDouble ? [0, 1] : [undefined]).map((run) => [document.createElement("shardy-graph"), run]);
-  host.replaceChildren(...graphs.map(([graph]) => graph));
   state.set({ isDouble });
+  showGraphs(state);
+}
+
+function showGraphs(state) {
+  const host = document.getElementById("graphs");
+  const graphs = (state.isDouble ? [0, state.run || 1] : [undefined]).map((run) => [document.createElement("shardy-graph"), run]);
+  host.replaceChildren(...graphs.map(([graph]) => graph));
   graphs.forEach(([graph, run]) => graph.start(state, run));
   graphs[0][0].begin();
 }
@@ -45,7 +52,7 @@ async function start() {
   const model = new Model(await readData());
   const state = new State(model);
   controls(state);
-  for (const name of ["tree", "graph", "details", "replay", "memory", "time", "pareto"]) {
+  for (const name of ["tree", "graph", "details", "replay", "memory", "time", "orders"]) {
     document.querySelector(`shardy-${name}`).start(state);
   }
   document.querySelector("shardy-graph").begin();

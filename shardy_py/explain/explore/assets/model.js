@@ -37,7 +37,11 @@ class Model {
     for (let op = 0; op < this.count; op += 1) {
       this.parent[op] = this.count + ops.group[op];
       first[op] = op;
-      for (let node = this.parent[op]; node >= 0 && first[node] < 0; node = this.parent[node]) first[node] = op;
+      for (let node = this.parent[op]; node >= 0; node = this.parent[node]) {
+        // Updates stand at their last op: compilers move the first to anywhere.
+        if (first[node] >= 0 && this.groupKind(node) !== "optimizer") break;
+        first[node] = op;
+      }
     }
     for (let node = 0; node < this.parent.length; node += 1) {
       // A region op is shown as the group of what is inside.
@@ -96,29 +100,42 @@ class Model {
     }
     if (this.data.ops.kind[node]) return this.valueName(this.data.ops.outputs[node][0]);
     if (words === "mlir") return this.mlirName(node);
-    const parts = this.scope(node).split("/");
-    const last = parts[parts.length - 1];
-    return last && !/[()[\]]/.test(last) && parts.length > 1 ? last : this.opName(node).replace(/^\w+\./, "");
+    return this.text(this.data.ops.what[node]);
   }
+
+  // The layer and the parameter of an op, and what tells it from others of the same label.
+  whereOf(node) {
+    const op = this.isGroup(node) ? -1 : node;
+    return op < 0 || this.data.ops.kind[op] ? "" : this.text(this.data.ops.where[op]);
+  }
+
+  // The innermost layers around an op, without its parameter.
+  layerOf(op) {
+    const layers = this.ancestors(this.nodeOf(op)).filter((node) => /^(layer|repeat|optimizer)$/.test(this.groupKind(node))).reverse();
+    return layers.length ? layers.map((node) => this.groupName(node)).join("/") : this.groupName(this.ancestors(op)[0]);
+  }
+
+  markOf(node) { return this.isGroup(node) || this.data.ops.kind[node] ? "" : this.text(this.data.ops.mark[node]); }
+
+  // What an op computes, in which layer and with which parameter.
+  title(node, words) { return [this.label(node, words), this.whereOf(node), words === "mlir" ? "" : this.markOf(node)].filter(Boolean).join("  "); }
 
   mlirName(op) {
     const names = this.data.ops.outputs[op].map((value) => this.text(this.data.values.name[value])).filter(Boolean);
     return names.length ? `${names.join(", ")} = ${this.opName(op)}` : this.opName(op);
   }
 
-  // Ops whose results are sharded differently by the second order, or that need other transfers.
+  // Ops whose results are sharded differently by another order or plan, or that need other transfers.
   compare() {
     const found = new Set();
     if (this.runs.length < 2) return found;
-    const [one, two] = this.runs;
-    this.data.ops.outputs.forEach((values, op) => {
-      if (values.some((value) => !this.sameSharding(one.shardings[value], two.shardings[value]))) found.add(op);
-    });
-    for (const [first, second] of [[one, two], [two, one]]) {
-      first.transfersAt.forEach((numbers, op) => {
-        const kinds = (run, at) => (run.transfersAt.get(at) || []).map((n) => run.transferKey(n)).sort().join();
-        if (kinds(first, op) !== kinds(second, op)) found.add(op);
+    const [one, ...others] = this.runs;
+    const kinds = (run, at) => (run.transfersAt.get(at) || []).map((n) => run.transferKey(n)).sort().join();
+    for (const two of others) {
+      this.data.ops.outputs.forEach((values, op) => {
+        if (values.some((value) => !this.sameSharding(one.shardings[value], two.shardings[value]))) found.add(op);
       });
+      for (const op of [...one.transfersAt.keys(), ...two.transfersAt.keys()]) if (kinds(one, op) !== kinds(two, op)) found.add(op);
     }
     return found;
   }
@@ -148,7 +165,8 @@ class Run {
     const { transfers } = this;
     transfers.kind.forEach((_, number) => {
       const at = this.placeOf(number);
-      if (at >= 0) push(this.transfersAt, at, number);
+      // What sends nothing is no transfer on the page: cutting a tensor costs no communication.
+      if (at >= 0 && transfers.bytes[number] !== 0) push(this.transfersAt, at, number);
       if (transfers.value[number] >= 0) push(this.transfersOfValue, transfers.value[number], number);
     });
     this.replay = new Replay(model, data.replay, this);

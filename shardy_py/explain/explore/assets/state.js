@@ -25,8 +25,9 @@ class State extends EventTarget {
       const next = [];
       for (const node of shown) {
         const children = model.childrenOf(node);
-        if (!children.length || total + children.length > 45 && total > 1) continue;
-        if (/arguments|results|part|line/.test(model.groupKind(node))) continue;
+        const most = children.some((child) => model.isGroup(child)) ? 40 : 14;
+        if (!children.length || total + children.length > most && total > 1) continue;
+        if (/arguments|results|repeats|optimizer|part|line/.test(model.groupKind(node))) continue;
         this.expanded.add(node);
         total += children.length;
         next.push(...children.filter((child) => model.isGroup(child)));
@@ -71,7 +72,7 @@ class State extends EventTarget {
   describe(node) {
     if (node < 0) return "";
     const { model } = this;
-    const name = model.label(node, this.words);
+    const name = model.title(node, this.words);
     if (model.isGroup(node)) return `${name}: group of ${model.childrenOf(node).length}`;
     const sharding = this.sharding(node, this.run);
     const text = sharding === null || sharding < 0 ? "no sharding" : model.data.shardings[sharding].dimTexts.join(", ");
@@ -82,30 +83,3 @@ class State extends EventTarget {
 }
 
 function announce(text) { document.getElementById("live").textContent = text; }
-
-// A colour for each set of axes that shardings have.
-class Tints {
-  constructor(model) {
-    this.keys = model.data.shardings.map((one) => {
-      const axes = one.dims.flat().map(([name]) => name);
-      return [...new Set(axes)].sort().join(" + ");
-    });
-    const used = new Map();
-    for (const run of model.runs) {
-      for (const number of run.shardings) {
-        if (number >= 0) used.set(this.keys[number], (used.get(this.keys[number]) || 0) + 1);
-      }
-    }
-    const names = [...new Set([...[...used].sort((a, b) => b[1] - a[1]).map(([key]) => key), ...this.keys])].filter(Boolean);
-    this.hues = new Map(names.map((name, at) => [name, (210 + at * 137.5) % 360]));
-  }
-
-  color(number) {
-    const hue = number === null || number < 0 ? undefined : this.hues.get(this.keys[number]);
-    return hue === undefined ? "var(--node)" : `hsl(${Math.round(hue)} var(--sat) var(--light))`;
-  }
-
-  legend() {
-    return [["not sharded", "var(--node)"], ...[...this.hues.keys()].map((name) => [name, `hsl(${Math.round(this.hues.get(name))} var(--sat) var(--light))`])];
-  }
-}

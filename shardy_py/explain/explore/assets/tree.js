@@ -1,6 +1,7 @@
 // The tree: layers, functions and loops, or lines of the source; rows that are out of sight are not made.
 
 const ROW = 22;
+const TWO_LINES = 40;
 
 class Tree extends HTMLElement {
   start(state) {
@@ -24,11 +25,17 @@ class Tree extends HTMLElement {
     this.build();
   }
 
+  get measure() { return this.kind === "transfers" && !this.query ? "sent" : this.state.measure; }
+
   bar() {
     const kinds = [["layers", "layers"], ["functions", "functions and loops"], ["source", "source lines"], ["transfers", "transfers by bytes"]];
     if (this.model.runs.length > 1) kinds.push(["differences", "differences"]);
     const search = make("input", { type: "search", placeholder: "search: name, layer, line", "aria-label": "Search",
-      oninput: () => { this.query = search.value.toLowerCase(); this.build(); } });
+      oninput: () => {
+        this.query = search.value.toLowerCase();
+        this.build();
+        if (!this.query) this.follow();
+      } });
     return make("div", { class: "bar" }, search, choice("by", kinds, this.kind, (kind) => { this.kind = kind; this.build(); }));
   }
 
@@ -38,12 +45,15 @@ class Tree extends HTMLElement {
     else if (names.some((name) => /chosen|time|measure|lit/.test(name))) this.paint();
   }
 
+  // The height of a row: transfers have two lines.
+  get high() { return this.kind === "transfers" && !this.query ? TWO_LINES : ROW; }
+
   // Entries: a node of the graph or -1, a text, the ops of it, and a function that returns the entries inside.
   entry(node, text, inside = null, ops = null) { return { node, text, inside, ops, key: `${node} ${text}` }; }
 
   nodeEntry(node) {
     const children = this.model.childrenOf(node);
-    return this.entry(node, this.model.label(node, this.state.words), children.length ? () => children.map((one) => this.nodeEntry(one)) : null);
+    return this.entry(node, this.model.title(node, this.state.words), children.length ? () => children.map((one) => this.nodeEntry(one)) : null);
   }
 
   layers() { return this.model.roots.map((node) => this.nodeEntry(node)); }
@@ -59,7 +69,7 @@ class Tree extends HTMLElement {
       }
       return found.sort((a, b) => model.first[a] - model.first[b]);
     };
-    const of = (node) => this.entry(node, model.label(node, this.state.words), model.isGroup(node) ? () => below(node).map(of) : null);
+    const of = (node) => this.entry(node, model.title(node, this.state.words), model.isGroup(node) ? () => below(node).map(of) : null);
     return model.roots.map(of);
   }
 
@@ -75,15 +85,38 @@ class Tree extends HTMLElement {
     return [...files].map(([file, lines]) => this.entry(-1, file, () => [...lines].sort((a, b) => a[0] - b[0]).map(line), [...lines.values()].flat()));
   }
 
+  // Layers by the bytes that they send, with the transfers of each; what sends nothing is left out.
   transfers() {
-    const run = this.model.runs[this.state.run];
-    const order = run.transfers.kind.map((_, number) => number).filter((number) => run.placeOf(number) >= 0).sort((a, b) => run.sent(b) - run.sent(a) || a - b);
-    return order.map((number) => this.entry(this.model.nodeOf(run.placeOf(number)),
-      `${formatBytes(run.sent(number))} ${run.kind(number).replace(/_/g, "-")} of ${run.transfers.value[number] < 0 ? "-" : this.model.valueName(run.transfers.value[number])} #${number}`));
+    const { model } = this;
+    const run = model.runs[this.state.run];
+    const layers = new Map();
+    run.transfers.kind.forEach((_, number) => {
+      const place = run.placeOf(number);
+      if (place >= 0 && run.sent(number)) push(layers, model.layerOf(place), number);
+    });
+    const sent = (numbers) => numbers.reduce((sum, number) => sum + run.sent(number), 0);
+    const entry = (number) => ({ ...this.entry(model.nodeOf(run.placeOf(number)), this.transferText(run, number)), weight: run.sent(number), key: `transfer ${number}` });
+    return [...layers].sort(([, a], [, b]) => sent(b) - sent(a)).map(([layer, numbers]) => this.entry(-1,
+      `${layer}\n${formatBytes(sent(numbers))} in ${plural(numbers.length, "transfer", numbers.length)}`,
+      () => numbers.sort((a, b) => run.sent(b) - run.sent(a) || a - b).map(entry), [...new Set(numbers.map((number) => run.placeOf(number)))]));
+  }
+
+  // What is sent and why on one line, the op with its layer and parameter and its line of the source on the next.
+  transferText(run, number) {
+    const { model } = this;
+    const { transfers } = run;
+    const place = run.placeOf(number);
+    const runs = transfers.runs[number] > 1 ? ` ×${formatCount(transfers.runs[number])}` : "";
+    const line = model.location(place).replace(/:\d+$/, "").replace(/^.*\//, "");
+    const what = `${formatBytes(run.sent(number))} ${run.kind(number).replace(/_/g, "-")}${runs} over ${model.text(transfers.axes[number]).replace(/[{}"]/g, "")}`;
+    // The row around says the layer.
+    const layer = model.layerOf(place);
+    const title = [layer, layer.replace(/^forward\//, "")].reduce((text, name) => text.replace(`  ${name}/`, "  ").replace(`  ${name}`, ""), model.title(place, this.state.words));
+    return `${what}\n${[title, line].filter(Boolean).join("  ")}`;
   }
 
   differences() {
-    return [...this.model.differing].sort((a, b) => a - b).map((op) => this.entry(this.model.nodeOf(op), this.model.label(op, this.state.words)));
+    return [...this.model.differing].sort((a, b) => a - b).map((op) => this.entry(this.model.nodeOf(op), this.model.title(op, this.state.words)));
   }
 
   found() {
@@ -94,7 +127,7 @@ class Tree extends HTMLElement {
     for (let at = 0; at < total; at += 1) {
       const node = (at + model.count) % total;
       if (node < model.count && model.nodeOf(node) !== node) continue;
-      if (this.words(node).includes(query)) entries.push(this.entry(node, model.label(node, this.state.words)));
+      if (this.words(node).includes(query)) entries.push(this.entry(node, model.title(node, this.state.words)));
     }
     return entries;
   }
@@ -105,7 +138,7 @@ class Tree extends HTMLElement {
     this.known ||= [];
     if (!this.known[node]) {
       const op = model.opOf(node);
-      const texts = [model.label(node, "jax"), model.label(node, "mlir")];
+      const texts = [model.title(node, "jax"), model.label(node, "mlir")];
       if (op >= 0) texts.push(model.scope(op), model.location(op), ...model.data.ops.outputs[op].map((value) => model.valueName(value)));
       this.known[node] = texts.join("\n").toLowerCase();
     }
@@ -123,7 +156,7 @@ class Tree extends HTMLElement {
     });
     add(entries, 1);
     this.active = Math.min(this.active ?? 0, Math.max(0, this.rows.length - 1));
-    this.space.style.height = `${this.rows.length * ROW}px`;
+    this.space.style.height = `${this.rows.length * this.high}px`;
     this.list.setAttribute("aria-label", this.query ? `${this.rows.length} found` : "Program");
     this.paint();
   }
@@ -133,7 +166,7 @@ class Tree extends HTMLElement {
     const { chosen } = this.state;
     if (this.query || this.kind !== "layers" || chosen < 0) { this.paint(); return; }
     this.model.ancestors(chosen).reverse().forEach((node, depth) => {
-      this.open.set(`layers ${depth + 1} ${node} ${this.model.label(node, this.state.words)}`, true);
+      this.open.set(`layers ${depth + 1} ${node} ${this.model.title(node, this.state.words)}`, true);
     });
     this.build();
     const at = this.rows.findIndex((row) => row.node === chosen);
@@ -142,9 +175,9 @@ class Tree extends HTMLElement {
 
   paint() {
     const { scrollTop, clientHeight } = this.list;
-    const first = Math.max(0, Math.floor(scrollTop / ROW) - 4);
-    const last = Math.min(this.rows.length, Math.ceil((scrollTop + clientHeight) / ROW) + 4);
-    const weights = this.model.runs[this.state.run].weightsOf(this.state.measure);
+    const first = Math.max(0, Math.floor(scrollTop / this.high) - 4);
+    const last = Math.min(this.rows.length, Math.ceil((scrollTop + clientHeight) / this.high) + 4);
+    const weights = this.model.runs[this.state.run].weightsOf(this.measure);
     const whole = Math.max(1e-30, ...this.model.roots.map((node) => weights[node]));
     const made = [];
     for (let at = first; at < last; at += 1) made.push(this.row(this.rows[at], at, weights, whole));
@@ -155,19 +188,29 @@ class Tree extends HTMLElement {
 
   row(row, at, weights, whole) {
     const { state, model } = this;
-    const weight = row.ops ? row.ops.reduce((sum, op) => sum + weights[op], 0) : row.node >= 0 ? weights[row.node] : 0;
+    const weight = row.weight ?? (row.ops ? row.ops.reduce((sum, op) => sum + weights[op], 0) : row.node >= 0 ? weights[row.node] : 0);
     const sharding = row.node >= 0 ? state.sharding(row.node, state.run) : null;
     const differs = row.node >= 0 && model.differing.has(model.opOf(row.node));
     const classes = ["row", row.node >= 0 && row.node === state.chosen && "chosen", differs && "differs"].filter(Boolean);
-    const amount = state.measure === "time" ? formatSeconds(weight) : formatBytes(weight);
+    const amount = this.measure === "time" ? formatSeconds(weight) : formatBytes(weight);
     return make("div", { class: classes.join(" "), id: `row-${at}`, role: "treeitem", "data-row": at, "data-node": row.node, "aria-level": row.level,
       "aria-setsize": row.of, "aria-posinset": row.at, "aria-expanded": row.inside ? String(row.isOpen) : null,
-      "aria-selected": String(at === this.active), title: `${row.text}: ${amount}`,
-      style: `top: ${at * ROW}px; padding-left: ${4 + (row.level - 1) * 12}px; ${at === this.active ? "outline: 1px dotted var(--accent); outline-offset: -1px" : ""}` },
+      "aria-selected": String(at === this.active), title: `${row.text.replace("\n", ", ")}: ${amount}`,
+      style: `top: ${at * this.high}px; height: ${this.high}px; padding-left: ${4 + (row.level - 1) * 12}px; ${at === this.active ? "outline: 1px dotted var(--accent); outline-offset: -1px" : ""}` },
     make("span", { "data-sign": true, "aria-hidden": "true", style: "width: 12px" }, row.inside ? (row.isOpen ? "▾" : "▸") : ""),
-    make("span", { class: "tint", style: `background: ${state.tints.color(sharding)}`, "aria-hidden": "true" }),
-    make("span", { class: "name" }, row.text),
-    make("span", { class: "weight", role: "img", "aria-label": amount }, make("i", { style: `width: ${Math.min(100, (100 * weight) / whole)}%` })));
+    make("span", { class: "tint", style: `background: ${state.tints.css(sharding)}`, "aria-hidden": "true" }),
+    make("span", { class: "name" }, this.parts(row)),
+    this.high > ROW ? null : make("span", { class: "weight", role: "img", "aria-label": amount }, make("i", { style: `width: ${Math.min(100, (100 * weight) / whole)}%` })));
+  }
+
+  // The text of a row: what an op computes stands out, its layer and parameter follow.
+  parts(row) {
+    const [line, below] = row.text.split("\n");
+    if (below) return [line, make("br"), make("span", { class: "faint" }, below)];
+    const where = row.node >= 0 && !row.inside ? this.model.whereOf(row.node) : "";
+    const at = where ? row.text.indexOf(`  ${where}`) : -1;
+    if (at < 0) return row.text;
+    return [row.text.slice(0, at), " ", make("span", { class: "faint" }, row.text.slice(at + 2).replace("  ", " "))];
   }
 
   click(event) {
@@ -188,9 +231,9 @@ class Tree extends HTMLElement {
 
   activate(at, announceIt = true) {
     this.active = Math.max(0, Math.min(this.rows.length - 1, at));
-    const top = this.active * ROW;
+    const top = this.active * this.high;
     if (top < this.list.scrollTop) this.list.scrollTop = top;
-    else if (top + ROW > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + ROW - this.list.clientHeight;
+    else if (top + this.high > this.list.scrollTop + this.list.clientHeight) this.list.scrollTop = top + this.high - this.list.clientHeight;
     this.paint();
     if (announceIt && this.rows[this.active]) announce(this.rows[this.active].text);
   }
@@ -198,7 +241,7 @@ class Tree extends HTMLElement {
   key(event) {
     const row = this.rows[this.active];
     if (!row) return;
-    const page = Math.max(1, Math.floor(this.list.clientHeight / ROW) - 1);
+    const page = Math.max(1, Math.floor(this.list.clientHeight / this.high) - 1);
     const actions = {
       ArrowDown: () => this.activate(this.active + 1), ArrowUp: () => this.activate(this.active - 1),
       PageDown: () => this.activate(this.active + page), PageUp: () => this.activate(this.active - page),

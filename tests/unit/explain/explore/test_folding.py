@@ -15,6 +15,7 @@ from shardy_py.explain.explore.folding import (
     with_neighbours,
 )
 from shardy_py.explain.explore.scopes import parse_scope
+from shardy_py.explain.explore.updates import OPTIMIZER
 
 
 def _shape(items):
@@ -44,9 +45,34 @@ def test_names_that_all_share_are_no_group():
 
 
 def test_ops_without_names_are_folded_by_repetition():
-    """Equal pieces are groups that say which one of how many they are."""
-    leaves = [Leaf(row, key=row % 10) for row in range(30)]
-    assert [item.name for item in fold(leaves)] == [f"repeat 1: {number} of 3" for number in (1, 2, 3)]
+    """Equal pieces are one group that says how many there are."""
+    (repeats,) = fold([Leaf(row, key=row % 10) for row in range(30)])
+    assert repeats.name == "repeat 1 x3"
+    assert [piece.name for piece in repeats.children] == [f"repeat 1: {number} of 3" for number in (1, 2, 3)]
+
+
+def test_numbered_layers_are_one_group_in_order():
+    """Layers behind each other that differ in their numbers only are folded, forwards and backwards."""
+    layers = ["embed", "layer_0", "layer_1", "layer_2", "head", "back_2", "back_1", "back_0"]
+    folded = fold([Leaf(row, (layers[row // 2], "mlp")) for row in range(16)])
+    assert [item.name.replace("/mlp", "") for item in folded] == [
+        "embed",
+        "layer_0 … layer_2 x3",
+        "head",
+        "back_2 … back_0 x3",
+    ]
+    assert _rows(folded) == list(range(16))
+
+
+def test_updates_stand_at_the_end_by_parameter():
+    """Updates between other ops are in one group, which splits no other one."""
+    updates = {3: "up", 4: "up", 5: "down", 11: "down"}
+    leaves = [Leaf(row, (OPTIMIZER, updates[row]) if row in updates else (f"layer_{row // 6}",)) for row in range(12)]
+    assert _shape(fold(leaves)) == [
+        ("layer_0", [0, 1, 2]),
+        ("layer_1", [6, 7, 8, 9, 10]),
+        ("optimizer", [("up", [3, 4]), ("down", [5, 11])]),
+    ]
 
 
 def test_long_groups_are_folded_by_lines_of_the_source():
@@ -129,7 +155,7 @@ def test_repetitions_are_what_they_say():
         ("jit(step)/transpose(jvp(layer_3))/mul", "backward", ("layer_3",), "mul"),
         ("jit(step)/jvp()/add", "forward", (), "add"),
         ("jit(step)/jit(_where)/select_n", "", ("_where",), "select_n"),
-        ("jit(f)/jvp(bij,bjk->bik)/dot_general", "forward", ("bij,bjk->bik",), "dot_general"),
+        ("jit(f)/jvp(bij,bjk->bik)/dot_general", "forward", (), "dot_general"),
         ("jit(f)/vmap(while(a/b))/body/add", "", ("a/b", "body"), "add"),
     ],
 )
