@@ -6,6 +6,7 @@ from xdsl.dialects import builtin, func
 
 from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.dialect.ops import PureCallOp
+from shardy_py.kernels.dialect.tile_ops import MaterializeOp, ReduceOp
 from shardy_py.kernels.elemental.functions import NO_COMPUTE
 from shardy_py.kernels.entry.arguments import ENTRY, MOST_PARAMETERS
 from shardy_py.kernels.passes.base import KernelContext, add_before, functions, inline_block, replace, walk_ops
@@ -118,7 +119,9 @@ def callees(function: func.FuncOp) -> list[str]:
     for op in function.walk():
         if isinstance(op, PureCallOp | func.CallOp):
             found.append(op.callee.string_value())
-        elif isinstance(op, ShuffleReduceOp):
+        elif isinstance(op, MaterializeOp):
+            found.append(op.callee.string_value())
+        elif isinstance(op, ShuffleReduceOp | ReduceOp):
             found.append(op.combiner.string_value())
     return found
 

@@ -26,6 +26,7 @@ from shardy_py.kernels.run import (
     integers,
     pointers,
     tensors,
+    tiles,
     vectors,
 )
 from shardy_py.kernels.run.atomics import run_atomics
@@ -284,7 +285,7 @@ def _array(buffer: Buffer, shape: Sequence[int], dtype: Any) -> Any:
 
 FAMILIES = (
     *(atomics, blocks, casts, complex_numbers, control, floats),
-    *(indices, integers, pointers, tensors, vectors),
+    *(indices, integers, pointers, tensors, tiles, vectors),
 )
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

@@ -47,10 +47,20 @@ def places(frame: Frame, op: Operation, buffer: Buffer, indices: Sequence[SSAVal
     Raises:
         VerificationError: an active thread's index is outside of the tensor.
     """
+    return flat_places(frame, op, buffer, frame.gets(indices), extent=extent)
+
+
+def flat_places(
+    frame: Frame, op: Operation, buffer: Buffer, indices: Sequence[Any], *, extent: int = 1
+) -> Places:
+    """Return where active threads access a tensor, from the numbers of the index.
+
+    Raises:
+        VerificationError: an active thread's index is outside of the tensor.
+    """
     flat: Any = np.int64(0)
     last = len(buffer.shape) - 1
-    for number, (value, size, stride) in enumerate(zip(indices, buffer.shape, buffer.strides, strict=True)):
-        index = frame.get(value)
+    for number, (index, size, stride) in enumerate(zip(indices, buffer.shape, buffer.strides, strict=True)):
         end = size - (extent - 1 if number == last else 0)
 
         def message(position: int, index: Any = index, size: int = size, number: int = number) -> str:
