@@ -117,9 +117,7 @@ def callees(function: func.FuncOp) -> list[str]:
     """Return the names of the functions that a function calls, one per call."""
     found = []
     for op in function.walk():
-        if isinstance(op, PureCallOp | func.CallOp):
-            found.append(op.callee.string_value())
-        elif isinstance(op, MaterializeOp):
+        if isinstance(op, PureCallOp | func.CallOp | MaterializeOp):
             found.append(op.callee.string_value())
         elif isinstance(op, ShuffleReduceOp | ReduceOp):
             found.append(op.combiner.string_value())

@@ -191,4 +191,3 @@ def _reduced(read: tensor.ExtractOp, source: ReduceOp) -> SSAValue:
     builder.insert(YieldOp(*call.outputs))
     assert isinstance(read.tensor, OpResult)
     return loop.outputs[read.tensor.index]
-

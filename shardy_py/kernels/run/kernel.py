@@ -24,6 +24,7 @@ from shardy_py.kernels.run import (
     floats,
     indices,
     integers,
+    llvm_arithmetic,
     pointers,
     tensors,
     tiles,
@@ -285,7 +286,7 @@ def _array(buffer: Buffer, shape: Sequence[int], dtype: Any) -> Any:
 
 FAMILIES = (
     *(atomics, blocks, casts, complex_numbers, control, floats),
-    *(indices, integers, pointers, tensors, tiles, vectors),
+    *(indices, integers, llvm_arithmetic, pointers, tensors, tiles, vectors),
 )
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
