@@ -87,8 +87,6 @@ FAULTS = {
     "swapped-permutation": _transpose(
         ("%s[%c, %d] : tensor<32x33xf32>", "%s[%d, %c] : tensor<32x33xf32>"), code="uninitialized-read"
     ),
-        ("%s[%c, %d] : tensor<32x33xf32>", "%s[%d, %c] : tensor<32x33xf32>"), code="uninitialized-read"
-    ),
     "wrong-neutral-value": _rows(("arith.constant 0.0 : f32", "arith.constant 1.0 : f32")),
     "atomic-made-plain": _updates((_ATOMIC, _PLAIN), code="race"),
 }
