@@ -11,7 +11,6 @@ from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Data, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    attr_def,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -33,17 +32,17 @@ DIMENSIONS = ("x", "y", "z")
 class _IdOp(IRDLOperation):
     """The number of a thread or a block along one dimension."""
 
-    dimension = attr_def(DimensionAttr)
+    dimension = prop_def(DimensionAttr)
     output = result_def(IndexType)
 
     def __init__(self, dimension: str, attributes: dict[str, Attribute] | None = None) -> None:
         own = {"dimension": DimensionAttr(DimensionEnum(dimension))}
-        super().__init__(result_types=[INDEX], attributes={**own, **(attributes or {})})
+        super().__init__(result_types=[INDEX], properties=own, attributes=dict(attributes or {}))
 
     def print(self, printer: Printer) -> None:
         """Write the dimension: ``gpu.thread_id x``."""
         printer.print_string(f" {self.dimension.data.value}")
-        printer.print_op_attributes(self.attributes, reserved_attr_names=("dimension",))
+        printer.print_op_attributes(self.attributes)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -82,17 +82,21 @@ def make_context() -> Context:
     return context
 
 
+def readable_text(text: str) -> str:
+    """Return a text in today's or the document's spelling as the parser here reads it."""
+    # Maps once stood there without quotes, and said whether they are simplified.
+    text = _BARE_MAP.sub(r'indexing_map<"\1">', _SIMPLIFIED.sub("", special_floats_as_bytes(text)))
+    return _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
+
+
 def parse_kernel_module(text: str) -> builtin.ModuleOp:
     """Return the module that a text says, in either spelling.
 
     Raises:
         ParseError: it is none.
     """
-    # Maps once stood there without quotes, and said whether they are simplified.
-    text = _BARE_MAP.sub(r'indexing_map<"\1">', _SIMPLIFIED.sub("", special_floats_as_bytes(text)))
-    text = _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
     try:
-        return Parser(make_context(), text).parse_module()
+        return Parser(make_context(), readable_text(text)).parse_module()
     except XdslParseError as error:
         hint = "write the ops in the document's form or in generic form"
         raise ParseError(Diagnostic("malformed-kernel", str(error).strip(), hint=hint)) from None

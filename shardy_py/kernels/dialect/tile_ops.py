@@ -83,7 +83,7 @@ def _parse_indexed_vector(parser: Parser) -> IndexedVectorType:
     else:
         shape, element = parser.parse_ranked_shape()
         parser.parse_punctuation(",")
-        encoding = parser.parse_attribute()
+        encoding: Any = parser.parse_attribute()
         parser.parse_punctuation(">")
         type_ = IndexedVectorType(TensorType(element, shape), encoding)
     if not isinstance(type_, IndexedVectorType):
@@ -304,7 +304,7 @@ class ReindexOp(IRDLOperation):
         default = parser.parse_unresolved_operand() if parser.parse_optional_keyword("default") else None
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        types = [parser.parse_type()]
+        types: list[Any] = [parser.parse_type()]
         parser.parse_punctuation("->")
         types.append(parser.parse_type())
         if not all(isinstance(type_, TensorType) for type_ in types):
@@ -390,7 +390,7 @@ class ReduceOp(IRDLOperation):
         combiner = parser.parse_symbol_name()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
+        types: list[Any] = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
         if not all(isinstance(type_, TensorType) for type_ in types):
             parser.raise_error("tensor types are expected")
         elements = [type_.element_type for type_ in types]

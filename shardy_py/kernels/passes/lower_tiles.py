@@ -74,7 +74,7 @@ def _lower_forall(forall: ForallOp) -> None:
         op = class_(DIMENSIONS[number], {RANGE: range_attribute(0, size - 1)})
         indices.append(insert_before(forall, op))
     given = [forall.given(number) for number in range(len(forall.inits))]
-    arguments = dict(zip(forall.body.block.args, [*indices, *forall.inits], strict=True))
+    arguments: dict[SSAValue, SSAValue] = dict(zip(forall.body.block.args, [*indices, *forall.inits], strict=True))
     results = [arguments.get(value, value) for value in given]
     terminator = forall.terminator
     terminator.detach()

@@ -38,6 +38,7 @@ def materialize(frame: Frame, op: MaterializeOp) -> list[Value]:
             continue
         with frame.under(mask):
             index = map(np.int64, op.map.evaluate(dims, symbols))
+            element: Any
             (element,) = frame.call(op.callee.string_value(), [*frame.gets(op.inputs), *index], op)
         active = slice(None) if mask is None else mask
         found[active, place] = np.broadcast_to(element, (count,))[active]
@@ -124,7 +125,7 @@ def reduce(frame: Frame, op: ReduceOp) -> list[Value]:
     tables = [source.transpose(order).reshape(rows, -1) for source in sources]
     count = tables[0].shape[1]
     own = Frame(frame.chunk, frame.threads.taken(np.zeros(count, np.int64)))
-    values = [np.broadcast_to(init, (count,)) for init in frame.gets(op.inits)]
+    values: list[Any] = [np.broadcast_to(init, (count,)) for init in frame.gets(op.inits)]
     for row in range(rows):
         values = own.call(op.combiner.string_value(), [*values, *(table[row] for table in tables)], op)
     found = zip(values, types, strict=True)
