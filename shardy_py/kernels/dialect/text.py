@@ -56,6 +56,9 @@ _TODAY = re.compile(rf"(?<![\w.])xla\.({'|'.join(_MOVED)})\b")
 _OURS = re.compile(rf"(?<![\w.])xla_gpu\.({'|'.join(_MOVED)})\b")
 _MAP = re.compile(r'indexing_map<"[^"]*">')
 _BARE_MAP = re.compile(r"indexing_map<\s*(\((?:->|[^<>\"])*)>")
+# Several strings are one, whatever stands between them.
+_LONG_MAP = re.compile(r'indexing_map<\s*"[^"]*"')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SIMPLIFIED = re.compile(r",\s*is_simplified\s*:\s*(?:true|false)\b")
 
 
@@ -86,7 +89,23 @@ def readable_text(text: str) -> str:
     """Return a text in today's or the document's spelling as the parser here reads it."""
     # Maps once stood there without quotes, and said whether they are simplified.
     text = _BARE_MAP.sub(r'indexing_map<"\1">', _SIMPLIFIED.sub("", special_floats_as_bytes(text)))
+    # The lines behind a string that is longer than one keep their numbers.
+    text = _LONG_MAP.sub(lambda match: match[0].replace("\n", " ") + "\n" * match[0].count("\n"), text)
+    _check_strings(text)
     return _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
+
+
+def _check_strings(text: str) -> None:
+    """Check that each string ends in its line: the lexer of xDSL takes very long for one that does not.
+
+    Raises:
+        ParseError: one does not.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count('"') % 2 and _STRING.sub("", line).partition("//")[0].count('"'):
+            message = f"a string of line {number} does not end in the line"
+            hint = "close it there, or cut it into several strings"
+            raise ParseError(Diagnostic("malformed-kernel", message, hint=hint))
 
 
 def parse_kernel_module(text: str) -> builtin.ModuleOp:

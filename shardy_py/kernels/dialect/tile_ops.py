@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, SymbolRefAttr, TensorType, VectorType, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
