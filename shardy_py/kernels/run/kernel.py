@@ -34,7 +34,7 @@ from shardy_py.kernels.run.atomics import run_atomics
 from shardy_py.kernels.run.control import run_branches
 from shardy_py.kernels.run.frame import Access, Chunk, Frame, Handler, LoadedKernel
 from shardy_py.kernels.run.memory import Buffer, Memory, Value
-from shardy_py.kernels.run.threads import Threads, block_size
+from shardy_py.kernels.run.threads import WARP, Threads, block_size
 from shardy_py.kernels.run.values import buffer_form, low_bits, narrow_bits, packed_array, unpacked_array, word_dtype
 
 # Threads that run at once, at most: as many as caches hold arrays of, and so few that all values fit 256 MiB.
@@ -57,6 +57,7 @@ def run_kernel(
     chunk: int | None = None,
     slices: Sequence[int] | None = None,
     blocks: Sequence[int] | None = None,
+    warp: int = WARP,
 ) -> list[Any]:
     """Return what a kernel writes, by running all threads of its grid, or of some blocks.
 
@@ -71,6 +72,7 @@ def run_kernel(
         slices: The number of the buffer of every input and output; by default what the arguments of the entry
             function say. Equal numbers are the same memory.
         blocks: The numbers of the blocks that run; by default all. Elements that only others write are undefined.
+        warp: The threads that run in lockstep.
 
     Raises:
         VerificationError: arrays that do not fit the entry function, an access outside of a tensor, a race, a barrier
@@ -90,7 +92,7 @@ def run_kernel(
     step = max(1, (chunk or threads_at_once(module)) // size)
     arguments = _arguments(entry, buffers, slices)
     for first, last in spans(launch, step) if blocks is None else [(block, block + 1) for block in blocks]:
-        run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last))
+        run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last, warp))
     if blocks is None:
         _check_written(buffers, slices[: len(inputs)], entry, stage)
     found = [_array(buffers[number], *form) for number, form in zip(slices[len(inputs) :], forms, strict=True)]
