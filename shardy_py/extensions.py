@@ -30,6 +30,7 @@ COMMANDS = {
     "cost": "shardy_py.cost.commands.cost:cost",
     "diff": "shardy_py.explain.commands.diff:diff",
     "emit": "shardy_py.kernels.commands.emit:emit",
+    "emit-opt": "shardy_py.kernels.commands.emit_opt:emit_opt",
     "explain": "shardy_py.explain.commands.explain:explain",
     "explore": "shardy_py.explain.commands.explore:explore",
     "layout": "shardy_py.layout.commands.layout:layout",

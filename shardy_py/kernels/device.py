@@ -46,7 +46,7 @@ class DeviceSpec:
         threads_per_block: The most threads of a block.
         shared_bytes: The shared memory of a block, in bytes.
         blocks_x: The most blocks along x.
-        capability: The compute capability as PTX targets name it: 90 for ``sm_90``.
+        capability: The compute capability as PTX targets name it: 90 for ``sm_90``; 0 for devices that run no PTX.
     """
 
     name: str
@@ -56,7 +56,7 @@ class DeviceSpec:
     threads_per_block: int = field(default=1024, validator=_POSITIVE)
     shared_bytes: int = field(default=48 * 1024, validator=_POSITIVE)
     blocks_x: int = field(default=_MOST, validator=_POSITIVE)
-    capability: int = field(default=90, validator=_POSITIVE)
+    capability: int = field(default=90, validator=validators.and_(validators.instance_of(int), validators.ge(0)))
 
     @property
     def threads(self) -> int:
@@ -137,9 +137,13 @@ def _problems(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         elif key == "name":
             if not isinstance(value, str) or not value:
                 found.append(("name is no text", 'write name = "..."'))
-        elif isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
-            found.append((f"{key} is not a whole number from 1 to {_MOST}", ""))
+        elif isinstance(value, bool) or not isinstance(value, int) or not _least(key) <= value <= _MOST:
+            found.append((f"{key} is not a whole number from {_least(key)} to {_MOST}", ""))
     return found
+
+
+def _least(key: str) -> int:
+    return 0 if key == "capability" else 1
 
 
 H100 = get_device("h100")

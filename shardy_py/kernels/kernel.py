@@ -122,6 +122,10 @@ class Kernel:
                 function needs libdevice and there is none.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
+        if not self.device.capability:
+            message = f"{self.device.name} is not a device of NVIDIA: its kernels are neither LLVM's for NVPTX nor PTX"
+            hint = "print the module by --stage, or run it in the interpreter"
+            raise UnsupportedError(Diagnostic("no-ptx", message, op=self.name, hint=hint))
         module = self.module()
         from shardy_py.kernels.lower.literals import nvptx
         from shardy_py.kernels.lower.llvm import llvm_text
@@ -190,7 +194,8 @@ class Kernel:
 
         def interpret(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
             slices = slices_of(self.fusion, self.choice)
-            return run_kernel(module, self.launch, inputs, outputs, stage=stage or "", slices=slices)
+            warp = self.device.threads_per_warp
+            return run_kernel(module, self.launch, inputs, outputs, stage=stage or "", slices=slices, warp=warp)
 
         return run_fusion(self.fusion, arrays, interpret, stage=stage or "")
 

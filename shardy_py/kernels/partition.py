@@ -83,10 +83,15 @@ def partition(fusion: Fusion, choice: Choice) -> Partition:
     and their operands, but for the loop emitter), if its users lie in several functions or in none, or if they read it
     at different indices; otherwise it joins the function of its users.
     """
-    heroes: tuple[Op, ...] = ()
-    if choice.kind not in (EmitterKind.LOOP, EmitterKind.PLUGIN):
-        heroes = tuple({hero.id: hero for hero in choice.heroes if hero is not None}.values())
-    return Partition(tuple(_Walk(fusion, heroes).functions()), heroes)
+    heroes = heroes_of(choice)
+    return Partition(tuple(PartitionWalk(fusion, heroes).functions()), heroes)
+
+
+def heroes_of(choice: Choice) -> tuple[Op, ...]:
+    """Return the ops that an entry function emits itself."""
+    if choice.kind in (EmitterKind.LOOP, EmitterKind.PLUGIN):
+        return ()
+    return tuple({hero.id: hero for hero in choice.heroes if hero is not None}.values())
 
 
 def _key(node: Node) -> int:
@@ -94,15 +99,24 @@ def _key(node: Node) -> int:
     return node.id if isinstance(node, Op) else -1 - node.id
 
 
-class _Walk:
-    """The walk from roots to parameters; remembers from where and at which indices each node is read."""
+class PartitionWalk:
+    """The walk from roots to parameters; remembers from where and at which indices each node is read.
+
+    Args:
+        fusion: The fusion.
+        heroes: The ops that the entry function emits itself.
+
+    Attributes:
+        reads: Per node, by its key, the functions that read it, by the key of their first node, and where.
+        places: Per node the function that it is in, and where it is read there.
+    """
 
     def __init__(self, fusion: Fusion, heroes: tuple[Op, ...]) -> None:
         self._fusion = fusion
         self._forced = {_key(hero) for hero in heroes}
         self._forced |= {_key(self._node(value)) for hero in heroes for value in fusion.operands_of(hero)}
-        # Per node the functions that read it, by the key of their first node, and where.
-        self._reads: dict[int, dict[tuple[int, Read], None]] = {}
+        self.reads: dict[int, dict[tuple[int, Read], None]] = {}
+        self.places: dict[int, tuple[int, Read]] = {}
         self._members: dict[int, list[Node]] = {}
         self._roots: dict[int, tuple[Value, ...]] = {}
 
@@ -110,27 +124,27 @@ class _Walk:
         """Yield the functions, callers first."""
         fusion = self._fusion
         if len({_key(self._node(root)) for root in fusion.roots}) > 1:
-            self._members[_TUPLE], self._roots[_TUPLE] = [], fusion.roots
+            self._members[TUPLE], self._roots[TUPLE] = [], fusion.roots
             for root in fusion.roots:
                 # Emitters with heroes drop the tuple; there roots may have any number of elements.
                 shape = shape_of(root)
                 index = op_maps.identity(shape) if self._forced else fusion.same_place(fusion.roots[0], root)
-                self._reads.setdefault(_key(self._node(root)), {})[_TUPLE, (index, ())] = None
+                self.reads.setdefault(_key(self._node(root)), {})[TUPLE, (index, ())] = None
         for op in reversed(fusion.ops):
-            own, at = self._place(op, op.results)
+            own, at = self.places[op.id] = self._place(op, op.results)
             for number, operand in enumerate(fusion.operands_of(op)):
                 read = self._read(op, number, *at)
-                self._reads.setdefault(_key(self._node(operand)), {})[own, read] = None
+                self.reads.setdefault(_key(self._node(operand)), {})[own, read] = None
         for parameter in fusion.parameters:
-            if _key(parameter) in self._reads or parameter.id in fusion.root_ids:
+            if _key(parameter) in self.reads or parameter.id in fusion.root_ids:
                 self._place(parameter, (parameter,))
         # With a hero, the entry function computes each root itself from its hero.
         if self._forced:
-            self._members.pop(_TUPLE, None)
+            self._members.pop(TUPLE, None)
         for first, members in self._members.items():
             roots = self._roots[first]
             # The first root has a function of its own where another root reads it.
-            is_taken = first == _TUPLE and _key(self._node(roots[0])) in self._members
+            is_taken = first == TUPLE and _key(self._node(roots[0])) in self._members
             name = function_name(fusion, roots[0], kind="tuple" if is_taken else "")
             yield Subgraph(name, roots, tuple(reversed(members)))
 
@@ -144,7 +158,7 @@ class _Walk:
     def _place(self, node: Node, values: Sequence[Value]) -> tuple[int, Read]:
         """Put a node into a function; return that and where it is read in it."""
         key = _key(node)
-        reads = self._reads.get(key, {})
+        reads = self.reads.get(key, {})
         functions = {function for function, _ in reads}
         known = [read for _, read in reads if not (read[0].is_undefined or read[0].is_known_empty)]
         joins = key not in self._forced and len(functions) == 1 and len(set(known)) <= 1
@@ -189,4 +203,4 @@ def function_name(fusion: Fusion, root: Value, *, kind: str = "") -> str:
     return re.sub(r"\W", "_", f"{fusion.name}__{kind}__{value}" if kind else f"{fusion.name}_{value}")
 
 
-_TUPLE = 1 << 62
+TUPLE = 1 << 62

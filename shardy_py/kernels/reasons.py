@@ -16,6 +16,7 @@ from shardy_py.kernels.launch.packed import PackedTiles
 from shardy_py.kernels.launch.reductions import plan_reduction
 from shardy_py.kernels.launch.scatters import updates_of
 from shardy_py.kernels.launch.transposes import transpose_tiles
+from shardy_py.kernels.recompute import least_bytes, recomputation
 
 
 def explain(kernel: Kernel) -> tuple[str, ...]:
@@ -29,7 +30,19 @@ def explain(kernel: Kernel) -> tuple[str, ...]:
         *_heroes(kernel),
         *_REASONS[kernel.choice.kind](kernel),
         f"grid: {prod(kernel.launch.blocks)} blocks of {prod(kernel.launch.threads)} threads",
+        *_work(kernel),
     )
+
+
+def _work(kernel: Kernel) -> Iterator[str]:
+    """Yield the bytes that a kernel moves at least, and what it computes for them."""
+    read, written = least_bytes(kernel)
+    found = recomputation(kernel)
+    ratio = found.computed / max(1, read + written)
+    yield f"bytes: {read} of parameters and {written} of results; {ratio:.3g} elements are computed for each"
+    if found.factor > 1:
+        worst = ", ".join(f"{item.op.name} {item.factor:.3g} times" for item in found.ops[:3])
+        yield f"recompute: each element is computed {found.factor:.3g} times on average: {worst}"
 
 
 def _heroes(kernel: Kernel) -> Iterator[str]:

@@ -7,7 +7,7 @@ The text is MLIR's: ``sdy-a{option=1},sdy-b``, with or without the anchors ``bui
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
@@ -122,23 +122,37 @@ def parse_pipeline(text: str, *, registry: Registry | None = None) -> tuple[Pass
     Raises:
         OptionError: malformed text, an unknown pass or option, or a value that does not fit.
     """
-    return tuple(_parse_items(text, registry))
+    return tuple(
+        item for name, options in split_pipeline(text) for item in parse_pass(name, options, registry=registry)
+    )
+
+
+def split_pipeline(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the names of a pipeline's passes with the texts of their options, in order.
+
+    >>> split_pipeline("builtin.module(a{limit=3},b)")
+    (('a', 'limit=3'), ('b', ''))
+
+    Raises:
+        OptionError: the text is malformed.
+    """
+    return tuple(_split_items(text))
 
 
 def _registry(registry: Registry | None) -> Registry:
     return registry or installed_registry(skip_broken=True)
 
 
-def _parse_items(text: str, registry: Registry | None) -> Iterable[Pass]:
+def _split_items(text: str) -> Iterator[tuple[str, str]]:
     for item in _split(text):
         anchor = next((anchor for anchor in ANCHORS if item.startswith(f"{anchor}(") and item.endswith(")")), None)
         if anchor is not None:
-            yield from _parse_items(item[len(anchor) + 1 : -1], registry)
+            yield from _split_items(item[len(anchor) + 1 : -1])
             continue
         name, brace, options = item.partition("{")
         if brace and not options.endswith("}"):
             raise _malformed(text, f"{item!r} has no closing brace")
-        yield from parse_pass(name.strip(), options[:-1], registry=registry)
+        yield name.strip(), options[:-1]
 
 
 def _split(text: str) -> Sequence[str]:

@@ -16,6 +16,7 @@ from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.kernels import Fusion, Kernel, emit, get_device, kernel_coverage, read_fusion, read_fusions
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.reasons import explain
+from shardy_py.kernels.recompute import recompute_warning
 from shardy_py.kernels.report import (
     coverage_json,
     format_coverage,
@@ -92,6 +93,8 @@ def run_emit(
     else:
         chosen = _chosen(read_fusions(source, registry=registry), fusion)
     kernel = emit(chosen, device=device, spelling=spelling)
+    if (warning := recompute_warning(kernel)) is not None:
+        print_warnings([warning])
     if stages_dir is not None:
         write_stages(kernel, Path(stages_dir))
     if as_explanation:

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i64
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.ir import Attribute, Data, Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     base,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -17,7 +18,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
@@ -210,6 +211,32 @@ def _parse_scope(parser: Parser) -> None:
     parser.parse_punctuation(")")
 
 
+@irdl_attr_definition
+class ConstantRangeAttr(Data[tuple[int, int, int]]):
+    """``#llvm.constant_range<i32, 0, 128>``: the bits, the least value, the one behind the greatest."""
+
+    name = "llvm.constant_range"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[int, int, int]:
+        """Read ``<i32, 0, 128>``."""
+        with parser.in_angle_brackets():
+            type_ = parser.parse_type()
+            parser.parse_punctuation(",")
+            low = parser.parse_integer()
+            parser.parse_punctuation(",")
+            high = parser.parse_integer()
+        if not isinstance(type_, IntegerType):
+            parser.raise_error("an integer type is expected")
+        return type_.width.data, low, high
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write ``<i32, 0, 128>``."""
+        bits, low, high = self.data
+        with printer.in_angle_brackets():
+            printer.print_string(f"i{bits}, {low}, {high}")
+
+
 _KNOWN_LLVM = {op.name for op in llvm.LLVM.operations}
 _MISSING_LLVM = [op for op in (LLVMAtomicRMWOp, CompareExchangeOp) if op.name not in _KNOWN_LLVM]
-LLVM = Dialect("llvm", [*llvm.LLVM.operations, *_MISSING_LLVM], [*llvm.LLVM.attributes])
+LLVM = Dialect("llvm", [*llvm.LLVM.operations, *_MISSING_LLVM], [*llvm.LLVM.attributes, ConstantRangeAttr])

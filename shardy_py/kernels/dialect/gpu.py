@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
+from xdsl.dialects import gpu as xdsl_gpu
 from xdsl.dialects.builtin import I1, I32, AnyFloat, IndexType, i1, i32
 from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.ir import Attribute, Data, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    attr_def,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -18,7 +18,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
@@ -32,17 +32,17 @@ DIMENSIONS = ("x", "y", "z")
 class _IdOp(IRDLOperation):
     """The number of a thread or a block along one dimension."""
 
-    dimension = attr_def(DimensionAttr)
+    dimension = prop_def(DimensionAttr)
     output = result_def(IndexType)
 
     def __init__(self, dimension: str, attributes: dict[str, Attribute] | None = None) -> None:
         own = {"dimension": DimensionAttr(DimensionEnum(dimension))}
-        super().__init__(result_types=[INDEX], attributes={**own, **(attributes or {})})
+        super().__init__(result_types=[INDEX], properties=own, attributes=dict(attributes or {}))
 
     def print(self, printer: Printer) -> None:
         """Write the dimension: ``gpu.thread_id x``."""
         printer.print_string(f" {self.dimension.data.value}")
-        printer.print_op_attributes(self.attributes, reserved_attr_names=("dimension",))
+        printer.print_op_attributes(self.attributes)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -66,6 +66,32 @@ class BlockIdOp(_IdOp):
     """The number of the block in the grid."""
 
     name = "gpu.block_id"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class BlockDimOp(_IdOp):
+    """The number of threads of a block along one dimension."""
+
+    name = "gpu.block_dim"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class GridDimOp(_IdOp):
+    """The number of blocks along one dimension."""
+
+    name = "gpu.grid_dim"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LaneIdOp(IRDLOperation):
+    """The number of the thread in its warp."""
+
+    name = "gpu.lane_id"
+    result = result_def(IndexType)
+    assembly_format: ClassVar[str] = "attr-dict"
     traits = traits_def(Pure())
 
 
@@ -162,4 +188,43 @@ def _mode_problem(op: ShuffleOp, mode: str) -> UnsupportedError:
     return UnsupportedError(Diagnostic("shuffle-mode", message, op=op.name, hint=hint))
 
 
-GPU = Dialect("gpu", [ThreadIdOp, BlockIdOp, BarrierOp, ShuffleOp], [DimensionAttr, ShuffleModeAttr])
+class MappingAttr(Data[str]):
+    """A dimension of the grid to which one of a loop is mapped."""
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> str:
+        """Read ``<x>``."""
+        with parser.in_angle_brackets():
+            dimension = parser.parse_identifier()
+        if dimension not in DIMENSIONS:
+            parser.raise_error("x, y or z is expected")
+        return dimension
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write ``<x>``."""
+        with printer.in_angle_brackets():
+            printer.print_string(self.data)
+
+
+@irdl_attr_definition
+class ThreadMappingAttr(MappingAttr):
+    """``#gpu.thread<x>``: the number of a thread in its block."""
+
+    name = "gpu.thread"
+
+
+@irdl_attr_definition
+class BlockMappingAttr(MappingAttr):
+    """``#gpu.block<x>``: the number of a block."""
+
+    name = "gpu.block"
+
+
+GPU = Dialect(
+    "gpu",
+    [
+        *(ThreadIdOp, BlockIdOp, BlockDimOp, GridDimOp, LaneIdOp, BarrierOp, ShuffleOp),
+        *(xdsl_gpu.FuncOp, xdsl_gpu.ModuleOp, xdsl_gpu.ReturnOp),
+    ],
+    [DimensionAttr, ShuffleModeAttr, ThreadMappingAttr, BlockMappingAttr],
+)

@@ -14,11 +14,12 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError as XdslParseError
 
 from shardy_py.errors import Diagnostic, ParseError
-from shardy_py.kernels.dialect import memory_ops, ops
+from shardy_py.kernels.dialect import forall, memory_ops, ops, tile_ops
 from shardy_py.kernels.dialect.arith_and_llvm import ARITH, LLVM
 from shardy_py.kernels.dialect.constants import special_floats_as_bytes
 from shardy_py.kernels.dialect.gpu import GPU
-from shardy_py.kernels.dialect.types import IndexingMapAttr
+from shardy_py.kernels.dialect.nvvm import NVVM
+from shardy_py.kernels.dialect.types import IndexingMapAttr, LaunchGridAttr
 
 DialectSpelling = Literal["xla_gpu", "xla"]
 """The names of the ops: those of 2025 (``xla_gpu.loop``, ``floordiv``) or today's (``xla.loop``, ``/``)."""
@@ -29,16 +30,23 @@ XLA_GPU = Dialect(
         memory_ops.AllocateSharedOp,
         ops.ApplyIndexingOp,
         memory_ops.AtomicRMWOp,
+        tile_ops.InsertOp,
         ops.LoopOp,
+        tile_ops.MaterializeOp,
         memory_ops.PredicatedExtractOp,
         memory_ops.PredicatedInsertOp,
         ops.PureCallOp,
+        tile_ops.ReduceOp,
+        tile_ops.ReindexOp,
         memory_ops.ShuffleReduceOp,
         memory_ops.SyncThreadsOp,
         ops.YieldOp,
     ],
-    [IndexingMapAttr],
+    [IndexingMapAttr, LaunchGridAttr, tile_ops.IndexedVectorType],
 )
+# Dialects of xDSL, with what it lacks.
+_SCF = Dialect("scf", [*scf.Scf.operations, forall.ForallOp, forall.InParallelOp], [*scf.Scf.attributes])
+_TENSOR = Dialect("tensor", [*tensor.Tensor.operations, forall.ParallelInsertSliceOp], [*tensor.Tensor.attributes])
 
 _MOVED = (
     *("apply_indexing", "atomic_rmw", "indexing_map", "loop"),
@@ -47,6 +55,11 @@ _MOVED = (
 _TODAY = re.compile(rf"(?<![\w.])xla\.({'|'.join(_MOVED)})\b")
 _OURS = re.compile(rf"(?<![\w.])xla_gpu\.({'|'.join(_MOVED)})\b")
 _MAP = re.compile(r'indexing_map<"[^"]*">')
+_BARE_MAP = re.compile(r"indexing_map<\s*(\((?:->|[^<>\"])*)>")
+# Several strings are one, whatever stands between them.
+_LONG_MAP = re.compile(r'indexing_map<\s*"[^"]*"')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_SIMPLIFIED = re.compile(r",\s*is_simplified\s*:\s*(?:true|false)\b")
 
 
 def make_context() -> Context:
@@ -61,8 +74,9 @@ def make_context() -> Context:
         func.Func,
         LLVM,
         math.Math,
-        scf.Scf,
-        tensor.Tensor,
+        NVVM,
+        _SCF,
+        _TENSOR,
         vector.Vector,
         GPU,
         XLA_GPU,
@@ -71,16 +85,37 @@ def make_context() -> Context:
     return context
 
 
+def readable_text(text: str) -> str:
+    """Return a text in today's or the document's spelling as the parser here reads it."""
+    # Maps once stood there without quotes, and said whether they are simplified.
+    text = _BARE_MAP.sub(r'indexing_map<"\1">', _SIMPLIFIED.sub("", special_floats_as_bytes(text)))
+    # The lines behind a string that is longer than one keep their numbers.
+    text = _LONG_MAP.sub(lambda match: match[0].replace("\n", " ") + "\n" * match[0].count("\n"), text)
+    _check_strings(text)
+    return _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
+
+
+def _check_strings(text: str) -> None:
+    """Check that each string ends in its line: the lexer of xDSL takes very long for one that does not.
+
+    Raises:
+        ParseError: one does not.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count('"') % 2 and _STRING.sub("", line).partition("//")[0].count('"'):
+            message = f"a string of line {number} does not end in the line"
+            hint = "close it there, or cut it into several strings"
+            raise ParseError(Diagnostic("malformed-kernel", message, hint=hint))
+
+
 def parse_kernel_module(text: str) -> builtin.ModuleOp:
     """Return the module that a text says, in either spelling.
 
     Raises:
         ParseError: it is none.
     """
-    text = special_floats_as_bytes(text)
-    text = _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
     try:
-        return Parser(make_context(), text).parse_module()
+        return Parser(make_context(), readable_text(text)).parse_module()
     except XdslParseError as error:
         hint = "write the ops in the document's form or in generic form"
         raise ParseError(Diagnostic("malformed-kernel", str(error).strip(), hint=hint)) from None

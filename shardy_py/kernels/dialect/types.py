@@ -123,6 +123,40 @@ class IndexingMapAttr(Data[IndexingMap]):
             printer.print_string_literal(self.data.print(spelling="floordiv"))
 
 
+Triple = tuple[int, int, int]
+
+
+@irdl_attr_definition
+class LaunchGridAttr(Data[tuple[Triple, Triple]]):
+    """``#xla_gpu.launch_grid<block_counts = [42, 1, 1], thread_counts = [128, 1, 1]>``: blocks, threads of a block."""
+
+    name = "xla_gpu.launch_grid"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[Triple, Triple]:
+        """Read both lists."""
+        with parser.in_angle_brackets():
+            blocks = _parse_counts(parser, "block_counts")
+            parser.parse_punctuation(",")
+            threads = _parse_counts(parser, "thread_counts")
+        return blocks, threads
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Write both lists."""
+        blocks, threads = map(list, self.data)
+        with printer.in_angle_brackets():
+            printer.print_string(f"block_counts = {blocks}, thread_counts = {threads}")
+
+
+def _parse_counts(parser: AttrParser, keyword: str) -> Triple:
+    parser.parse_keyword(keyword)
+    parser.parse_punctuation("=")
+    counts = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+    if len(counts) != 3 or min(counts) < 1:
+        parser.raise_error("three positive counts, along x, y and z, are expected")
+    return counts[0], counts[1], counts[2]
+
+
 INDEX = IndexType()
 
 

@@ -6,6 +6,7 @@ from xdsl.dialects import builtin, func
 
 from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.dialect.ops import PureCallOp
+from shardy_py.kernels.dialect.tile_ops import MaterializeOp, ReduceOp
 from shardy_py.kernels.elemental.functions import NO_COMPUTE
 from shardy_py.kernels.entry.arguments import ENTRY, MOST_PARAMETERS
 from shardy_py.kernels.passes.base import KernelContext, add_before, functions, inline_block, replace, walk_ops
@@ -116,9 +117,9 @@ def callees(function: func.FuncOp) -> list[str]:
     """Return the names of the functions that a function calls, one per call."""
     found = []
     for op in function.walk():
-        if isinstance(op, PureCallOp | func.CallOp):
+        if isinstance(op, PureCallOp | func.CallOp | MaterializeOp):
             found.append(op.callee.string_value())
-        elif isinstance(op, ShuffleReduceOp):
+        elif isinstance(op, ShuffleReduceOp | ReduceOp):
             found.append(op.combiner.string_value())
     return found
 

@@ -26,6 +26,7 @@ from shardy_py.kernels.passes.base import (
     walk_ops,
 )
 from shardy_py.kernels.passes.index_ranges import fold_branches
+from shardy_py.kernels.passes.lower_tiles import lower_tensor_values, lower_tiles
 from shardy_py.values import frozen
 
 _WORD_BITS = 32
@@ -33,12 +34,13 @@ _WORD_BITS = 32
 
 @frozen
 class LowerToScf:
-    """Turn predicated accesses into ``scf.if``, reductions over lanes into shuffles and calls of the combiner."""
+    """Turn predicated accesses into ``scf.if``, reductions over lanes into shuffles and calls, tiles into vectors."""
 
     name: str = "lower-to-scf"
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
+        lower_tiles(module)
         for op in walk_ops(module.body):
             if isinstance(op, PredicatedExtractOp):
                 assert isinstance(op.source.type, builtin.TensorType)
@@ -49,6 +51,7 @@ class LowerToScf:
                 replace(op, [_branch(op, op.condition, written, op.dest)])
             elif isinstance(op, ShuffleReduceOp):
                 replace(op, _combined(op, context.device.threads_per_warp))
+        lower_tensor_values(module, _branch)
         fold_branches(module)
 
 

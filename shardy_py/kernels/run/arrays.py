@@ -163,7 +163,11 @@ def random_arrays(fusion: Fusion, seed: int) -> list[Any]:
 
 
 def _random(value: Value, random: np.random.Generator) -> Any:
-    dtype, shape = numpy_dtype(element_type_of(value)), shape_of(value)
+    return random_array(numpy_dtype(element_type_of(value)), shape_of(value), random)
+
+
+def random_array(dtype: Any, shape: Sequence[int], random: np.random.Generator) -> Any:
+    """Return an array of small numbers: floats of both signs and around 1, integers from 0 to 8."""
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(dtype)
     if "int" in dtype.name:

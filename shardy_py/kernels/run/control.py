@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import cf, func, scf
+from xdsl.dialects import cf, func, llvm, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -139,9 +139,22 @@ def call(frame: Frame, op: func.CallOp) -> list[Value]:
     return frame.call(op.callee.string_value(), frame.gets(op.arguments), op)
 
 
+def llvm_call(frame: Frame, op: llvm.CallOp) -> list[Value]:
+    """Run a function of the module.
+
+    Raises:
+        UnsupportedError: the callee is a pointer.
+    """
+    if op.callee is None:
+        message = "calls through pointers are not run"
+        raise UnsupportedError(Diagnostic("run-unknown-function", message, frame.kernel.stage, op.name))
+    return frame.call(op.callee.string_value(), frame.gets(op.args), op)
+
+
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
         CALL: call,
+        "llvm.call": llvm_call,
         "scf.for": for_,
         "scf.if": if_,
         "scf.index_switch": index_switch,
@@ -158,9 +171,9 @@ def branch_targets(frame: Frame, op: Operation) -> Iterator[tuple[Block, Any, li
     Raises:
         UnsupportedError: the terminator is unknown.
     """
-    if isinstance(op, cf.BranchOp):
+    if isinstance(op, cf.BranchOp | llvm.BrOp):
         yield op.successor, frame.mask, frame.gets(op.arguments)
-    elif isinstance(op, cf.ConditionalBranchOp):
+    elif isinstance(op, cf.ConditionalBranchOp | llvm.CondBrOp):
         condition = frame.get(op.cond)
         yield op.then_block, frame.active(condition), frame.gets(op.then_arguments)
         yield op.else_block, frame.active(np.logical_not(condition)), frame.gets(op.else_arguments)

@@ -60,6 +60,7 @@ class LoadedKernel:
         globals: The constants of the module by name.
         constants: The values of constants that were met.
         accesses: Where accesses to memory are recorded; None to record none.
+        findings: Where faults are recorded that do not keep the kernel from running on; None to end with the first.
     """
 
     functions: Mapping[str, func.FuncOp]
@@ -69,6 +70,7 @@ class LoadedKernel:
     globals: Mapping[str, llvm.GlobalOp] = field(factory=dict)
     constants: dict[Operation, Value] = field(factory=dict)
     accesses: list[Access] | None = None
+    findings: dict[tuple[Operation, str], Diagnostic] | None = None
 
 
 @frozen(eq=False)
@@ -226,7 +228,18 @@ class Frame:
             wrong = wrong & self.mask
         if wrong.any():
             position = int(np.argmax(wrong))
-            raise self.error(position, op, code, message if isinstance(message, str) else message(position))
+            self.report(position, op, code, message if isinstance(message, str) else message(position))
+
+    def report(self, position: int, op: Operation, code: str, message: str) -> None:
+        """Record a fault of a thread, the first one of an op and code; or end with it.
+
+        Raises:
+            VerificationError: faults are not recorded.
+        """
+        error, findings = self.error(position, op, code, message), self.kernel.findings
+        if findings is None:
+            raise error
+        findings.setdefault((op, code), error.diagnostics[0])
 
     def error(self, position: int, op: Operation, code: str, message: str) -> VerificationError:
         """Return the error of a thread: it names thread, op and stage."""

@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith, builtin
+from xdsl.dialects import arith, builtin, llvm
 from xdsl.dialects import complex as complex_dialect
 from xdsl.ir import Attribute
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.kernels.dialect.gpu import DIMENSIONS, BlockIdOp, ThreadIdOp
+from shardy_py.kernels.dialect.gpu import DIMENSIONS, BlockDimOp, BlockIdOp, GridDimOp, LaneIdOp, ThreadIdOp
+from shardy_py.kernels.dialect.nvvm import REGISTER_OPS, SpecialRegisterOp
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
 from shardy_py.kernels.run.frame import Frame, Handler
 from shardy_py.kernels.run.memory import Buffer, Memory, Value
@@ -28,6 +29,48 @@ def thread_id(frame: Frame, op: ThreadIdOp) -> list[Value]:
 def block_id(frame: Frame, op: BlockIdOp) -> list[Value]:
     """Return the ids of the threads' blocks."""
     return [frame.threads.ids("block", DIMENSIONS.index(op.dimension.data.value))]
+
+
+def block_dim(frame: Frame, op: BlockDimOp) -> list[Value]:
+    """Return the number of threads of a block along a dimension."""
+    return [np.int64(frame.threads.launch.threads[DIMENSIONS.index(op.dimension.data.value)])]
+
+
+def grid_dim(frame: Frame, op: GridDimOp) -> list[Value]:
+    """Return the number of blocks along a dimension."""
+    return [np.int64(frame.threads.launch.blocks[DIMENSIONS.index(op.dimension.data.value)])]
+
+
+def lane_id(frame: Frame, op: LaneIdOp) -> list[Value]:
+    """Return the numbers of the threads in their warps."""
+    return [frame.threads.in_block % frame.threads.warp]
+
+
+def special_register(frame: Frame, op: SpecialRegisterOp) -> list[Value]:
+    """Return the content of a special register, 32 bits of it."""
+    launch, found = frame.threads.launch, np.int64(0)
+    match op.register:
+        case "tid":
+            found = frame.threads.ids("thread", op.dimension)
+        case "ctaid":
+            found = frame.threads.ids("block", op.dimension)
+        case "ntid":
+            found = np.int64(launch.threads[op.dimension])
+        case "nctaid":
+            found = np.int64(launch.blocks[op.dimension])
+        case "laneid":
+            found = frame.threads.in_block % frame.threads.warp
+        case "warpsize":
+            found = np.int64(frame.threads.warp)
+    return [found.astype(np.int32)]
+
+
+def llvm_constant(frame: Frame, op: llvm.ConstantOp) -> list[Value]:
+    """Return a number or a vector; its type is that of the result."""
+    value = op.value
+    if isinstance(value, builtin.IntegerAttr):
+        return [_typed([value.value.data], op.result.type)[0]]
+    return [number(value)]
 
 
 def apply_indexing(frame: Frame, op: ApplyIndexingOp) -> list[Value]:
@@ -94,7 +137,12 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "arith.constant": constant,
         "complex.constant": complex_constant,
         "gpu.block_id": block_id,
+        "gpu.block_dim": block_dim,
+        "gpu.grid_dim": grid_dim,
+        "gpu.lane_id": lane_id,
         "gpu.thread_id": thread_id,
+        "llvm.mlir.constant": llvm_constant,
+        **{op.name: special_register for op in REGISTER_OPS},
         "xla_gpu.apply_indexing": apply_indexing,
     }
 )

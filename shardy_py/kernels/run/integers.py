@@ -113,17 +113,15 @@ def cmpi(frame: Frame, op: arith.CmpiOp) -> list[Value]:
     return [_COMPARE[name[-2:]](read(left), read(right))]
 
 
-def select(frame: Frame, op: arith.SelectOp) -> list[Value]:
+def select(frame: Frame, op: Operation) -> list[Value]:
     """Take one of two values."""
     condition, then, otherwise = frame.gets(op.operands)
-    rank = rank_of(op.result.type)
-    return (
-        [frame.merged(condition, then, otherwise, op.result)]
-        if not rank
-        else [
-            np.where(condition, then, otherwise) if rank_of(op.cond.type) else chosen(condition, then, otherwise, rank)
-        ]
-    )
+    rank = rank_of(op.results[0].type)
+    if not rank:
+        return [frame.merged(condition, then, otherwise, op.results[0])]
+    if rank_of(op.operands[0].type):
+        return [np.where(condition, then, otherwise)]
+    return [chosen(condition, then, otherwise, rank)]
 
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

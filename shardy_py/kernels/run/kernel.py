@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve
-from xdsl.dialects import builtin, func, llvm
+from xdsl.dialects import builtin, func, gpu, llvm
 from xdsl.ir import Attribute
 
 from shardy_py.errors import Diagnostic, VerificationError
@@ -24,20 +24,24 @@ from shardy_py.kernels.run import (
     floats,
     indices,
     integers,
+    llvm_arithmetic,
     pointers,
     tensors,
+    tiles,
     vectors,
 )
 from shardy_py.kernels.run.atomics import run_atomics
 from shardy_py.kernels.run.control import run_branches
 from shardy_py.kernels.run.frame import Access, Chunk, Frame, Handler, LoadedKernel
-from shardy_py.kernels.run.memory import Buffer, Memory
-from shardy_py.kernels.run.threads import Threads, block_size
+from shardy_py.kernels.run.memory import Buffer, Memory, Value
+from shardy_py.kernels.run.threads import WARP, Threads, block_size
 from shardy_py.kernels.run.values import buffer_form, low_bits, narrow_bits, packed_array, unpacked_array, word_dtype
 
 # Threads that run at once, at most: as many as caches hold arrays of, and so few that all values fit 256 MiB.
 MOST_THREADS = 1 << 16
 _MOST_VALUES = 1 << 25
+FUNCTIONS = (func.FuncOp, llvm.FuncOp, gpu.FuncOp)
+_MARKS = (ENTRY, "nvvm.kernel", "gpu.kernel")
 
 Output = tuple[Sequence[int], Any]
 """Shape and dtype of a result."""
@@ -53,6 +57,7 @@ def run_kernel(
     chunk: int | None = None,
     slices: Sequence[int] | None = None,
     blocks: Sequence[int] | None = None,
+    warp: int = WARP,
 ) -> list[Any]:
     """Return what a kernel writes, by running all threads of its grid, or of some blocks.
 
@@ -67,14 +72,15 @@ def run_kernel(
         slices: The number of the buffer of every input and output; by default what the arguments of the entry
             function say. Equal numbers are the same memory.
         blocks: The numbers of the blocks that run; by default all. Elements that only others write are undefined.
+        warp: The threads that run in lockstep.
 
     Raises:
         VerificationError: arrays that do not fit the entry function, an access outside of a tensor, a race, a barrier
             that not all threads of a block reach, an element of a result that no thread of the whole grid writes.
         UnsupportedError: an op or type that the interpreter does not know.
     """
-    kernel = _kernel(module, stage)
-    entry = _entry(kernel.functions, stage)
+    kernel = loaded_kernel(module, stage)
+    entry = entry_of(kernel.functions, stage)
     if slices is None:
         slices = _slices(entry, len(inputs) + len(outputs))
     # Behind pointers are bytes, of which several elements may be in one; tensors have elements.
@@ -83,10 +89,10 @@ def run_kernel(
     inputs = list(map(packed_array, inputs)) if has_bytes else inputs
     buffers = _buffers(entry, launch, inputs, forms, slices, stage)
     size = block_size(launch)
-    step = max(1, (chunk or _threads_at_once(module)) // size)
+    step = max(1, (chunk or threads_at_once(module)) // size)
     arguments = _arguments(entry, buffers, slices)
-    for first, last in _spans(launch, step) if blocks is None else [(block, block + 1) for block in blocks]:
-        _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last))
+    for first, last in spans(launch, step) if blocks is None else [(block, block + 1) for block in blocks]:
+        run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last, warp))
     if blocks is None:
         _check_written(buffers, slices[: len(inputs)], entry, stage)
     found = [_array(buffers[number], *form) for number, form in zip(slices[len(inputs) :], forms, strict=True)]
@@ -121,53 +127,102 @@ def trace_block(
         UnsupportedError: an op or type that the interpreter does not know.
     """
     found: list[Access] = []
-    kernel = evolve(_kernel(module, ""), accesses=found)
-    entry = _entry(kernel.functions, "")
+    kernel = evolve(loaded_kernel(module, ""), accesses=found)
+    entry = entry_of(kernel.functions, "")
     buffers = _buffers(entry, launch, inputs, outputs, slices, "")
     arguments = _arguments(entry, buffers, slices)
-    _run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, block, block + 1))
+    run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, block, block + 1))
     return found
 
 
-def _kernel(module: builtin.ModuleOp, stage: str) -> LoadedKernel:
-    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
-    constants = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp)}
-    return LoadedKernel(functions, HANDLERS, run_branches, stage, constants)
+def functions_of(module: builtin.ModuleOp) -> dict[str, Any]:
+    """Return the functions of a module by name, those inside of ``gpu.module`` too."""
+    found: dict[str, Any] = {}
+    for op in module.body.block.ops:
+        if isinstance(op, gpu.ModuleOp):
+            found |= {inner.sym_name.data: inner for inner in op.body.block.ops if isinstance(inner, FUNCTIONS)}
+        elif isinstance(op, FUNCTIONS):
+            found[op.sym_name.data] = op
+    return found
 
 
-def _spans(launch: Launch, step: int) -> list[tuple[int, int]]:
+def loaded_kernel(module: builtin.ModuleOp, stage: str) -> LoadedKernel:
+    """Return a module as it is run."""
+    constants = {op.sym_name.data: op for op in module.walk() if isinstance(op, llvm.GlobalOp)}
+    return LoadedKernel(functions_of(module), HANDLERS, run_branches, stage, constants)
+
+
+def spans(launch: Launch, step: int) -> list[tuple[int, int]]:
     """Return the first block of each span of blocks that run at once, and the one behind it."""
     count = int(np.prod(launch.blocks, dtype=np.int64))
     return [(first, min(count, first + step)) for first in range(0, count, step)]
 
 
-def _run_blocks(kernel: LoadedKernel, entry: func.FuncOp, arguments: Sequence[Buffer], threads: Threads) -> None:
+def run_blocks(kernel: LoadedKernel, entry: Any, arguments: Sequence[Value], threads: Threads) -> list[Value]:
+    """Run some blocks, and return what their threads return."""
     part = Chunk(kernel, len(threads.phases))
     with np.errstate(all="ignore"):
-        Frame(part, threads).run(entry.body, arguments)
+        returned = Frame(part, threads).run(entry.body, arguments)
         run_atomics(part, shared=True)
         run_atomics(part, shared=False)
+    return returned
 
 
-def _threads_at_once(module: builtin.ModuleOp) -> int:
+def run_function(kernel: LoadedKernel, name: str, arguments: Sequence[Value], count: int) -> list[Value]:
+    """Return what a function of a module gives for numbers, one call per thread.
+
+    Args:
+        kernel: The module.
+        name: The name of the function.
+        arguments: Its arguments, each an array over the calls or one value.
+        count: The number of calls.
+    """
+    launch = Launch((1, 1, 1), (count, 1, 1))
+    threads = Threads.of_blocks(launch, 0, 1)
+    with np.errstate(all="ignore"):
+        return Frame(Chunk(kernel, 1), threads).run(kernel.functions[name].body, arguments)
+
+
+def threads_at_once(module: builtin.ModuleOp) -> int:
+    """Return how many threads run at once, so that their values fit into memory."""
     values = sum(len(op.results) for op in module.walk())
     return min(MOST_THREADS, max(1, _MOST_VALUES // max(1, values)))
 
 
-def _entry(functions: Mapping[str, func.FuncOp], stage: str) -> func.FuncOp:
-    """Return the entry function: the one that is marked, else the only one that is not private."""
-    marked = [function for function in functions.values() if ENTRY in function.attributes]
-    public = [item for item in functions.values() if not item.sym_visibility or item.sym_visibility.data != "private"]
+def entry_of(functions: Mapping[str, Any], stage: str) -> Any:
+    """Return the entry function: the one that is marked as kernel, else the only one that is not private.
+
+    Raises:
+        VerificationError: there are several, or there is none.
+    """
+    bodies = [function for function in functions.values() if function.body.blocks]
+    marked = [item for item in bodies if "kernel" in item.properties or any(mark in item.attributes for mark in _MARKS)]
+    public = [item for item in bodies if _visibility(item) != "private"]
     found = marked or public
     if len(found) != 1:
         message = f"a kernel has one entry function, the module has {len(found)}"
-        raise VerificationError(Diagnostic("run-entry", message, stage))
+        hint = "mark the function by the attribute xla.entry, or the others as private"
+        raise VerificationError(Diagnostic("run-entry", message, stage, hint=hint))
     return found[0]
 
 
-def _argument_slice(entry: func.FuncOp, number: int) -> int | None:
-    attributes = entry.arg_attrs.data[number] if entry.arg_attrs is not None else None
-    found = attributes.data.get(SLICE) if isinstance(attributes, builtin.DictionaryAttr) else None
+def _visibility(function: Any) -> str:
+    found = function.properties.get("sym_visibility") or function.attributes.get("sym_visibility")
+    return found.data if isinstance(found, builtin.StringAttr) else ""
+
+
+def argument_attribute(entry: Any, number: int, name: str) -> Attribute | None:
+    """Return an attribute of an argument of a function."""
+    attributes = entry.properties.get("arg_attrs") or entry.attributes.get("arg_attrs")
+    if not isinstance(attributes, builtin.ArrayAttr):
+        return None
+    found = attributes.data[number]
+    return found.data.get(name) if isinstance(found, builtin.DictionaryAttr) else None
+
+
+def argument_slice(entry: Any, number: int) -> int | None:
+    """Return the number of the buffer that an argument is marked with."""
+    found = argument_attribute(entry, number, SLICE)
     return found.value.data if isinstance(found, builtin.IntegerAttr) else None
 
 
@@ -182,23 +237,23 @@ def _slices(entry: func.FuncOp, count: int) -> list[int]:
         message = f"the entry function takes {arguments} tensors, there are {count} inputs and outputs"
         hint = "give an input per parameter and an output per result; slices= where arguments were merged"
         raise VerificationError(Diagnostic("run-arguments", message, op=entry.sym_name.data, hint=hint))
-    found = [_argument_slice(entry, number) for number in range(count)]
+    found = [argument_slice(entry, number) for number in range(count)]
     return [number if slice_ is None else slice_ for number, slice_ in enumerate(found)]
 
 
-def _argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
+def argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
     """Return the buffer of every argument."""
     count = len(entry.body.blocks[0].args)
     if count == len(slices):
         return list(slices)
     merged = list(dict.fromkeys(slices))
-    found = [_argument_slice(entry, number) for number in range(count)]
+    found = [argument_slice(entry, number) for number in range(count)]
     return [merged[number] if slice_ is None else slice_ for number, slice_ in enumerate(found)]
 
 
 def _arguments(entry: func.FuncOp, buffers: Mapping[int, Buffer], slices: Sequence[int]) -> list[Buffer]:
     """Return the buffer of every argument, under its own shape: that of a result may be another one than an input's."""
-    found = [buffers[number] for number in _argument_slices(entry, slices)]
+    found = [buffers[number] for number in argument_slices(entry, slices)]
     pairs = zip(found, entry.body.blocks[0].args, strict=True)
     return [
         buffer.viewed(argument.type) if isinstance(argument.type, builtin.TensorType) else buffer
@@ -217,7 +272,7 @@ def _buffers(
     """Return the memory of every slice: that of inputs is copied where something writes to it."""
     types = {
         number: argument.type
-        for number, argument in zip(_argument_slices(entry, slices), entry.body.blocks[0].args, strict=True)
+        for number, argument in zip(argument_slices(entry, slices), entry.body.blocks[0].args, strict=True)
     }
     written = set(slices[len(inputs) :])
     threads = block_size(launch)
@@ -284,7 +339,7 @@ def _array(buffer: Buffer, shape: Sequence[int], dtype: Any) -> Any:
 
 FAMILIES = (
     *(atomics, blocks, casts, complex_numbers, control, floats),
-    *(indices, integers, pointers, tensors, vectors),
+    *(indices, integers, llvm_arithmetic, pointers, tensors, tiles, vectors),
 )
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

@@ -53,6 +53,7 @@ class Memory:
         self.is_writable = is_writable
         self._block_threads = block_threads
         self.writers = np.zeros(len(words), np.int64) if is_writable else None
+        self._is_undefined = False
         self._readers: Any = None
 
     @classmethod
@@ -60,7 +61,13 @@ class Memory:
         """Return memory with undefined elements: a pattern of bits that is no small number."""
         dtype = np.dtype(word_dtype(type_))
         words = np.full(count * dtype.itemsize, _POISON, np.uint8).view(dtype)
-        return cls(words, name, block_threads, is_shared=is_shared, is_writable=True)
+        memory = cls(words, name, block_threads, is_shared=is_shared, is_writable=True)
+        memory._is_undefined = True
+        return memory
+
+    def unwritten(self, places: Any) -> Any:
+        """Return where words are still undefined; None for memory that has content from the begin."""
+        return self.writers[places] == 0 if self._is_undefined and self.writers is not None else None
 
     def _unordered(self, old: Any, new: Any) -> Any:
         """Return where nothing orders an earlier access before this one: another thread, no barrier between."""
@@ -191,7 +198,7 @@ class Pointer:
 
     Args:
         buffer: The buffer.
-        offset: The number of elements before the place, of all threads or of each.
+        offset: The number of bytes before the place, of all threads or of each.
     """
 
     buffer: Buffer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from xdsl.dialects import builtin, llvm
 from xdsl.ir import Attribute, Operation
 
-from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.kernels.dialect.arith_and_llvm import CompareExchangeOp, LLVMAtomicRMWOp, is_atomic
 from shardy_py.kernels.passes.packed_elements import is_shared
 from shardy_py.kernels.run.atomics import note, record, record_vector
@@ -29,21 +30,27 @@ def pointer_of(value: Buffer | Pointer) -> Pointer:
     return value if isinstance(value, Pointer) else Pointer(value, np.int64(0))
 
 
-def gep(frame: Frame, op: llvm.GEPOp) -> list[Value]:
-    """Return the pointer some elements further on.
+def bytes_of(type_: Attribute) -> int:
+    """Return the bytes of a number, of a vector, or of an array."""
+    if isinstance(type_, llvm.LLVMArrayType):
+        return type_.size.data * bytes_of(type_.type)
+    count = prod(type_.get_shape()) if isinstance(type_, builtin.VectorType) else 1
+    return count * np.dtype(word_dtype(type_)).itemsize
 
-    Raises:
-        VerificationError: memory holds elements of another size.
-    """
+
+def gep(frame: Frame, op: llvm.GEPOp) -> list[Value]:
+    """Return the pointer some elements further on; behind the first index follow those into arrays."""
     start = pointer_of(frame.get(op.ptr))
-    held, wanted = start.buffer.memory.words.itemsize, np.dtype(word_dtype(op.elem_type)).itemsize
-    if held != wanted:
-        message = f"steps of {wanted} bytes in {start.buffer.memory.name}, whose elements have {held}"
-        raise VerificationError(Diagnostic("run-element-size", message, frame.kernel.stage, op.name))
-    indices = iter(op.ssa_indices)
-    (first,) = op.rawConstantIndices.iter_values()
-    step = frame.get(next(indices)) if first == llvm.GEP_USE_SSA_VAL else np.int64(first)
-    return [Pointer(start.buffer, start.offset + step)]
+    indices, type_, offset = iter(op.ssa_indices), op.elem_type, start.offset
+    for number, constant in enumerate(op.rawConstantIndices.iter_values()):
+        step = frame.get(next(indices)) if constant == llvm.GEP_USE_SSA_VAL else np.int64(constant)
+        if number:
+            if not isinstance(type_, llvm.LLVMArrayType):
+                message = f"an index into {type_}, which is not an array"
+                raise UnsupportedError(Diagnostic("run-pointer", message, frame.kernel.stage, op.name))
+            type_ = type_.type
+        offset = offset + np.asarray(step).astype(np.int64) * bytes_of(type_)
+    return [Pointer(start.buffer, offset)]
 
 
 def address_of(frame: Frame, op: llvm.AddressOfOp) -> list[Value]:
@@ -64,23 +71,40 @@ def address_of(frame: Frame, op: llvm.AddressOfOp) -> list[Value]:
     return [known[held]]
 
 
-def pointer_places(frame: Frame, op: Operation, pointer: Pointer, width: int) -> Places:
-    """Return where active threads access memory.
+def pointer_places(frame: Frame, op: Operation, pointer: Pointer, type_: Attribute) -> Places:
+    """Return where active threads access memory by numbers or vectors of a type.
 
     Raises:
-        VerificationError: an active thread's place is outside of the buffer, or no multiple of a vector's size.
+        VerificationError: an active thread's bytes are not all in the buffer, or the address is no multiple of their
+            number.
+        UnsupportedError: the elements of the memory are larger.
     """
     buffer, offset = pointer.buffer, pointer.offset
+    word, count = buffer.memory.words.itemsize, bytes_of(type_)
+    if word > np.dtype(word_dtype(type_)).itemsize:
+        message = f"{type_} is accessed in {buffer.memory.name}, whose elements have {word} bytes"
+        raise UnsupportedError(Diagnostic("run-element-size", message, frame.kernel.stage, op.name))
+
+    def at_thread(position: int) -> int:
+        return int(np.broadcast_to(offset, (frame.threads.count,))[position])
 
     def outside(position: int) -> str:
-        found = int(np.broadcast_to(offset, (frame.threads.count,))[position])
-        return f"element {found} is outside of {buffer.memory.name}, which has {buffer.size}"
+        place = at_thread(position)
+        if place % word == 0 and count == word:
+            return f"element {place // word} is outside of {buffer.memory.name}, which has {buffer.size}"
+        bytes_ = f"bytes {place} to {place + count - 1} are not all inside of {buffer.memory.name}"
+        return f"{bytes_}, which has {buffer.size * word}"
 
-    frame.require((offset >= 0) & (offset + max(1, width) <= buffer.size), op, "out-of-bounds", outside)
-    if width:
-        message = f"the place of a vector of {width} elements in {buffer.memory.name} is no multiple of its size"
-        frame.require(offset % width == 0, op, "misaligned-vector", message)
-    flat = offset + frame.threads.rows * buffer.size if buffer.memory.is_shared else offset
+    def misaligned(position: int) -> str:
+        return f"byte {at_thread(position)} of {buffer.memory.name} is no multiple of the {count} bytes of {type_}"
+
+    inside = (offset >= 0) & (offset + count <= buffer.size * word)
+    frame.require(inside, op, "out-of-bounds", outside)
+    is_vector = isinstance(type_, builtin.VectorType)
+    is_aligned = offset % count == 0
+    frame.require(is_aligned | ~inside, op, "misaligned-vector" if is_vector else "misaligned", misaligned)
+    flat: Any = np.where(inside & is_aligned, offset, 0) // word
+    flat = flat + frame.threads.rows * buffer.size if buffer.memory.is_shared else flat
     if frame.mask is None:
         return Places(None, flat, frame.threads.stamps)
     active = np.flatnonzero(frame.mask)
@@ -98,7 +122,7 @@ def read(frame: Frame, op: llvm.LoadOp) -> list[Value]:
     """Read a number or a vector."""
     pointer = pointer_of(frame.get(op.ptr))
     buffer, width = typed_buffer(pointer, op.dereferenced_value.type)
-    at = pointer_places(frame, op, pointer, width)
+    at = pointer_places(frame, op, pointer, op.dereferenced_value.type)
     return [load(frame, op, buffer, at, width=width, is_atomic=is_atomic(op))]
 
 
@@ -106,7 +130,7 @@ def write(frame: Frame, op: llvm.StoreOp) -> list[Value]:
     """Write a number or a vector."""
     pointer = pointer_of(frame.get(op.ptr))
     buffer, width = typed_buffer(pointer, op.value.type)
-    at = pointer_places(frame, op, pointer, width)
+    at = pointer_places(frame, op, pointer, op.value.type)
     store(frame, op, buffer, at, frame.get(op.value), width=width, is_atomic=is_atomic(op))
     return []
 
@@ -139,7 +163,7 @@ def atomic_rmw(frame: Frame, op: LLVMAtomicRMWOp) -> list[Value]:
         raise UnsupportedError(Diagnostic("run-atomic", message, frame.kernel.stage, op.name))
     pointer = pointer_of(frame.get(op.ptr))
     buffer, width = typed_buffer(pointer, op.value.type)
-    at = pointer_places(frame, op, pointer, width)
+    at = pointer_places(frame, op, pointer, op.value.type)
     type_ = op.value.type
 
     if width:
@@ -161,8 +185,8 @@ def compare_exchange(frame: Frame, op: CompareExchangeOp) -> list[Value]:
     """
     pointer = pointer_of(frame.get(op.ptr))
     type_ = op.value.type
-    buffer, width = typed_buffer(pointer, type_)
-    active, places = note(frame, op, buffer, pointer_places(frame, op, pointer, width))
+    buffer, _ = typed_buffer(pointer, type_)
+    active, places = note(frame, op, buffer, pointer_places(frame, op, pointer, type_))
     count, words = frame.threads.count, buffer.memory.words
     expected, new = (
         to_words(np.ascontiguousarray(np.broadcast_to(frame.get(value), (count,))[active]), type_)

@@ -15,7 +15,7 @@ from shardy_py.kernels.fusion.fusion import bits_of
 from shardy_py.kernels.passes.packed_elements import BYTE, is_narrow
 from shardy_py.kernels.run.frame import Access, Frame, Handler
 from shardy_py.kernels.run.memory import Buffer, Value
-from shardy_py.kernels.run.values import Array, array_dtype, chosen, from_words, to_words
+from shardy_py.kernels.run.values import Array, array_dtype, chosen, from_words, to_words, word_dtype
 from shardy_py.values import frozen
 
 
@@ -47,18 +47,28 @@ def places(frame: Frame, op: Operation, buffer: Buffer, indices: Sequence[SSAVal
     Raises:
         VerificationError: an active thread's index is outside of the tensor.
     """
+    return flat_places(frame, op, buffer, frame.gets(indices), extent=extent)
+
+
+def flat_places(frame: Frame, op: Operation, buffer: Buffer, indices: Sequence[Any], *, extent: int = 1) -> Places:
+    """Return where active threads access a tensor, from the numbers of the index.
+
+    Raises:
+        VerificationError: an active thread's index is outside of the tensor.
+    """
     flat: Any = np.int64(0)
     last = len(buffer.shape) - 1
-    for number, (value, size, stride) in enumerate(zip(indices, buffer.shape, buffer.strides, strict=True)):
-        index = frame.get(value)
+    for number, (index, size, stride) in enumerate(zip(indices, buffer.shape, buffer.strides, strict=True)):
         end = size - (extent - 1 if number == last else 0)
 
         def message(position: int, index: Any = index, size: int = size, number: int = number) -> str:
             found = int(np.broadcast_to(index, (frame.threads.count,))[position])
             return f"index {found} is outside of dimension {number} of {buffer.memory.name}, which has size {size}"
 
-        frame.require((index >= 0) & (index < end), op, "out-of-bounds", message)
-        flat = flat + index * stride
+        inside = (index >= 0) & (index < end)
+        frame.require(inside, op, "out-of-bounds", message)
+        # Where faults are recorded, threads that are outside go on at the first element.
+        flat = flat + (np.where(inside, index, 0) if frame.kernel.findings else index) * stride
     if buffer.memory.is_shared:
         flat = flat + frame.threads.rows * buffer.size
     if frame.mask is None:
@@ -93,6 +103,11 @@ def _record(frame: Frame, op: Operation, buffer: Buffer, at: Places, width: int,
     frame.kernel.accesses.append(found)
 
 
+def _parts(buffer: Buffer) -> int:
+    """Return how many words of the memory an element takes: several where it holds elements of other sizes, too."""
+    return max(1, np.dtype(word_dtype(buffer.type_)).itemsize // buffer.memory.words.itemsize)
+
+
 def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int = 0, is_atomic: bool = False) -> Array:
     """Return the elements at places, or vectors of elements that begin there; inactive threads get zeros.
 
@@ -100,16 +115,26 @@ def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int 
         VerificationError: another thread writes an element at the same time; atomic reads may meet atomic updates.
     """
     memory = buffer.memory
-    _record(frame, op, buffer, at, max(1, width), is_write=False)
+    parts = _parts(buffer)
+    count = max(1, width) * parts
+    _record(frame, op, buffer, at, count, is_write=False)
     note = memory.races_of_atomic_read if is_atomic else memory.note_read
-    for step in range(max(1, width)):
+    for step in range(count):
         if memory.is_writable:
             races = note(_each(at) + step, at.stamps)
             if races.any():
                 message = f"reads what another thread writes to {memory.name} with no barrier between"
-                raise frame.error(_position(at, races), op, "race", message)
-    words = at.words[..., np.newaxis] + np.arange(width) if width else at.words
-    found = from_words(memory.words[words], buffer.type_)
+                frame.report(_position(at, races), op, "race", message)
+            missing = memory.unwritten(_each(at) + step)
+            if missing is not None and missing.any():
+                message = f"reads an element of {memory.name} that no thread has written"
+                frame.report(_position(at, missing), op, "uninitialized-read", message)
+    places = at.words[..., np.newaxis] + np.arange(count) if width or parts > 1 else at.words
+    words = memory.words[places]
+    if parts > 1:
+        words = np.ascontiguousarray(words).view(word_dtype(buffer.type_))
+        words = words if width else words[..., 0]
+    found = from_words(words, buffer.type_)
     if at.threads is None or np.ndim(at.words) == 0:
         return found
     spread = np.zeros((frame.threads.count, *found.shape[1:]), found.dtype)
@@ -134,20 +159,24 @@ def store(
     """
     memory = buffer.memory
     if not memory.is_writable:
-        raise frame.error(_position(at, at.stamps != 0), op, "read-only", f"writes to {memory.name}")
-    _record(frame, op, buffer, at, max(1, width), is_write=True)
+        frame.report(_position(at, at.stamps != 0), op, "read-only", f"writes to {memory.name}")
+        return
+    parts = _parts(buffer)
+    _record(frame, op, buffer, at, max(1, width) * parts, is_write=True)
     rank = 1 if width else 0
     if at.threads is not None and np.ndim(value) > rank:
         value = value[at.threads]
     words = to_words(np.asarray(value, array_dtype(buffer.type_)), buffer.type_)
     words = np.broadcast_to(words, (len(at.stamps), *words.shape[words.ndim - rank :]))
-    for step in range(max(1, width)):
-        part = words[:, step] if width else words
+    if parts > 1:
+        words = np.ascontiguousarray(words).reshape(len(at.stamps), -1).view(memory.words.dtype)
+    for step in range(max(1, width) * parts):
+        part = words[:, step] if width or parts > 1 else words
         write = memory.overwrite if is_atomic else memory.write
         races = write(_each(at) + step, part, at.stamps)
         if races.any():
             message = f"writes to an element of {memory.name} that another thread accesses with no barrier between"
-            raise frame.error(_position(at, races), op, "race", message)
+            frame.report(_position(at, races), op, "race", message)
 
 
 def extract(frame: Frame, op: tensor.ExtractOp) -> list[Value]:

@@ -24,6 +24,7 @@ class Threads:
         rows: The place of each thread's block among the blocks of the chunk.
         first_block: The number of the chunk's first block.
         phases: The barriers that each block of the chunk passed.
+        warp: The threads that run in lockstep.
     """
 
     launch: Launch
@@ -31,14 +32,15 @@ class Threads:
     rows: Any
     first_block: int
     phases: Any
+    warp: int = WARP
 
     @classmethod
-    def of_blocks(cls, launch: Launch, first: int, last: int) -> Threads:
+    def of_blocks(cls, launch: Launch, first: int, last: int, warp: int = WARP) -> Threads:
         """Return all threads of the blocks from one number to before another."""
         size = block_size(launch)
         numbers = np.arange(first * size, last * size, dtype=np.int64)
         rows = np.repeat(np.arange(last - first, dtype=np.int64), size)
-        return cls(launch, numbers, rows, first, np.zeros(last - first, np.int64))
+        return cls(launch, numbers, rows, first, np.zeros(last - first, np.int64), warp)
 
     @property
     def count(self) -> int:

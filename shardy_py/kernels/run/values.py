@@ -16,6 +16,7 @@ from xdsl.dialects import builtin
 from xdsl.ir import Attribute
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.kernels.dialect.tile_ops import IndexedVectorType
 
 Array = Any
 """An array of numpy, or a scalar of numpy."""
@@ -48,6 +49,8 @@ def element_type(type_: Attribute) -> Attribute:
 
 def rank_of(type_: Attribute) -> int:
     """Return the number of dimensions that one thread's value has."""
+    if isinstance(type_, IndexedVectorType):
+        return 1
     return len(type_.get_shape()) if isinstance(type_, builtin.VectorType) else 0
 
 

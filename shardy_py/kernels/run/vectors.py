@@ -95,7 +95,7 @@ def _whole(frame: Frame, op: Any, type_: Any, buffer: Buffer) -> tuple[Places, i
     if wrong.any():
         position = int(np.argmax(wrong)) if at.threads is None else int(at.threads[np.argmax(wrong)])
         message = f"the place of a vector of {width} elements in {buffer.memory.name} is no multiple of its size"
-        raise frame.error(position, op, "misaligned-vector", message)
+        frame.report(position, op, "misaligned-vector", message)
     return at, width
 
 

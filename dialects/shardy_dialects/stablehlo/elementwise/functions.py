@@ -14,6 +14,7 @@ from shardy_dialects.stablehlo.bodies import (
     operands,
     width,
 )
+from shardy_dialects.stablehlo.elementwise.complex_functions import complex_function
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ElementBuilder, Scalar
@@ -31,6 +32,8 @@ def function(name: str, b: ElementBuilder, op: Op, *, complex_: str = "", keeps_
     """
     values = operands(b, op)
     if is_complex(op.operands[0]):
+        if not complex_ and (found := complex_function(name, b, values[0])) is not None:
+            return found
         if not complex_:
             message = f"kernels have no {name.partition('.')[2]} of complex numbers"
             raise UnsupportedError(Diagnostic("complex-function", message, op.location, op.name))

@@ -52,14 +52,23 @@ def test_generic_texts_say_the_mode() -> None:
         np.testing.assert_array_equal(run(exchange), expected)
 
 
+def test_an_exchange_without_a_mode_is_refused() -> None:
+    """It is not taken for one with lanes further down."""
+    with pytest.raises(UnsupportedError, match="no mode"):
+        run(GENERIC.replace("MODE", ""))
+
+
 @pytest.mark.parametrize(
-    ("mode", "reason"), [("", "no mode"), ("<{mode = #gpu<shuffle_mode xor>}>", "mode xor")], ids=["none", "xor"]
+    ("mode", "expected"),
+    [
+        ("xor", np.arange(32) ^ 1),
+        ("up", np.maximum(np.arange(32) - 1, 0)),
+        ("idx", np.ones(32)),
+    ],
 )
-def test_other_modes_are_refused(mode: str, reason: str) -> None:
-    """An exchange without a mode, or of another one, is not taken for one with lanes further down."""
-    exchange = GENERIC.replace("MODE", mode)
-    with pytest.raises(UnsupportedError, match=reason):
-        run(exchange)
+def test_other_modes_in_the_interpreter(mode: str, expected: np.ndarray) -> None:
+    """Lanes take values of the lane that the mode says; the own one where there is none."""
+    np.testing.assert_array_equal(run(GENERIC.replace("MODE", f"<{{mode = #gpu<shuffle_mode {mode}>}}>")), expected)
 
 
 def test_machine_code_exchanges_with_lanes_further_down_only() -> None:

@@ -58,11 +58,13 @@ def test_faults(scale: int, offset: int, type_: str, code: str) -> None:
     assert caught.value.diagnostics[0].code == code
 
 
-def test_steps_of_another_size() -> None:
-    """A pointer steps by elements of the size that memory holds."""
+def test_numbers_of_another_size() -> None:
+    """Pointers step by bytes, so that numbers of more bytes than an element of the memory are several of them."""
     body = COPY.replace("SCALE", "1").replace("OFFSET", "0").replace("TYPE", "f64").replace("ptr, f32", "ptr, f64")
-    with pytest.raises(VerificationError, match="steps of 8 bytes in argument 0, whose elements have 4"):
-        run(TEXT.replace("BODY", body), X, launch=Launch((1, 1, 1), (8, 1, 1)))
+    launch = Launch((1, 1, 1), (8, 1, 1))
+    np.testing.assert_array_equal(run(TEXT.replace("BODY", body), X[:16], launch=launch), X[:16])
+    with pytest.raises(VerificationError, match="bytes 48 to 55 are not all inside of argument 0, which has 48"):
+        run(TEXT.replace("BODY", body), X[:12], launch=launch)
 
 
 def test_constants() -> None:

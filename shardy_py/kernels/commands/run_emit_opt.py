@@ -1,0 +1,238 @@
+"""``shardy emit-opt``."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shardy_py.cli.files import STDIN, read_stdin, write_atomically
+from shardy_py.cli.registry import plugin_registry
+from shardy_py.errors import Diagnostic, OptionError, read_text_file
+from shardy_py.kernels import get_device
+from shardy_py.kernels.requirements import require_xdsl
+
+RANDOM = "random"
+_MODES = {
+    "as_run": "--run",
+    "as_sanitized": "--sanitize",
+    "compared": "--compare",
+    "as_bisected": "--bisect",
+    "as_reduced": "--reduce",
+}
+
+
+def run_emit_opt(
+    *,
+    file: str,
+    pipeline: str,
+    stages_dir: str | None,
+    device_spec: str,
+    spelling: str,
+    generic: bool,
+    blocks: str | None,
+    threads: str | None,
+    inputs: str,
+    seed: int,
+    units: float,
+    outputs: str | None,
+    as_json: bool,
+    output: str | None,
+    **others: Any,
+) -> None:
+    """Run passes over a module, and print what was asked of it: by default the module."""
+    require_xdsl()
+    from shardy_py.kernels.opt.modules import launch_of_module, parse_sizes, read_module
+    from shardy_py.kernels.opt.stages import parse_kernel_pipeline, run_passes
+
+    modes = {name: others.pop(name) for name in _MODES}
+    asked = [_MODES[name] for name, given in modes.items() if given]
+    if len(asked) > 1:
+        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(asked)} exclude each other"))
+    registry = plugin_registry(**others)
+    device = get_device(device_spec, known=registry.devices)
+    passes = parse_kernel_pipeline(pipeline, registry)
+    kernel = read_module(_text_of(file), "<stdin>" if file == STDIN else file)
+    if not asked:
+        stages = run_passes(kernel, passes, device)
+        if stages_dir is not None:
+            _write_stages(stages, Path(stages_dir), spelling, generic=generic)
+        if stages_dir is None or output is not None:
+            _print(stages[-1].kernel.print(spelling=spelling, generic=generic), output)
+        return
+    sizes = [None if text is None else parse_sizes(text) for text in (blocks, threads)]
+    launch = launch_of_module(kernel, blocks=sizes[0], threads=sizes[1])
+    session = _Session(kernel, passes, device, launch, inputs, seed, units)
+    if modes["as_run"]:
+        _print(session.run(outputs, as_json=as_json), output)
+    elif modes["as_sanitized"]:
+        _finish(*session.sanitize(as_json=as_json), output)
+    elif modes["compared"]:
+        _finish(*session.compare(*modes["compared"], as_json=as_json), output)
+    elif modes["as_bisected"]:
+        _finish(*session.bisect(as_json=as_json), output)
+    else:
+        _print(session.reduced(spelling, generic=generic), output)
+
+
+def _text_of(file: str) -> str:
+    if file != STDIN:
+        hint = "give a module that 'shardy emit --stage' printed, or one of your own"
+        return read_text_file(file, code="unreadable-kernel", what="the module", hint=hint)
+    try:
+        return read_stdin().decode()
+    except UnicodeDecodeError as error:
+        raise OptionError(Diagnostic("unreadable-kernel", f"stdin is not text: {error}")) from None
+
+
+def _write_stages(stages: Sequence[Any], directory: Path, spelling: str, *, generic: bool) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for stage in stages:
+        write_atomically(directory / f"{stage.label}.mlir", stage.kernel.print(spelling=spelling, generic=generic))
+
+
+class _Session:
+    """A module with its passes, its grid and the arrays that it runs on."""
+
+    def __init__(
+        self, kernel: Any, passes: Any, device: Any, launch: Any, inputs: str, seed: int, units: float
+    ) -> None:
+        from shardy_py.kernels.opt.run_module import module_arguments, random_inputs
+
+        self.kernel, self.passes, self.device, self.launch, self.units = kernel, passes, device, launch, units
+        self.arguments = module_arguments(kernel)
+        self.arrays = random_inputs(self.arguments, seed) if inputs == RANDOM else self._given(Path(inputs))
+
+    def _given(self, path: Path) -> list[Any]:
+        from shardy_py.jax.arguments import ArrayType
+        from shardy_py.jax.npz import read_inputs
+
+        return read_inputs(path, [ArrayType(argument.shape, argument.dtype) for argument in self.arguments])
+
+    def _stages(self) -> list[Any]:
+        from shardy_py.kernels.opt.stages import run_passes
+
+        return run_passes(self.kernel, self.passes, self.device)
+
+    def _results(self, stage: Any) -> list[Any]:
+        from shardy_py.kernels.opt.run_module import run_module
+
+        warp = self.device.threads_per_warp
+        return run_module(stage.kernel, self.launch, self.arguments, self.arrays, stage=stage.label, warp=warp)
+
+    def run(self, outputs: str | None, *, as_json: bool) -> str:
+        """Return what the last stage computes."""
+        from shardy_py.jax.npz import outputs_file
+
+        results = self._results(self._stages()[-1])
+        if outputs is not None:
+            write_atomically(outputs, outputs_file([result.array for result in results]))
+        rows = [_summary(result) for result in results]
+        if as_json:
+            return json.dumps({"blocks": self.launch.blocks, "threads": self.launch.threads, "results": rows}, indent=2)
+        grid = f"{list(self.launch.blocks)} x {list(self.launch.threads)} threads"
+        lines = [
+            f"{row['name']}: {row['dtype']}{row['shape']}, "
+            f"from {row['least']} to {row['greatest']}, in sum {row['sum']}"
+            for row in rows
+        ]
+        return "\n".join([grid, *lines])
+
+    def sanitize(self, *, as_json: bool) -> tuple[str, bool]:
+        """Return a report of the faults of the last stage, and whether there are some."""
+        from shardy_py.kernels.opt.sanitizer import faults_json, sanitize
+
+        stage = self._stages()[-1]
+        warp = self.device.threads_per_warp
+        found = sanitize(stage.kernel, self.launch, self.arguments, self.arrays, stage=stage.label, warp=warp)
+        if as_json:
+            return json.dumps(faults_json(found), indent=2), bool(found)
+        return "\n".join(map(str, found)) or "no faults", bool(found)
+
+    def compare(self, first: str, second: str, *, as_json: bool) -> tuple[str, bool]:
+        """Return how the results of two stages differ, and whether they do."""
+        from shardy_py.kernels.opt.differences import differences
+        from shardy_py.kernels.opt.stages import find_stage
+
+        stages = self._stages()
+        chosen = [find_stage(stages, name) for name in (first, second)]
+        found = differences(*(self._results(stage) for stage in chosen), units=self.units)
+        labels = [stage.label for stage in chosen]
+        if as_json:
+            return json.dumps({"stages": labels, "differences": list(map(str, found))}, indent=2), bool(found)
+        text = f"{labels[0]} and {labels[1]} compute the same" if not found else f"{labels[0]} and {labels[1]} differ"
+        return "\n".join([text, *map(str, found)]), bool(found)
+
+    def _culprit(self, kernel: Any, passes: Any) -> Any:
+        from shardy_py.kernels.opt.differences import first_difference
+
+        return first_difference(kernel, passes, self.device, self.launch, self.arguments, self.arrays, units=self.units)
+
+    def bisect(self, *, as_json: bool) -> tuple[str, bool]:
+        """Return the first pass behind which something is wrong, with what it changed, and whether there is one."""
+        found = self._culprit(self.kernel, self.passes)
+        count = len(self.passes)
+        if found is None:
+            text = f"all {count + 1} stages compute the same"
+            return (json.dumps({"stage": None}) if as_json else text), False
+        reasons = [str(found.error)] if found.error is not None else list(map(str, found.differences))
+        if as_json:
+            return json.dumps({"stage": found.stage.label, "code": found.code, "reasons": reasons}, indent=2), True
+        where = "before the first pass" if found.number < 0 else f"behind pass {found.stage.label}"
+        lines = [f"wrong {where} [{found.code}]", *reasons]
+        if found.number >= 0 and found.stage.error is None:
+            before, after = (item.kernel.print().splitlines() for item in (found.before, found.stage))
+            lines += difflib.unified_diff(before, after, found.before.label, found.stage.label, lineterm="", n=1)
+        return "\n".join(lines), True
+
+    def reduced(self, spelling: str, *, generic: bool) -> str:
+        """Return the smallest module that is wrong in the same way.
+
+        Raises:
+            OptionError: the module is not wrong.
+        """
+        from shardy_py.kernels.opt.reduce import module_size, reduce_module
+
+        found = self._culprit(self.kernel, self.passes)
+        if found is None:
+            message, hint = "no stage of the module is wrong", "give the passes, or the inputs, with which it is"
+            raise OptionError(Diagnostic("nothing-to-reduce", message, self.kernel.name, hint=hint))
+        passes = self.passes[: found.number + 1]
+
+        def is_wrong(candidate: Any) -> bool:
+            own = self._culprit(candidate, passes)
+            return own is not None and (own.number, own.code) == (found.number, found.code)
+
+        smallest = reduce_module(self.kernel, is_wrong)
+        sizes = [module_size(item.module) for item in (self.kernel, smallest)]
+        print(f"{found.stage.label} [{found.code}]: {sizes[0]} ops, reduced to {sizes[1]}", file=sys.stderr)
+        return smallest.print(spelling=spelling, generic=generic)
+
+
+def _summary(result: Any) -> dict[str, Any]:
+    array = result.array
+    row = {"name": result.name, "dtype": str(array.dtype), "shape": list(array.shape)}
+    if not array.size:
+        return {**row, "least": None, "greatest": None, "sum": None}
+    wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
+    numbers = {"least": wide.min(), "greatest": wide.max(), "sum": wide.sum()}
+    return row | {name: f"{value:g}" for name, value in numbers.items()}
+
+
+def _print(text: str, output: str | None) -> None:
+    if output is None:
+        click.echo(text.rstrip())
+    else:
+        write_atomically(output, f"{text.rstrip()}\n")
+
+
+def _finish(text: str, is_wrong: bool, output: str | None) -> None:
+    """Print a report; the exit code is 1 where something is wrong."""
+    _print(text, output)
+    if is_wrong:
+        click.get_current_context().exit(1)

@@ -1,0 +1,1 @@
+"""Kernel modules as a user has them: read, run, checked, compared stage by stage, reduced."""

@@ -1,0 +1,222 @@
+"""Modules of kernels as texts that users write: their entry function, their grid, and the lines of their ops."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Any, cast
+
+from attrs import field
+from xdsl.dialects import builtin
+from xdsl.ir import Attribute, Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError as XdslParseError
+from xdsl.utils.exceptions import VerifyException
+
+from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError
+from shardy_py.kernels.dialect.forall import ForallOp
+from shardy_py.kernels.dialect.gpu import DIMENSIONS, BlockIdOp, ThreadIdOp
+from shardy_py.kernels.dialect.nvvm import SpecialRegisterOp
+from shardy_py.kernels.dialect.text import make_context, print_kernel_module, readable_text
+from shardy_py.kernels.dialect.types import LaunchGridAttr, Triple
+from shardy_py.kernels.entry.arguments import ENTRY
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.run.kernel import entry_of, functions_of
+from shardy_py.values import frozen
+
+_LONGEST_LINE = 200
+LAUNCH_GRID = "xla_gpu.launch_grid"
+_KNOWN_SIZES = {
+    "thread": ("gpu.known_block_size", "known_block_size", "nvvm.reqntid", "nvvm.maxntid"),
+    "block": ("gpu.known_grid_size", "known_grid_size"),
+}
+
+
+@frozen(eq=False)
+class KernelModule:
+    """A module of a kernel.
+
+    Args:
+        module: The module.
+        name: The name of its file, for errors.
+        lines: The line of each op in the text that it was read from.
+    """
+
+    module: builtin.ModuleOp
+    name: str = ""
+    lines: Mapping[Operation, int] = field(factory=dict)
+
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """The functions by name."""
+        return functions_of(self.module)
+
+    @property
+    def entry(self) -> Any:
+        """The entry function.
+
+        Raises:
+            VerificationError: no function is marked as such, and not exactly one is public.
+        """
+        return entry_of(self.functions, self.name)
+
+    def print(self, *, spelling: str = "xla_gpu", generic: bool = False) -> str:
+        """Return the text."""
+        return print_kernel_module(self.module, spelling=cast(Any, spelling), generic=generic)
+
+    def location(self, op: Operation) -> str:
+        """Return the file and the line of an op."""
+        line = self.lines.get(op)
+        return self.name if line is None else f"{self.name}:{line}"
+
+
+class _LineParser(Parser):
+    """A parser that notes the line of each op."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(make_context(), text, name)
+        self.lines: dict[Operation, int] = {}
+        self._ends = [match.start() for match in re.finditer("\n", text)]
+
+    def parse_operation(self) -> Operation:
+        """Read an op, and note where its text begins."""
+        start = self._current_token.span.start
+        op = super().parse_operation()
+        self.lines[op] = bisect_left(self._ends, start) + 1
+        return op
+
+
+def read_module(text: str, name: str = "") -> KernelModule:
+    """Return the module of a text: in the form of the document, or in MLIR's generic form.
+
+    What only MLIR's own parser reads, such as ``gpu.func``, is read through that of jaxlib where it is installed.
+
+    Raises:
+        ParseError: it is malformed.
+        VerificationError: it has no entry function.
+    """
+    try:
+        parsed = _parsed(text, name)
+    except ParseError as error:
+        generic = _through_mlir(text, name)
+        if generic is None:
+            raise error from None
+        parsed = _parsed(generic, name)
+    # Passes and the interpreter begin there.
+    parsed.entry.attributes.setdefault(ENTRY, builtin.UnitAttr())
+    return parsed
+
+
+def _parsed(text: str, name: str) -> KernelModule:
+    try:
+        parser = _LineParser(readable_text(text), name or "<kernel>")
+        module = parser.parse_module()
+        module.verify()
+    except (XdslParseError, VerifyException) as error:
+        hint = "write the ops in the document's form or in generic form"
+        lines = [line[:_LONGEST_LINE] for line in str(error).strip().splitlines()]
+        raise ParseError(Diagnostic("malformed-kernel", "\n".join(lines), name, hint=hint)) from None
+    return KernelModule(module, name, parser.lines)
+
+
+def _through_mlir(text: str, name: str) -> str | None:
+    """Return a module in MLIR's generic form, as its own parser reads it; None where it does not."""
+    from shardy_py.frontends.mlir import parse_module, print_module
+
+    try:
+        return print_module(parse_module(text, name=name), generic=True)
+    except ShardyError:
+        return None
+
+
+def launch_of_module(kernel: KernelModule, *, blocks: Triple | None = None, threads: Triple | None = None) -> Launch:
+    """Return the grid of a module.
+
+    It is said by ``xla_gpu.launch_grid``, by the block and grid sizes that ops of ``gpu`` and ``nvvm`` are marked with,
+    or by the ranges of the numbers of threads and blocks; a dimension along which nothing has a number has size 1.
+
+    Args:
+        kernel: The module.
+        blocks: The blocks, where the caller says them.
+        threads: The threads of a block, where the caller says them.
+
+    Raises:
+        OptionError: the module uses numbers of which it does not say how many there are, or says it twice.
+    """
+    given = {"block": blocks, "thread": threads}
+    marked = _marked_sizes(kernel.entry)
+    found: dict[str, list[int]] = {}
+    for kind in ("block", "thread"):
+        ranges, used = _ranges(kernel.module, kind)
+        sizes = given[kind] or marked.get(kind)
+        wrong = [number for number in ranges if sizes is not None and ranges[number] != sizes[number]]
+        if sizes is not None and wrong:
+            message = (
+                f"the module is for {ranges[wrong[0]]} {kind}s along {DIMENSIONS[wrong[0]]}, not for {sizes[wrong[0]]}"
+            )
+            raise OptionError(Diagnostic("launch-conflict", message, kernel.name, hint=f"leave --{kind}s out"))
+        if sizes is None and (missing := [DIMENSIONS[number] for number in sorted(used) if number not in ranges]):
+            message = f"the module does not say how many {kind}s there are along {', '.join(missing)}"
+            hint = f"give --{kind}s X,Y,Z, or mark the op that reads the number by xla.range"
+            raise OptionError(Diagnostic("unknown-launch", message, kernel.name, hint=hint))
+        found[kind] = list(sizes or (ranges.get(number, 1) for number in range(len(DIMENSIONS))))
+    first, second = (cast(Triple, tuple(found[kind])) for kind in ("block", "thread"))
+    return Launch(first, second)
+
+
+def _marked_sizes(entry: Operation) -> dict[str, Triple]:
+    """Return the sizes that the attributes of an entry function say."""
+    attributes = {**entry.properties, **entry.attributes}
+    grid = attributes.get(LAUNCH_GRID)
+    if isinstance(grid, LaunchGridAttr):
+        return dict(zip(("block", "thread"), grid.data, strict=True))
+    found = {}
+    for kind, names in _KNOWN_SIZES.items():
+        value = next((attributes[name] for name in names if name in attributes), None)
+        if isinstance(value, builtin.DenseArrayBase):
+            sizes = [int(size) for size in value.get_values()]
+            found[kind] = cast(Triple, (*sizes, 1, 1)[:3])
+    return found
+
+
+def _ranges(module: builtin.ModuleOp, kind: str) -> tuple[dict[int, int], set[int]]:
+    """Return the sizes along dimensions that ops say, and the dimensions along which ops read a number."""
+    sizes: dict[int, int] = {}
+    used: set[int] = set()
+    for op in module.walk():
+        number, size = None, None
+        if isinstance(op, ThreadIdOp if kind == "thread" else BlockIdOp):
+            number, size = DIMENSIONS.index(op.dimension.data.value), _range_size(op.attributes.get("xla.range"))
+            used |= {number} if any(result.uses.get_length() for result in op.results) else set()
+        elif isinstance(op, SpecialRegisterOp) and op.register == ("tid" if kind == "thread" else "ctaid"):
+            number, size = op.dimension, None if op.range is None else op.range.data[2]
+            used.add(number)
+        elif isinstance(op, ForallOp):
+            mapped = zip(op.mapped, op.sizes, strict=True)
+            for (of, dimension), count in mapped:
+                if of == kind:
+                    sizes[dimension] = max(count, sizes.get(dimension, 1))
+        if number is not None and size is not None:
+            sizes[number] = max(size, sizes.get(number, 1))
+    return sizes, used
+
+
+def _range_size(attribute: Attribute | None) -> int | None:
+    if not isinstance(attribute, builtin.ArrayAttr) or not attribute.data:
+        return None
+    last = attribute.data[-1]
+    return last.value.data + 1 if isinstance(last, builtin.IntegerAttr) else None
+
+
+def parse_sizes(text: str) -> Triple:
+    """Return three sizes from ``128``, ``128,2`` or ``128,2,1``.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    if not re.fullmatch(r"[1-9]\d{0,9}(?:,[1-9]\d{0,9}){0,2}", text):
+        hint = "write one to three positive numbers, such as 128 or 32,4"
+        raise OptionError(Diagnostic("invalid-sizes", f"{text!r} is not a size of a grid", hint=hint))
+    numbers = [int(part) for part in text.split(",")]
+    return cast(Triple, (*numbers, 1, 1)[:3])

@@ -1,0 +1,275 @@
+"""Running a kernel module as it is: from an array per argument to what it writes, and what its threads return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+from xdsl.dialects import builtin, llvm
+from xdsl.ir import Attribute, Operation
+
+from shardy_py.errors import Diagnostic, OptionError, VerificationError
+from shardy_py.kernels.dialect.types import layout_of_type
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.opt.buffers import BufferUse, buffer_uses
+from shardy_py.kernels.opt.modules import KernelModule
+from shardy_py.kernels.run.arrays import random_array
+from shardy_py.kernels.run.kernel import (
+    argument_attribute,
+    argument_slice,
+    argument_slices,
+    loaded_kernel,
+    run_blocks,
+    spans,
+    threads_at_once,
+)
+from shardy_py.kernels.run.memory import Buffer, Memory, Pointer, Value
+from shardy_py.kernels.run.threads import WARP, Threads, block_size
+from shardy_py.kernels.run.values import (
+    array_dtype,
+    buffer_form,
+    low_bits,
+    narrow_bits,
+    packed_array,
+    unpacked_array,
+    word_dtype,
+)
+from shardy_py.layout.numpy_arrays import numpy_dtype
+from shardy_py.values import frozen
+
+BYTES = "llvm.dereferenceable"
+
+
+@frozen(eq=False)
+class ModuleArgument:
+    """An argument of a module: an array for tensors and pointers, one number for others.
+
+    Args:
+        name: Its name in reports.
+        shape: The shape of the array, in the order of memory.
+        dtype: The dtype of the array.
+        slice_: The number of the buffer; equal numbers are the same memory.
+        is_buffer: Whether it is memory.
+        use: What the module does with it.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+    slice_: int
+    is_buffer: bool
+    use: BufferUse
+
+
+@frozen
+class ModuleResult:
+    """What a run gives: the content of a buffer that was written, or what each thread returns.
+
+    Args:
+        name: The name of the buffer, or the number of the value.
+        array: The elements.
+    """
+
+    name: str
+    array: Any
+
+
+def module_arguments(kernel: KernelModule) -> list[ModuleArgument]:
+    """Return the arguments of a module.
+
+    Raises:
+        OptionError: it does not say how many bytes a pointer points to, or what they hold.
+        UnsupportedError: no array holds elements of an argument.
+    """
+    entry, functions = kernel.entry, kernel.functions
+    uses = buffer_uses(entry, functions)
+    found = []
+    for number, (argument, use) in enumerate(zip(entry.body.blocks[0].args, uses, strict=True)):
+        shape, dtype, is_buffer = _form(kernel, entry, number, argument.type, use)
+        slice_ = argument_slice(entry, number)
+        found.append(
+            ModuleArgument(f"argument {number}", shape, dtype, number if slice_ is None else slice_, is_buffer, use)
+        )
+    return found
+
+
+def _form(
+    kernel: KernelModule, entry: Any, number: int, type_: Attribute, use: BufferUse
+) -> tuple[tuple[int, ...], Any, bool]:
+    """Return shape and dtype of the array for an argument, and whether it is memory."""
+    if isinstance(type_, builtin.TensorType):
+        order = layout_of_type(type_)[::-1]
+        return tuple(type_.get_shape()[place] for place in order), element_dtype(type_.element_type), True
+    if not isinstance(type_, llvm.LLVMPointerType):
+        return (), element_dtype(type_), False
+    size = argument_attribute(entry, number, BYTES)
+    if not isinstance(size, builtin.IntegerAttr):
+        message = f"the module does not say how many bytes argument {number} points to"
+        hint = f"mark it by {{{BYTES} = N : index}}"
+        raise OptionError(Diagnostic("unknown-size", message, kernel.name, hint=hint))
+    dtype = element_dtype(use.elements[0]) if use.elements else np.dtype(np.uint8)
+    return (size.value.data // dtype.itemsize,), dtype, True
+
+
+def element_dtype(type_: Attribute) -> Any:
+    """Return the dtype of arrays with elements of a type."""
+    return np.dtype(np.int64) if isinstance(type_, builtin.IndexType) else numpy_dtype(str(type_))
+
+
+def random_inputs(arguments: Sequence[ModuleArgument], seed: int) -> list[Any]:
+    """Return an array for every argument; those of one buffer are the same array.
+
+    Args:
+        arguments: The arguments.
+        seed: The seed; the same one gives the same arrays.
+    """
+    found: dict[int, Any] = {}
+    for argument in arguments:
+        random = np.random.default_rng((seed, argument.slice_))
+        if argument.slice_ not in found:
+            array = random_array(argument.dtype, argument.shape, random)
+            found[argument.slice_] = array if argument.is_buffer else np.asarray(array)[()]
+    return [found[argument.slice_] for argument in arguments]
+
+
+def check_arrays(arguments: Sequence[ModuleArgument], arrays: Sequence[Any], name: str = "") -> None:
+    """Check that arrays are those of a module's arguments.
+
+    Raises:
+        VerificationError: there are too many or too few, or shapes or dtypes differ.
+    """
+    forms = [(tuple(np.shape(array)), np.asarray(array).dtype) for array in arrays]
+    wanted = [(argument.shape, argument.dtype) for argument in arguments]
+    if forms != wanted:
+        text = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in wanted)
+        message = f"the module takes {text or 'nothing'}, not " + ", ".join(f"{dtype}{list(s)}" for s, dtype in forms)
+        raise VerificationError(Diagnostic("run-arguments", message, name))
+
+
+def run_module(
+    kernel: KernelModule,
+    launch: Launch,
+    arguments: Sequence[ModuleArgument],
+    arrays: Sequence[Any],
+    *,
+    stage: str = "",
+    warp: int = WARP,
+    findings: dict[tuple[Operation, str], Diagnostic] | None = None,
+) -> list[ModuleResult]:
+    """Return what a module writes and returns, by running all threads of its grid.
+
+    Args:
+        kernel: The module, at any stage.
+        launch: The grid.
+        arguments: The arguments of the module before the first pass.
+        arrays: An array for every one of them, in the order of memory.
+        stage: The name of the stage, for errors.
+        warp: The threads that run in lockstep.
+        findings: Where faults are recorded; None to end with the first one.
+
+    Raises:
+        VerificationError: arrays that do not fit, or a fault that is not recorded.
+        UnsupportedError: an op or type that the interpreter does not know.
+    """
+    check_arrays(arguments, arrays, kernel.name)
+    loaded = evolve(loaded_kernel(kernel.module, stage), findings=findings)
+    entry = kernel.entry
+    slices = argument_slices(entry, [argument.slice_ for argument in arguments])
+    types = {slice_: argument.type for slice_, argument in zip(slices, entry.body.blocks[0].args, strict=True)}
+    memories = {
+        slice_: _memory(kernel, slice_, type_, arguments, arrays, slices, block_size(launch))
+        for slice_, type_ in types.items()
+    }
+    values = [
+        _value(memories[slice_], argument.type, slice_, arguments, arrays)
+        for slice_, argument in zip(slices, entry.body.blocks[0].args, strict=True)
+    ]
+    returned: list[list[Any]] = []
+    step = max(1, threads_at_once(kernel.module) // block_size(launch))
+    for first, last in spans(launch, step):
+        threads = Threads.of_blocks(launch, first, last, warp)
+        given = run_blocks(loaded, entry, values, threads)
+        returned.append([_per_thread(value, threads) for value in given])
+    columns = zip(*returned, strict=True)
+    own = [(number, column) for number, column in enumerate(columns) if column[0] is not None]
+    results = [ModuleResult(f"returned value {number}", np.concatenate(column)) for number, column in own]
+    return [*_contents(arguments, memories), *results]
+
+
+def _memory(
+    kernel: KernelModule,
+    slice_: int,
+    type_: Attribute,
+    arguments: Sequence[ModuleArgument],
+    arrays: Sequence[Any],
+    slices: Sequence[int],
+    threads: int,
+) -> Memory | None:
+    """Return the memory of a buffer; what is only written is undefined before."""
+    pairs = [pair for pair in zip(arguments, arrays, strict=True) if pair[0].slice_ == slice_ and pair[0].is_buffer]
+    if not pairs:
+        return None
+    is_read = any(argument.use.is_read for argument, _ in pairs)
+    is_written = any(argument.use.is_written for argument, _ in pairs)
+    argument, array = next((pair for pair in pairs if pair[0].use.is_read), pairs[0])
+    words = _words(kernel, slice_, type_, np.ascontiguousarray(array).reshape(-1), slices)
+    if not is_read:
+        integer = builtin.IntegerType(8 * words.dtype.itemsize)
+        is_wide = words.dtype.itemsize > np.dtype(np.uint64).itemsize
+        element = builtin.ComplexType(builtin.f64) if is_wide else integer
+        return Memory.undefined(element, len(words), argument.name, threads, is_shared=False)
+    return Memory(words.copy(), argument.name, threads, is_writable=is_written)
+
+
+def _words(kernel: KernelModule, slice_: int, type_: Attribute, array: Any, slices: Sequence[int]) -> Any:
+    """Return the elements of an array as bits, as large as the smallest element that the module accesses."""
+    if isinstance(type_, builtin.TensorType):
+        return low_bits(array) if narrow_bits(array.dtype) else array.view(word_dtype(type_))
+    array = packed_array(array)
+    uses = buffer_uses(kernel.entry, kernel.functions)
+    elements = [item for number, use in zip(slices, uses, strict=True) if number == slice_ for item in use.elements]
+    sizes = [np.dtype(word_dtype(item)).itemsize for item in elements if not isinstance(item, llvm.LLVMPointerType)]
+    size = min([array.dtype.itemsize, *sizes])
+    return array if size > np.dtype(np.uint64).itemsize else array.view(f"u{size}")
+
+
+def _value(
+    memory: Memory | None, type_: Attribute, slice_: int, arguments: Sequence[ModuleArgument], arrays: Sequence[Any]
+) -> Value:
+    if memory is None:
+        array = next(array for argument, array in zip(arguments, arrays, strict=True) if argument.slice_ == slice_)
+        return np.asarray(array).astype(array_dtype(type_))[()]
+    if isinstance(type_, builtin.TensorType):
+        return Buffer(memory, type_.element_type, tuple(type_.get_shape()), layout_of_type(type_))
+    word = builtin.IntegerType(8 * memory.words.dtype.itemsize)
+    return Pointer(Buffer(memory, word, (len(memory.words),)), np.int64(0))
+
+
+def _per_thread(value: Value, threads: Threads) -> Any:
+    """Return what each thread returns; None for memory."""
+    if isinstance(value, Buffer | Pointer | tuple):
+        return None
+    found = np.asarray(value)
+    count = threads.count
+    return found if found.ndim and found.shape[0] == count else np.broadcast_to(found, (count, *found.shape))
+
+
+def _contents(arguments: Sequence[ModuleArgument], memories: dict[int, Memory | None]) -> list[ModuleResult]:
+    """Return what the buffers hold that the module writes."""
+    found: dict[int, ModuleResult] = {}
+    for argument in arguments:
+        memory = memories.get(argument.slice_)
+        if memory is None or not argument.use.is_written or argument.slice_ in found:
+            continue
+        words, bits = memory.words, narrow_bits(argument.dtype)
+        is_packed = bits is not None and len(words) != prod(argument.shape)
+        if is_packed:
+            shape, _ = buffer_form(argument.shape, argument.dtype)
+            array = unpacked_array(words[: shape[0]], argument.shape, argument.dtype)
+        else:
+            array = words.view(argument.dtype).reshape(argument.shape)
+        found[argument.slice_] = ModuleResult(argument.name, array)
+    return list(found.values())

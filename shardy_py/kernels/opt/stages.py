@@ -1,0 +1,173 @@
+"""Pipelines of kernel passes by name, and a module after each of their passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, field
+from xdsl.utils.exceptions import VerifyException
+
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError, unknown_name
+from shardy_py.guards.error_texts import describe_error
+from shardy_py.kernels.device import DeviceSpec
+from shardy_py.kernels.opt.modules import KernelModule
+from shardy_py.kernels.passes.base import KernelContext, KernelPass
+from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_module, with_plugin_passes
+from shardy_py.plugins import Registry
+from shardy_py.support.gc_pause import no_garbage_collection
+from shardy_py.transforms.pass_names import split_pipeline
+from shardy_py.transforms.pass_options import make_pass, split_options
+from shardy_py.transforms.run import passes_of, run
+from shardy_py.values import frozen
+
+WHOLE = "kernel-pipeline"
+"""The name of the pipeline with all passes of kernels; ``until`` is the number or name of its last pass."""
+INITIAL = "initial"
+
+
+@frozen(eq=False)
+class ModuleStage:
+    """A module at a stage.
+
+    Args:
+        label: The number and name of the pass before it; ``initial`` before the first one.
+        kernel: The module.
+        error: What the pass ended with; the module is the one before it then.
+    """
+
+    label: str
+    kernel: KernelModule
+    error: ShardyError | None = field(default=None)
+
+    @property
+    def pass_name(self) -> str:
+        """The name of the pass before it."""
+        return self.label.partition(".")[2] or self.label
+
+    def is_called(self, name: str) -> bool:
+        """Return whether a name means this stage: its label, its pass, or its number."""
+        number, _, pass_ = self.label.partition(".")
+        return name in (self.label, pass_) or (name.isdigit() and number.isdigit() and int(name) == int(number))
+
+
+def known_passes(registry: Registry | None = None) -> Mapping[str, KernelPass]:
+    """Return the passes over kernels by name, those of plugins too."""
+    passes = passes_of(LOOP_PIPELINE)
+    if registry is not None:
+        passes = with_plugin_passes(passes, registry)
+    return {item.name: item for item in passes}
+
+
+def parse_kernel_pipeline(text: str, registry: Registry | None = None) -> tuple[KernelPass, ...]:
+    """Return the passes of a pipeline, in order.
+
+    Args:
+        text: Names with options, as for MLIR: ``inline{max-ops=10},cse``, or ``kernel-pipeline{until=lower-tensors}``.
+        registry: The registry with the passes of plugins.
+
+    Raises:
+        OptionError: malformed text, an unknown pass or option, or a value that does not fit.
+
+    >>> [item.name for item in parse_kernel_pipeline("inline,cse")]
+    ['inline', 'cse']
+    """
+    known = known_passes(registry)
+    found: list[KernelPass] = []
+    for name, options in split_pipeline(text):
+        values = split_options(options)
+        if name == WHOLE:
+            found += _whole(values, registry)
+        elif name not in known:
+            raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, [*known, WHOLE]))
+        elif "name" in values:
+            raise OptionError(Diagnostic("unknown-option", f"the pass {name} has no option 'name'"))
+        else:
+            # A pass of a plugin has no options here, as it is made by the plugin.
+            class_: Any = type(known[name])
+            found.append(make_pass(class_, values) if values else known[name])
+    return tuple(found)
+
+
+def _whole(values: Mapping[str, str], registry: Registry | None) -> tuple[KernelPass, ...]:
+    """Return all passes of kernels, or those until one."""
+    if set(values) - {"until"}:
+        raise OptionError(Diagnostic("unknown-option", f"the only option of {WHOLE} is until", hint="until=PASS"))
+    passes: tuple[KernelPass, ...] = passes_of(LOOP_PIPELINE)
+    if registry is not None:
+        passes = with_plugin_passes(passes, registry)
+    if "until" not in values:
+        return passes
+    last = values["until"]
+    numbers = [number for number, item in enumerate(passes) if last in (item.name, str(number), f"{number:02}")]
+    if not numbers:
+        names = [item.name for item in passes]
+        raise OptionError(unknown_name("unknown-pass", f"there is no pass {last!r} in {WHOLE}", last, names))
+    return passes[: numbers[-1] + 1]
+
+
+def module_stages(kernel: KernelModule, passes: Sequence[KernelPass], device: DeviceSpec) -> Iterator[ModuleStage]:
+    """Yield a module before the first pass, and after each one, each as a module of its own; stop at an error.
+
+    Args:
+        kernel: The module; it stays as it is.
+        passes: The passes.
+        device: The device that the kernel is for.
+    """
+    yield ModuleStage(INITIAL, kernel)
+    module = kernel.module.clone()
+    with no_garbage_collection():
+        for number, item in enumerate(passes):
+            label = f"{number:02}.{item.name}"
+            before = kernel
+            error = _failure(module, item, device)
+            if error is not None:
+                yield ModuleStage(label, before, error)
+                return
+            # A later pass changes the module in place.
+            kernel = KernelModule(module.clone(), kernel.name)
+            yield ModuleStage(label, kernel)
+
+
+def _failure(module: object, item: KernelPass, device: DeviceSpec) -> ShardyError | None:
+    """Run a pass; return what it ends with, or what is wrong with the module afterwards."""
+    from xdsl.dialects import builtin
+
+    assert isinstance(module, builtin.ModuleOp)
+    try:
+        run(module, (item,), KernelContext(device))
+        verify_module(module)
+    except ShardyError as error:
+        return error
+    except VerifyException as error:
+        message = f"the module is not valid behind the pass: {str(error).splitlines()[0]}"
+        return VerificationError(Diagnostic("broken-module", message, op=item.name))
+    except Exception as error:
+        return VerificationError(Diagnostic("pass-failed", f"the pass ends with {describe_error(error)}", op=item.name))
+    return None
+
+
+def find_stage(stages: Sequence[ModuleStage], name: str) -> ModuleStage:
+    """Return the last stage that a name means.
+
+    Raises:
+        OptionError: there is none.
+    """
+    found = [stage for stage in stages if stage.is_called(name)]
+    if not found:
+        labels = [stage.label for stage in stages]
+        raise OptionError(unknown_name("unknown-stage", f"there is no stage {name!r}", name, labels))
+    return found[-1]
+
+
+def run_passes(kernel: KernelModule, passes: Sequence[KernelPass], device: DeviceSpec) -> list[ModuleStage]:
+    """Return all stages of a module.
+
+    Raises:
+        ShardyError: a pass ends with an error; it names the pass.
+    """
+    stages = list(module_stages(kernel, passes, device))
+    last = stages[-1]
+    if last.error is not None:
+        raise type(last.error)(*(evolve(item, location=f"pass {last.label}") for item in last.error.diagnostics))
+    return stages

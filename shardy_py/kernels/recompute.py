@@ -1,0 +1,123 @@
+"""How often a kernel computes the elements of each op: more than once where several elements of its roots need them."""
+
+from __future__ import annotations
+
+from math import prod
+
+from shardy_py.errors import Diagnostic
+from shardy_py.indexing import IndexingMap
+from shardy_py.ir.graph.program import Op
+from shardy_py.kernels.fusion.fusion import bits_of, element_type_of, shape_of
+from shardy_py.kernels.kernel import Kernel
+from shardy_py.kernels.partition import TUPLE, PartitionWalk, Read, heroes_of
+from shardy_py.values import frozen
+
+WARN_FROM = 4.0
+"""The factor from which on a fusion had better be several kernels."""
+
+
+@frozen(eq=False)
+class RecomputedOp:
+    """An op whose elements are computed several times.
+
+    Args:
+        op: The op.
+        factor: How often each element is computed on average.
+    """
+
+    op: Op
+    factor: float
+
+
+@frozen(eq=False)
+class Recomputation:
+    """What a kernel computes, beside what its ops have elements.
+
+    Args:
+        computed: The steps of all threads, of all ops that do more than move elements: one per element, and of a
+            reduction one per element that it combines.
+        elements: The steps of these ops if each element is computed once.
+        ops: Those that are computed more than once, the most often first.
+    """
+
+    computed: int
+    elements: int
+    ops: tuple[RecomputedOp, ...]
+
+    @property
+    def factor(self) -> float:
+        """How often an element is computed on average."""
+        return self.computed / self.elements if self.elements else 1.0
+
+
+def recomputation(kernel: Kernel) -> Recomputation:
+    """Return how often a kernel computes the elements of its ops.
+
+    Counts the elements of the domains of the maps from the roots, as the partition into functions has them: a function
+    remembers an element that it reads at one index, and computes those at other indices again.
+
+    Args:
+        kernel: The kernel.
+    """
+    fusion = kernel.fusion
+    walk = PartitionWalk(fusion, heroes_of(kernel.choice))
+    # A generator: the walk is done when all functions are there.
+    tuple(walk.functions())
+    calls: dict[int, float] = {TUPLE: fusion.elements(fusion.roots[0])}
+    sizes: dict[int, int] = {TUPLE: fusion.elements(fusion.roots[0])}
+    evaluations: dict[int, float] = {}
+    for op in reversed(fusion.ops):
+        own, at = walk.places[op.id]
+        if own == op.id:
+            sizes[own] = fusion.elements(op.results[0])
+            reads = walk.reads.get(own, {})
+            known = [
+                (calls[caller], sizes[caller], read) if caller != TUPLE or len(fusion.roots) == 1 else None
+                for caller, read in reads
+            ]
+            calls[own] = sum(sizes[own] if item is None else _evaluations(*item) for item in known) or sizes[own]
+        evaluations[op.id] = _evaluations(calls[own], sizes[own], at)
+    computing = [op for op in fusion.ops if not fusion.facts[op.id].moves_only]
+    elements = {op.id: fusion.elements(op.results[0]) for op in computing}
+    repeated = [RecomputedOp(op, evaluations[op.id] / elements[op.id]) for op in computing]
+    repeated = sorted((item for item in repeated if item.factor > 1), key=lambda item: -item.factor)
+    steps = {op.id: max((_trips(map_) for map_ in fusion.facts[op.id].maps), default=1) for op in computing}
+    computed = int(sum(evaluations[op.id] * steps[op.id] for op in computing))
+    return Recomputation(computed, sum(elements[op.id] * steps[op.id] for op in computing), tuple(repeated))
+
+
+def _trips(map_: IndexingMap) -> int:
+    """Return how many elements of an operand a map reads for one of the result."""
+    return prod(bound.interval.upper - bound.interval.lower + 1 for bound in map_.ranges)
+
+
+def _evaluations(calls: float, size: int, read: Read) -> float:
+    """Return how often a node is computed that a function of some size, which is called so often, reads at a map."""
+    map_, _ = read
+    if map_.is_undefined or map_.is_known_empty:
+        return calls
+    dims = prod(bound.interval.upper - bound.interval.lower + 1 for bound in map_.dims)
+    return calls * min(1.0, dims / max(1, size)) * _trips(map_)
+
+
+def least_bytes(kernel: Kernel) -> tuple[int, int]:
+    """Return the bytes of all parameters and of all results: what a kernel that reads each element moves at least."""
+    fusion = kernel.fusion
+    own = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
+    sizes = [
+        [-(-prod(shape_of(value)) * bits_of(element_type_of(value)) // 8) for value in values]
+        for values in (own, fusion.roots)
+    ]
+    return sum(sizes[0]), sum(sizes[1])
+
+
+def recompute_warning(kernel: Kernel) -> Diagnostic | None:
+    """Return a warning where a kernel computes elements many times; None where it does not."""
+    found = recomputation(kernel)
+    if found.factor < WARN_FROM:
+        return None
+    worst = found.ops[0]
+    message = f"the kernel computes each element {found.factor:.3g} times on average, those of {worst.op.name}"
+    message += f" {worst.factor:.3g} times"
+    hint = "make a kernel of each reduction and of what follows it; 'shardy emit FILE --list' shows such pieces"
+    return Diagnostic("recompute", message, worst.op.location, kernel.name, hint)

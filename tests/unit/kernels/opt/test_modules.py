@@ -1,0 +1,144 @@
+"""Modules of kernels as users write them: read, run, lowered."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="MLIR's parser reads what is not in the document's form")
+pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+
+import numpy as np
+
+from shardy_py.errors import OptionError, ParseError, UnsupportedError
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.opt.modules import KernelModule, launch_of_module, parse_sizes, read_module
+from shardy_py.kernels.opt.run_module import module_arguments, random_inputs, run_module
+from shardy_py.kernels.opt.stages import ModuleStage, find_stage, parse_kernel_pipeline, run_passes
+from tests.unit.kernels.opt.modules import GPU, LLVM, TILES
+
+EMPTY_MAP = '#xla_gpu.indexing_map<"() -> (0)">'
+
+
+@pytest.fixture(scope="module")
+def tiles() -> KernelModule:
+    """A module with tiles, tensors as values and a body of all threads."""
+    return read_module(TILES.replace("ZERO", "0.0"), "tiles.mlir")
+
+
+@pytest.fixture(scope="module")
+def stages(tiles: KernelModule) -> list[ModuleStage]:
+    """The module at every stage."""
+    return run_passes(tiles, parse_kernel_pipeline("kernel-pipeline"), H100)
+
+
+@pytest.mark.parametrize("name", ["initial", "lower-to-scf", "flatten-tensors", "lower-tensors", "scf-to-cf"])
+def test_tiles_at_several_stages(tiles: KernelModule, stages: list[ModuleStage], name: str) -> None:
+    """Tiles, reduced tensors and bodies of all threads compute the same before and behind passes."""
+    arguments = module_arguments(tiles)
+    x, y, *_ = arrays = random_inputs(arguments, 0)
+    kernel = find_stage(stages, name).kernel
+    first, second = run_module(kernel, launch_of_module(tiles), arguments, arrays)
+    np.testing.assert_allclose(first.array, np.exp(x[:, :2]), rtol=1e-5)
+    np.testing.assert_allclose(second.array, y.sum(axis=1), rtol=1e-5)
+
+
+def test_every_stage_is_mlir(stages: list[ModuleStage]) -> None:
+    """MLIR's own parser reads each of them in generic form, and so does the parser here, with the same result."""
+    from jaxlib.mlir import ir
+
+    for stage in stages[::13]:
+        text = stage.kernel.print(generic=True)
+        with ir.Context() as context:
+            context.allow_unregistered_dialects = True
+            ir.Module.parse(text)
+        assert read_module(text).print() == stage.kernel.print()
+
+
+@pytest.mark.parametrize(("text", "expected"), [(LLVM, "sums"), (GPU, "copy")], ids=["llvm", "gpu"])
+def test_other_dialects(text: str, expected: str) -> None:
+    """Functions of ``llvm`` and ``gpu`` run as they are; arguments may come in any order."""
+    kernel = read_module(text)
+    arguments = module_arguments(kernel)
+    arrays = random_inputs(arguments, 1)
+    source = next(array for array, argument in zip(arrays, arguments, strict=True) if argument.use.is_read)
+    (found,) = run_module(kernel, launch_of_module(kernel), arguments, arrays)
+    own = source + source[np.arange(32) ^ 16] if expected == "sums" else source
+    assert kernel.entry.sym_name.data == expected
+    np.testing.assert_array_equal(found.array, own)
+
+
+def test_values_that_threads_return() -> None:
+    """Numbers are arguments, too, and what is no memory is returned per thread."""
+    text = """func.func @main(%x: tensor<8xi32>, %i: index) -> i32 {
+      %t = gpu.thread_id x
+      %v = tensor.extract %x[%i] : tensor<8xi32>
+      %c = arith.index_cast %t : index to i32
+      %r = arith.addi %v, %c : i32
+      return %r : i32
+    }"""
+    kernel = read_module(text)
+    with pytest.raises(OptionError, match="does not say how many threads there are along x"):
+        launch_of_module(kernel)
+    launch = launch_of_module(kernel, threads=parse_sizes("4"))
+    assert launch == Launch((1, 1, 1), (4, 1, 1))
+    (found,) = run_module(kernel, launch, module_arguments(kernel), [np.arange(8, dtype=np.int32), np.int64(5)])
+    np.testing.assert_array_equal(found.array, [5, 6, 7, 8])
+
+
+def test_a_grid_that_contradicts_the_module(tiles: KernelModule) -> None:
+    """The ranges of numbers are what the passes rely on."""
+    with pytest.raises(OptionError, match="for 16 threads along x, not for 32"):
+        launch_of_module(tiles, threads=(32, 1, 1))
+
+
+def test_a_reduced_tensor_without_memory() -> None:
+    """What no op gives memory is refused by the pass that lowers it."""
+    text = """func.func private @add(%a: f32, %b: f32) -> f32 {
+      %r = arith.addf %a, %b : f32
+      return %r : f32
+    }
+    func.func @main(%x: tensor<4x8xf32>, %c: f32) -> tensor<4xf32> {
+      %s = xla_gpu.reduce(%x) inits(%c) dimensions=[1] combiner=@add : tensor<4x8xf32>
+      return %s : tensor<4xf32>
+    }"""
+    with pytest.raises(UnsupportedError, match="no op says which memory holds it"):
+        run_passes(read_module(text), parse_kernel_pipeline("lower-to-scf"), H100)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("func.func @f() {\n  foo.bar\n  return\n}", "f.mlir"),
+        (f"func.func @f(%i: index) {{\n  %0 = xla_gpu.apply_indexing {EMPTY_MAP}(%i)\n  return\n}}", "f.mlir"),
+        ('module attributes {a = "open} {}', "a string of line 1 does not end in the line"),
+    ],
+)
+def test_malformed_modules(text: str, reason: str) -> None:
+    """Errors name the file."""
+    with pytest.raises(ParseError, match=reason):
+        read_module(text, "f.mlir")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nothing", "there is no pass 'nothing'"),
+        ("inline{name=x}", "no option 'name'"),
+        ("kernel-pipeline{until=nothing}", "no pass 'nothing'"),
+        ("kernel-pipeline{from=inline}", "the only option"),
+    ],
+)
+def test_pipelines_that_do_not_exist(text: str, reason: str) -> None:
+    """Unknown passes and options are errors that say what there is."""
+    with pytest.raises(OptionError, match=reason):
+        parse_kernel_pipeline(text)
+
+
+def test_a_part_of_the_pipeline() -> None:
+    """It ends with the pass of a name or number."""
+    first, second = (parse_kernel_pipeline(f"kernel-pipeline{{until={last}}}") for last in ("inline", "7"))
+    assert first == second
+    assert [item.name for item in first[-2:]] == ["lower-to-scf", "inline"]
+    (item,) = parse_kernel_pipeline("optimize-loops{max-ops=8}")
+    assert item.max_ops == 8  # type: ignore[attr-defined]
