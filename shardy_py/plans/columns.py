@@ -65,12 +65,12 @@ class PlanColumns:
         solved = self._relaxed()
         if solved is None:
             return None
-        bound, chosen = solved.seconds, solved.columns[numpy().array(self.program.is_choice)]
+        bound, chosen = solved.bound, solved.columns[numpy().array(self.program.is_choice)]
         if numpy().abs(chosen - chosen.round()).max(initial=0.0) > _TOLERANCE:
             whole = self.program.whole()
             if whole is None:
                 return None
-            solved = whole
+            solved, bound = whole, max(bound, whole.bound)
         return PlanSolution(self._choice(solved), bound)
 
     def forbid(self, choice: Choice) -> None:

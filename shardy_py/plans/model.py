@@ -18,6 +18,7 @@ from shardy_py.plans.reshards import ReshardTimes
 from shardy_py.plans.solve import numpy
 from shardy_py.plans.strategies import PlanStrategy, needed, strategies, through
 from shardy_py.plans.ties import PlanTies
+from shardy_py.plans.view_kernels import KernelShare, ViewKernels
 from shardy_py.values import define
 
 Choice = dict[int, PlanStrategy]
@@ -131,14 +132,26 @@ class PlanModel:
         """Return the node whose choice a node has."""
         return self.ties.leaders[self.graph.head(number)]
 
+    def with_serial(self, nodes: Iterable[int]) -> PlanModel:
+        """Return the model with the latency of the sums of some nodes, which no compiler combines."""
+        counts = Counter(self.leader(node) for node in nodes)
+        seconds = {
+            leader: costs + numpy().array([strategy.latency for strategy in self.strategies[leader]]) * counts[leader]
+            if counts[leader]
+            else costs
+            for leader, costs in self.seconds.items()
+        }
+        return evolve(self, seconds=seconds)
+
     def choice(self, numbers: Mapping[int, int]) -> Choice:
         """Return the strategies of all nodes from their numbers at the nodes that lead."""
         return {node: self.strategies[leader][numbers[leader]] for node, leader in self.ties.leaders.items()}
 
     def _add_choices(self, fixed: Mapping[int, Placement]) -> None:
-        shared, replicated = self._kernels_of_followers()
+        views = ViewKernels.of(self.graph, self.prices)
+        shared, shares = self._kernels_of_followers(views), self._kernels_of_views(views)
         kept = {self.leader(number): placement for number, placement in fixed.items()}
-        prices, devices = self.prices, self.prices.shards((0,) * len(self.prices.axes))
+        prices = self.prices
         for number, count in self.ties.counts.items():
             node = self.graph.nodes[number]
             options = strategies(self.graph, node, prices)
@@ -152,26 +165,42 @@ class PlanModel:
             self.seconds[number] = numpy().array(
                 [
                     strategy.seconds * count
-                    + replicated[number] / devices
                     + (shared[number] + size) / prices.shards(strategy.out)
+                    + sum(
+                        views.seconds(share, kernel, need(self.graph.nodes[user], operand, strategy, number))
+                        for (user, operand, share), kernel in shares[number].items()
+                    )
                     for strategy in options
                 ]
             )
 
-    def _kernels_of_followers(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the seconds of kernels that a node's choice divides, and of those that all devices share, by node."""
+    def _kernels_of_followers(self, views: ViewKernels) -> dict[int, float]:
+        """Return the seconds of kernels that a node's choice divides: of nodes that follow, and of returned views."""
         shared: dict[int, float] = defaultdict(float)
-        replicated: dict[int, float] = defaultdict(float)
         kernels, graph = self.prices.kernels, self.graph
         for node in graph.nodes:
             if node.op is not None and graph.head(node.number) != node.number and node.op.id in kernels:
                 shared[self.leader(node.number)] += kernels[node.op.id].seconds or 0.0
-        for op, root, dims in graph.view_ops:
-            if op.id in kernels:
-                node = graph.nodes[graph.node_of[root]]
-                target = replicated if node.op is None or None in dims else shared
-                target[self.leader(node.number)] += kernels[op.id].seconds or 0.0
-        return shared, replicated
+        for number, seconds in views.returned.items():
+            shared[self.leader(number)] += seconds
+        return shared
+
+    def _kernels_of_views(self, views: ViewKernels) -> dict[int, dict[tuple[int, int, KernelShare], float]]:
+        """Return the seconds of kernels of views by the node whose choice decides, an example of the use, and the share.
+
+        Uses that pay by the same placement are one.
+        """
+        shares: dict[int, dict[tuple[int, int, KernelShare], float]] = defaultdict(lambda: defaultdict(float))
+        examples: dict[tuple[int, int, KernelShare], int] = {}
+        for (number, operand), parts in views.shares.items():
+            if self.graph.nodes[number].op is None:
+                continue
+            leader, is_follower = self.leader(number), self.graph.head(number) != number
+            for share, seconds in parts:
+                key = (leader, -1 if is_follower else operand, share)
+                user = examples.setdefault(key, number if is_follower else leader)
+                shares[leader][user, operand if not is_follower else 0, share] += seconds
+        return shares
 
     def _add_tensors(self) -> None:
         """Add all tensors; those of tied nodes with equal uses are one."""

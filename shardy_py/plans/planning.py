@@ -13,14 +13,16 @@ from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
+from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.messages import PlanBounds
-from shardy_py.plans.model import PlanModel
+from shardy_py.plans.model import Choice, PlanModel
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, ShardingPlan
+from shardy_py.plans.serial import serial_nodes
 from shardy_py.plans.state import next_states
 from shardy_py.plans.ties import PlanTies
 from shardy_py.plans.trials import PlanTrials
@@ -46,6 +48,12 @@ _SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003)
 _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
+_RAISED = 4
+"""How often the bound is raised by the latency of sums along another path."""
+_RISE = 5e-4
+"""The part by which the bound has to rise each time."""
+_UNLIKELY = 1e-3
+"""The part of a latency that counts towards a path where no plan near the bound has it."""
 
 
 @frozen(slots=False)
@@ -112,7 +120,7 @@ class _Planner:
         slots = range(len(session.problem.slot_values))
         bare = session.with_shardings(dict.fromkeys(slots))
         cost = bare.price(bare.solve(), machine).cost
-        prices = Prices(machine, mesh, MeshPlacement(machine), axes, {kernel.op_id: kernel for kernel in cost.ops})
+        prices = Prices(machine, mesh, MeshPlacement(machine), axes, {kernel.op_id: kernel for kernel in cost.ops}, get_profile(machine.profile))
         planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
         if given.results == "like-arguments":
@@ -145,9 +153,11 @@ class _Planner:
                 trials.consider(smallest[0])
         if trials.best is None:
             raise self._too_large(trials.smallest)
-        if is_small and not trials.is_close(self.given.gap):
-            trials.leave_out_pins(_LEFT_OUT)
-        best = trials.best
+        if not trials.is_close(self.given.gap):
+            bound = trials.bound = self._raised(strict, solved.choice, bound)
+            if is_small:
+                trials.leave_out_pins(_LEFT_OUT)
+        best = evolve(trials.best, bound_seconds=bound)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
@@ -164,6 +174,23 @@ class _Planner:
             if trials.is_close(self.given.gap) or len(columns.program.costs) > _COLUMNS:
                 return
             columns.forbid(solved.choice)
+
+    def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
+        """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""
+        latencies = {
+            node: max(strategy.latency for strategy in strict.strategies[leader]) * _UNLIKELY
+            for node, leader in strict.ties.leaders.items()
+        }
+        for _ in range(_RAISED):
+            for node, strategy in choice.items():
+                latencies[node] = max(latencies[node], strategy.latency)
+            is_widened = self.prices.profile.widens_bfloat16
+            serial = strict.with_serial(serial_nodes(self.graph, latencies, is_widened=is_widened))
+            _, solved = self._solve(serial, parts=_SEVERAL, budget=self.given.budget_memory)
+            if solved is None or solved.bound - strict.slack <= bound * (1 + _RISE):
+                return bound
+            bound, choice = solved.bound - strict.slack, solved.choice
+        return bound
 
     def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]

@@ -1,7 +1,7 @@
 """Prices of strategies and resharding in seconds: one list of likely ones, and a strict one for the bound.
 
 The likely prices are those of the estimator for the op alone. The strict ones leave out what the compiler may save:
-small all-reduces, which it combines, have no latency.
+all-reduces, which it combines up to a size, have no latency but where they are known to stand alone (see `serial`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ from shardy_py.cost.estimates import formulas
 from shardy_py.cost.estimates.values import OpCost
 from shardy_py.cost.machines.machine import Machine
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
+from shardy_py.cost.machines.profile import Profile
 from shardy_py.plans.graph import Placement, PlanGraph, PlanNode
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import define
-
-_COMBINED_BELOW = 2**20
-"""All-reduces of fewer bytes are combined with others."""
-
 
 @define(eq=False)
 class Prices:
@@ -35,6 +32,7 @@ class Prices:
         placement: How the mesh lies on the machine.
         axes: The axes that have more than one device, with their sizes, in the order of the mesh.
         kernels: Op id to the cost of its kernels in the unsharded program.
+        profile: The rules of the compiler.
         is_strict: Whether these are prices for a bound.
     """
 
@@ -43,6 +41,7 @@ class Prices:
     placement: MeshPlacement
     axes: tuple[tuple[str, int], ...]
     kernels: dict[int, OpCost]
+    profile: Profile
     is_strict: bool = False
     _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict)
     _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict)
@@ -85,8 +84,8 @@ class Prices:
 
     def reduction_seconds(
         self, factors: tuple[int | None, ...], summed: dict[int, int | None], size: float, base: Placement
-    ) -> float:
-        """Return the time to sum partial results.
+    ) -> tuple[float, float]:
+        """Return the time to sum partial results, and the latency that strict prices leave out of it.
 
         Args:
             factors: For each axis the factor that it is on.
@@ -94,7 +93,7 @@ class Prices:
             size: The bytes of the result.
             base: The placement of the partial results.
         """
-        local, seconds = size / self.shards(base), 0.0
+        local, seconds, latency = size / self.shards(base), 0.0, 0.0
         for axis, dim in summed.items():
             if dim is not None:
                 local /= self.axes[axis][1]
@@ -105,9 +104,9 @@ class Prices:
                 together[factors[axis]].append(axis)
         for axes in together.values():
             seconds += formulas.all_reduce_seconds(self.parts(axes), local)
-            if self.is_strict and local < _COMBINED_BELOW:
-                seconds -= formulas.all_reduce_seconds(self.parts(axes), 0)
-        return seconds
+            if self.is_strict and local < self.profile.combined_bytes:
+                latency += formulas.all_reduce_seconds(self.parts(axes), 0)
+        return seconds - latency, latency
 
     def reshard_seconds(self, have: Placement, need: Placement, size: float) -> float:
         """Return the time to bring a tensor from one placement to another: slice, all-to-all, permute, gather."""

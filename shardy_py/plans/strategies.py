@@ -19,11 +19,13 @@ class PlanStrategy:
         factors: For each axis the factor that it is on, or None; of an argument the dimension.
         out: The placement of the results.
         seconds: The time of its kernel and of its sums.
+        latency: The latency of sums that strict prices leave out.
     """
 
     factors: tuple[int | None, ...]
     out: Placement
     seconds: float = 0.0
+    latency: float = 0.0
 
 
 def strategies(graph: PlanGraph, node: PlanNode, prices: Prices) -> tuple[PlanStrategy, ...]:
@@ -99,8 +101,8 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
                 for axis, dim in goal.items()
             )
             if nests and _divides(shape, out, prices):
-                sums = prices.reduction_seconds(factors, goal, size, base)
-                yield PlanStrategy(factors, out, kernel + sums)
+                sums, latency = prices.reduction_seconds(factors, goal, size, base)
+                yield PlanStrategy(factors, out, kernel + sums, latency)
 
 
 def usable_factors(graph: PlanGraph, node: PlanNode) -> list[int]:
