@@ -149,7 +149,7 @@ class PlanModel:
 
     def _add_choices(self, fixed: Mapping[int, Placement]) -> None:
         views = ViewKernels.of(self.graph, self.prices)
-        shared, shares = self._kernels_of_followers(views), self._kernels_of_views(views)
+        (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
         kept = {self.leader(number): placement for number, placement in fixed.items()}
         prices = self.prices
         for number, count in self.ties.counts.items():
@@ -165,6 +165,7 @@ class PlanModel:
             self.seconds[number] = numpy().array(
                 [
                     strategy.seconds * count
+                    + rest[number] / prices.devices
                     + (shared[number] + size) / prices.shards(strategy.out)
                     + sum(
                         views.seconds(share, kernel, need(self.graph.nodes[user], operand, strategy, number))
@@ -174,16 +175,22 @@ class PlanModel:
                 ]
             )
 
-    def _kernels_of_followers(self, views: ViewKernels) -> dict[int, float]:
-        """Return the seconds of kernels that a node's choice divides: of nodes that follow, and of returned views."""
+    def _kernels_of_followers(self, views: ViewKernels) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the seconds of kernels of nodes that follow, and of returned views.
+
+        A node's choice divides the first; all devices divide the second.
+        """
         shared: dict[int, float] = defaultdict(float)
+        rest: dict[int, float] = defaultdict(float)
         kernels, graph = self.prices.kernels, self.graph
         for node in graph.nodes:
             if node.op is not None and graph.head(node.number) != node.number and node.op.id in kernels:
-                shared[self.leader(node.number)] += kernels[node.op.id].seconds or 0.0
+                seconds, part = kernels[node.op.id].seconds or 0.0, self.prices.part(graph, node)
+                shared[self.leader(node.number)] += seconds * part
+                rest[self.leader(node.number)] += seconds * (1 - part)
         for number, seconds in views.returned.items():
             shared[self.leader(number)] += seconds
-        return shared
+        return shared, rest
 
     def _kernels_of_views(self, views: ViewKernels) -> dict[int, dict[tuple[int, int, KernelShare], float]]:
         """Return the seconds of kernels of views by the node whose choice decides, an example of the use, and the share.

@@ -129,7 +129,7 @@ class _Planner:
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
-        strict = self._model(evolve(self.prices, is_strict=True, parts={}, reshards={}))
+        strict = self._model(evolve(self.prices, is_strict=True, own={}, parts={}, reshards={}))
         _, solved = self._solve(strict, parts=_EXACT, budget=self.given.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)

@@ -17,6 +17,7 @@ from shardy_py.cost.estimates.values import OpCost
 from shardy_py.cost.machines.machine import Machine
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
 from shardy_py.cost.machines.profile import Profile
+from shardy_py.plans.fused_parts import part_of_node
 from shardy_py.plans.graph import Placement, PlanGraph, PlanNode
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
@@ -43,12 +44,30 @@ class Prices:
     kernels: dict[int, OpCost]
     profile: Profile
     is_strict: bool = False
+    _own: dict[int, float] = field(factory=dict)
     _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict)
     _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict)
 
     def shards(self, placement: Iterable[int | None]) -> int:
         """Return the number of parts that a placement makes of a tensor."""
         return prod(size for (_, size), dim in zip(self.axes, placement, strict=True) if dim is not None)
+
+    @property
+    def devices(self) -> int:
+        """The number of devices of all axes."""
+        return prod(size for _, size in self.axes)
+
+    def part(self, graph: PlanGraph, node: PlanNode) -> float:
+        """Return the part of a node's kernel that is divided by the shards of the node; likely prices take all."""
+        if not self.is_strict or node.op is None:
+            return 1.0
+        if node.number not in self._own:
+            self._own[node.number] = part_of_node(graph, node, self.kernels[node.op.id], self.kernels)
+        return self._own[node.number]
+
+    def divided(self, seconds: float, shards: int, part: float) -> float:
+        """Return the time of a kernel of which one part is divided by shards, and the rest by all devices."""
+        return seconds * (part / shards + (1 - part) / self.devices)
 
     def parts(self, axes: Iterable[int]) -> tuple[LinkPart, ...]:
         """Return the links that axes run over."""
@@ -68,7 +87,7 @@ class Prices:
             return 0.0
         rule, shards = node.rule, self.shards(factors)
         if len(node.live) < 2 or not rule.reduction_factors or rule.need_replication_factors:
-            return kernel.seconds / shards
+            return self.divided(kernel.seconds, shards, self.part(graph, node))
         # A product: operands that an axis does not shard are read whole by each device of the axis.
         read = written = 0.0
         for number in node.live:
@@ -94,15 +113,24 @@ class Prices:
             base: The placement of the partial results.
         """
         local, seconds, latency = size / self.shards(base), 0.0, 0.0
+        scattered: dict[int | None, list[int]] = defaultdict(list)
         for axis, dim in summed.items():
             if dim is not None:
-                local /= self.axes[axis][1]
-                seconds += formulas.reduce_scatter_seconds(self.parts((axis,)), local)
-        together: dict[int | None, list[int]] = defaultdict(list)
+                scattered[factors[axis]].append(axis)
+        for axes in scattered.values():
+            each = local
+            local /= prod(self.axes[axis][1] for axis in axes)
+            together = formulas.reduce_scatter_seconds(self.parts(axes), local)
+            apart = 0.0
+            for axis in axes if self.is_strict else ():
+                each /= self.axes[axis][1]
+                apart += formulas.reduce_scatter_seconds(self.parts((axis,)), each)
+            seconds += min(together, apart) if self.is_strict else together
+        summed_up: dict[int | None, list[int]] = defaultdict(list)
         for axis, dim in summed.items():
             if dim is None:
-                together[factors[axis]].append(axis)
-        for axes in together.values():
+                summed_up[factors[axis]].append(axis)
+        for axes in summed_up.values():
             seconds += formulas.all_reduce_seconds(self.parts(axes), local)
             if self.is_strict and local < self.profile.combined_bytes:
                 latency += formulas.all_reduce_seconds(self.parts(axes), 0)

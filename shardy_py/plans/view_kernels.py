@@ -15,6 +15,7 @@ from attrs import field
 
 from shardy_py.cost.estimates import formulas
 from shardy_py.ir.graph.program import Op
+from shardy_py.plans.fused_parts import part_of_bytes
 from shardy_py.plans.graph import Dims, Placement, PlanGraph
 from shardy_py.plans.prices import Prices
 from shardy_py.values import define, frozen
@@ -28,11 +29,13 @@ class KernelShare:
         dims: For each dimension of the operand that of the kernel's result, or None for one that was added.
         size: The bytes of the kernel's result.
         part: The part of the kernel's time.
+        own: The part of the kernel that is divided by the shards of the result; all devices divide the rest.
     """
 
     dims: Dims
     size: float
     part: float
+    own: float
 
 
 @define(eq=False)
@@ -69,14 +72,16 @@ class ViewKernels:
             kernels.returned[node_number] += (prices.kernels[op.id].seconds or 0.0) / counts[op.id]
         for use, op, dims in uses:
             slot = graph.session.problem.slot_of.get(op.results[0].id, -1)
-            share = KernelShare(dims, graph.bytes(slot), 1 / counts[op.id])
-            kernels.shares[use].append((share, prices.kernels[op.id].seconds or 0.0))
+            kernel, size = prices.kernels[op.id], graph.bytes(slot)
+            read = (graph.session.problem.slot_of.get(operand.id, -1) for operand in op.operands)
+            own = part_of_bytes(kernel, size + sum(map(graph.bytes, read))) if prices.is_strict else 1.0
+            kernels.shares[use].append((KernelShare(dims, size, 1 / counts[op.id], own), kernel.seconds or 0.0))
         return kernels
 
     def seconds(self, share: KernelShare, kernel: float, need: Placement) -> float:
         """Return what a use pays that needs a placement of its operand."""
         placement = tuple(None if dim is None else share.dims[dim] for dim in need)
-        least = kernel / self.prices.shards(placement)
+        least = self.prices.divided(kernel, self.prices.shards(placement), share.own)
         if self.prices.is_strict:
             least = min([least, *self._gathered(share, kernel, placement)])
         return least * share.part
@@ -88,7 +93,8 @@ class ViewKernels:
         for count in range(1, len(free) + 1):
             for axes in combinations(free, count):
                 parts = shards * prod(prices.axes[axis][1] for axis in axes)
-                yield kernel / parts + formulas.all_gather_seconds(prices.parts(axes), share.size / parts)
+                seconds = self.prices.divided(kernel, parts, share.own)
+                yield seconds + formulas.all_gather_seconds(prices.parts(axes), share.size / parts)
 
 
 def _with_kernels(trail: Iterable[tuple[Op, Dims]], prices: Prices) -> list[tuple[Op, Dims]]:
