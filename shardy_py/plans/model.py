@@ -133,14 +133,13 @@ class PlanModel:
         return self.ties.leaders[self.graph.head(number)]
 
     def with_serial(self, nodes: Iterable[int]) -> PlanModel:
-        """Return the model with the latency of the sums of some nodes, which no compiler combines."""
-        counts = Counter(self.leader(node) for node in nodes)
-        seconds = {
-            leader: costs + numpy().array([strategy.latency for strategy in self.strategies[leader]]) * counts[leader]
-            if counts[leader]
-            else costs
-            for leader, costs in self.seconds.items()
-        }
+        """Return the model where the sums of some nodes have all of their latency, and others none."""
+        np, serial = numpy(), Counter(self.leader(node) for node in nodes)
+        seconds = {}
+        for leader, costs in self.seconds.items():
+            latency = np.array([strategy.latency for strategy in self.strategies[leader]])
+            counted = np.array([strategy.counted for strategy in self.strategies[leader]])
+            seconds[leader] = costs + latency * serial[leader] - counted * self.ties.counts[leader]
         return evolve(self, seconds=seconds)
 
     def choice(self, numbers: Mapping[int, int]) -> Choice:

@@ -50,6 +50,8 @@ _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _COLUMNS = 20_000
 _RAISED = 4
 """How often the bound is raised by the latency of sums along another path."""
+_LARGE_GAP = 0.015
+"""The gap of a large program from which that is worth its time."""
 _RISE = 5e-4
 """The part by which the bound has to rise each time."""
 _UNLIKELY = 1e-3
@@ -154,7 +156,8 @@ class _Planner:
         if trials.best is None:
             raise self._too_large(trials.smallest)
         if not trials.is_close(self.given.gap):
-            bound = trials.bound = self._raised(strict, solved.choice, bound)
+            if is_small or not trials.is_close(_LARGE_GAP):
+                bound = trials.bound = self._raised(strict, solved.choice, bound)
             if is_small:
                 trials.leave_out_pins(_LEFT_OUT)
         best = evolve(trials.best, bound_seconds=bound)

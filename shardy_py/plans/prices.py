@@ -1,7 +1,7 @@
 """Prices of strategies and resharding in seconds: one list of likely ones, and a strict one for the bound.
 
 The likely prices are those of the estimator for the op alone. The strict ones leave out what the compiler may save:
-all-reduces, which it combines up to a size, have no latency but where they are known to stand alone (see `serial`).
+of all-reduces, which it combines up to a size, each has the part of a latency that it has of that size.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Prices:
 
     def reduction_seconds(
         self, factors: tuple[int | None, ...], summed: dict[int, int | None], size: float, base: Placement
-    ) -> tuple[float, float]:
-        """Return the time to sum partial results, and the latency that strict prices leave out of it.
+    ) -> tuple[float, float, float]:
+        """Return the time to sum partial results, the latency that may be saved, and the part of it that is counted.
 
         Args:
             factors: For each axis the factor that it is on.
@@ -112,7 +112,7 @@ class Prices:
             size: The bytes of the result.
             base: The placement of the partial results.
         """
-        local, seconds, latency = size / self.shards(base), 0.0, 0.0
+        local, seconds, latency, counted = size / self.shards(base), 0.0, 0.0, 0.0
         scattered: dict[int | None, list[int]] = defaultdict(list)
         for axis, dim in summed.items():
             if dim is not None:
@@ -126,15 +126,16 @@ class Prices:
                 each /= self.axes[axis][1]
                 apart += formulas.reduce_scatter_seconds(self.parts((axis,)), each)
             seconds += min(together, apart) if self.is_strict else together
-        summed_up: dict[int | None, list[int]] = defaultdict(list)
+        reduced: dict[int | None, list[int]] = defaultdict(list)
         for axis, dim in summed.items():
             if dim is None:
-                summed_up[factors[axis]].append(axis)
-        for axes in summed_up.values():
+                reduced[factors[axis]].append(axis)
+        for axes in reduced.values():
             seconds += formulas.all_reduce_seconds(self.parts(axes), local)
             if self.is_strict and local < self.profile.combined_bytes:
-                latency += formulas.all_reduce_seconds(self.parts(axes), 0)
-        return seconds - latency, latency
+                saved = formulas.all_reduce_seconds(self.parts(axes), 0)
+                latency, counted = latency + saved, counted + saved * local / self.profile.combined_bytes
+        return seconds - latency + counted, latency, counted
 
     def reshard_seconds(self, have: Placement, need: Placement, size: float) -> float:
         """Return the time to bring a tensor from one placement to another: slice, all-to-all, permute, gather."""

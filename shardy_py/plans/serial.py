@@ -1,8 +1,9 @@
 """All-reduces that no compiler combines: each needs the result of the one before.
 
-The strict prices have no latency for what the compiler may combine with another. Of nodes along one path of data flow
-each depends on the one before, so that no two of their all-reduces become one, and the latency of all of them counts.
-All-reduces of different element types are never combined: there is a path for each type.
+Of nodes along one path of data flow each depends on the one before, so that no two of their all-reduces become one:
+there are at least as many latencies as nodes on it. All-reduces of different element types are never combined: there is
+a path for each type. The other count of latencies, by bytes, is a bound of its own (see `prices`); both together would
+count some twice.
 """
 
 from __future__ import annotations
