@@ -7,7 +7,7 @@ to those that its uses need; uses that need the same placement share one reshard
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from attrs import evolve, field
@@ -23,6 +23,8 @@ from shardy_py.values import define
 
 Choice = dict[int, PlanStrategy]
 """PlanNode that has its own choice to the strategy that was chosen."""
+
+Allowed = Callable[[PlanNode, Placement], bool]
 
 _SLICES = 1e-4
 """The part of the time to read an argument that is added, so that of equal plans that with small arguments wins."""
@@ -93,6 +95,7 @@ class PlanModel:
         ties: PlanTies,
         fixed: Mapping[int, Placement],
         equal: Iterable[tuple[int, int]],
+        allowed: Allowed | None = None,
     ) -> PlanModel:
         """Return the model of a graph.
 
@@ -102,9 +105,10 @@ class PlanModel:
             ties: Which nodes share a choice.
             fixed: Node to the placement that it has to keep.
             equal: Pairs of nodes whose results have the same placement.
+            allowed: Says which placements arguments may have; one without any is left free.
         """
         model = cls(graph, prices, ties, ReshardTimes(prices))
-        model._add_choices(fixed)
+        model._add_choices(fixed, allowed)
         model._add_tensors()
         pairs = dict.fromkeys((model.leader(first), model.leader(second)) for first, second in equal)
         model.equal = [(first, second) for first, second in pairs if first != second]
@@ -146,7 +150,7 @@ class PlanModel:
         """Return the strategies of all nodes from their numbers at the nodes that lead."""
         return {node: self.strategies[leader][numbers[leader]] for node, leader in self.ties.leaders.items()}
 
-    def _add_choices(self, fixed: Mapping[int, Placement]) -> None:
+    def _add_choices(self, fixed: Mapping[int, Placement], allowed: Allowed | None) -> None:
         views = ViewKernels.of(self.graph, self.prices)
         (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
         kept = {self.leader(number): placement for number, placement in fixed.items()}
@@ -156,6 +160,8 @@ class PlanModel:
             options = strategies(self.graph, node, prices)
             if number in kept:
                 options = tuple(strategy for strategy in options if strategy.out == kept[number])
+            elif allowed is not None and node.op is None:
+                options = tuple(strategy for strategy in options if allowed(node, strategy.out)) or options
             size = 0.0
             if node.op is None:
                 size = self.graph.bytes(node.results[0]) * count / prices.machine.memory_bandwidth * _SLICES

@@ -18,10 +18,11 @@ from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
+from shardy_py.plans.known_layouts import known_layouts
 from shardy_py.plans.messages import PlanBounds
-from shardy_py.plans.model import Choice, PlanModel
+from shardy_py.plans.model import Allowed, Choice, PlanModel
 from shardy_py.plans.prices import Prices
-from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, ShardingPlan
+from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, KnownLayout, ShardingPlan
 from shardy_py.plans.serial import serial_nodes
 from shardy_py.plans.state import next_states
 from shardy_py.plans.ties import PlanTies
@@ -70,6 +71,7 @@ class PlanArguments(ProgramInput):
         results: ``like-arguments`` lets a result that is the next state of an argument, as in a training step, have
             its sharding; ``open`` leaves results to the plan.
         gap: The part by which a plan may exceed the bound before fewer plans are tried.
+        known_layouts: Whether to price known layouts beside the plan; None for programs of up to a thousand ops.
         options: How to propagate, and more plugins.
     """
 
@@ -78,6 +80,7 @@ class PlanArguments(ProgramInput):
     fix: Mapping[int | str, Any] | None = field(default=None, kw_only=True)
     results: Literal["like-arguments", "open"] = field(default="like-arguments", kw_only=True)
     gap: float = field(default=0.005, kw_only=True)
+    known_layouts: bool | None = field(default=None, kw_only=True)
     options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
 
 
@@ -122,7 +125,14 @@ class _Planner:
         slots = range(len(session.problem.slot_values))
         bare = session.with_shardings(dict.fromkeys(slots))
         cost = bare.price(bare.solve(), machine).cost
-        prices = Prices(machine, mesh, MeshPlacement(machine), axes, {kernel.op_id: kernel for kernel in cost.ops}, get_profile(machine.profile))
+        prices = Prices(
+            machine,
+            mesh,
+            MeshPlacement(machine),
+            axes,
+            {kernel.op_id: kernel for kernel in cost.ops},
+            get_profile(machine.profile),
+        )
         planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
         if given.results == "like-arguments":
@@ -161,6 +171,9 @@ class _Planner:
             if is_small:
                 trials.leave_out_pins(_LEFT_OUT)
         best = evolve(trials.best, bound_seconds=bound)
+        if self.given.known_layouts or (self.given.known_layouts is None and is_small):
+            best = self._with_known_layouts(trials, best)
+        best = evolve(best, bound_seconds=bound)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
@@ -177,6 +190,25 @@ class _Planner:
             if trials.is_close(self.given.gap) or len(columns.program.costs) > _COLUMNS:
                 return
             columns.forbid(solved.choice)
+
+    def _with_known_layouts(self, trials: PlanTrials, best: ShardingPlan) -> ShardingPlan:
+        """Return the plan, or a known layout that is better, with the known layouts beside it.
+
+        Each has the best that the model has for the rest.
+        """
+        layouts: dict[str, tuple[str, ShardingPlan]] = {}
+        for name, axes, allowed in known_layouts(self.graph, self.tied, self.prices):
+            _, solved = self._solve(self._model(self.prices, allowed), parts=_EXACT, budget=None)
+            if solved is None:
+                continue
+            plan = min(trials.price_ways(solved.choice), key=lambda way: way.seconds)
+            if name not in layouts or plan.seconds < layouts[name][1].seconds:
+                layouts[name] = axes, plan
+        budget = self.given.budget_memory
+        fitting = [plan for _, plan in layouts.values() if budget is None or plan.peak_bytes <= budget]
+        best = min([best, *fitting], key=lambda plan: plan.seconds)
+        known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
+        return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
 
     def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
         """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""
@@ -195,12 +227,12 @@ class _Planner:
             bound, choice = solved.bound - strict.slack, solved.choice
         return bound
 
-    def _model(self, prices: Prices) -> PlanModel:
+    def _model(self, prices: Prices, allowed: Allowed | None = None) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
         equal = [(self.graph.node_of[self.graph.views[outs[result]][0]], node) for result, node in self.tied.items()]
         ties = PlanTies.of(self.graph, prices, self.fixed, equal)
         self.are_repeats_tied = len(ties.counts) < len(ties.leaders)
-        return PlanModel.of(self.graph, prices, ties, self.fixed, equal)
+        return PlanModel.of(self.graph, prices, ties, self.fixed, equal, allowed)
 
     def _solve(
         self, model: PlanModel, *, parts: tuple[float, ...], budget: float | None

@@ -23,6 +23,7 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import define
 
+
 @define(eq=False)
 class Prices:
     """Prices of a program on a machine, in seconds.

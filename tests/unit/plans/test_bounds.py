@@ -44,7 +44,9 @@ def test_the_bound_is_below_all_shardings_of_the_arguments():
     plan = sdy.plan(NORM, MESH, machine="h100-8")
     specs = [(None, None), ("data", None), (None, "data")]
     seconds = [
-        Session.open(NORM, MESH, dict(enumerate(pair)), like="passes").evaluate(machine="h100-8").cost.seconds.value
+        Session.open(NORM, mesh=MESH, in_shardings=dict(enumerate(pair)), like="passes")
+        .evaluate(machine="h100-8")
+        .cost.seconds.value
         for pair in product(specs, repeat=2)
     ]
     assert plan.bound_seconds is not None
