@@ -1,8 +1,8 @@
 """The part of a kernel that is a node's alone: strict prices charge no more of it by the node's shards.
 
-A kernel may have ops of other nodes fused into it. Where a plan reshards between them they are kernels of their own, with
-other shards than the node has. So by the strict prices what a kernel reads and writes beyond the node's operands and
-results is divided by all devices.
+A kernel may have ops of other nodes fused into it. Where a plan reshards between them they are kernels of their own,
+with other shards than the node has. So by the strict prices what a kernel reads and writes beyond the node's operands
+and results is divided by all devices.
 """
 
 from __future__ import annotations

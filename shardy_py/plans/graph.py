@@ -92,8 +92,8 @@ class PlanGraph:
         views: Slot to the slot of its root and the map of dimensions.
         node_of: Slot of a root to its node.
         uses: Slot of a root to its uses.
-        trails: Slot to the views, or the op of constants, that it is made by, each with the map of the slot's dimensions
-            to those of that op's result.
+        trails: Slot to the views, or the op of constants, that it is made by, each with the map of the slot's
+            dimensions to those of that op's result.
         thin: Slots that have added dimensions; these are not worth a sharding of their own.
     """
 

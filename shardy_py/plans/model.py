@@ -198,9 +198,9 @@ class PlanModel:
         return shared, rest
 
     def _kernels_of_views(self, views: ViewKernels) -> dict[int, dict[tuple[int, int, KernelShare], float]]:
-        """Return the seconds of kernels of views by the node whose choice decides, an example of the use, and the share.
+        """Return the seconds of kernels of views by the node whose choice decides.
 
-        Uses that pay by the same placement are one.
+        Each has an example of the use, and the share. Uses that pay by the same placement are one.
         """
         shares: dict[int, dict[tuple[int, int, KernelShare], float]] = defaultdict(lambda: defaultdict(float))
         examples: dict[tuple[int, int, KernelShare], int] = {}
