@@ -41,12 +41,15 @@ def test_the_number_of_outcomes_is_said_in_words_that_fit(tried, words):
 
 STEP = """\
 #at = loc("model.py":7:3)
-#sum = loc("jit(step)/jvp()/add"(loc("model.py":6:3)))
-#mean = loc("jit(step)/jvp()/reduce_sum"(loc("model.py":5:3)))
-#keep = loc("jit(step)/jvp()/broadcast_in_dim"(loc("model.py":5:3)))
+#line6 = loc("model.py":6:3)
+#line5 = loc("model.py":5:3)
+#line9 = loc("model.py":9:3)
+#sum = loc("jit(step)/jvp()/add"(#line6))
+#mean = loc("jit(step)/jvp()/reduce_sum"(#line5))
+#keep = loc("jit(step)/jvp()/broadcast_in_dim"(#line5))
 #square = loc("jit(step)/jvp()/mul"(#at))
 #back = loc("jit(step)/transpose(jvp())/mul"(#at))
-#behind = loc("jit(step)/transpose(jvp())/mul"(loc("model.py":9:3)))
+#behind = loc("jit(step)/transpose(jvp())/mul"(#line9))
 func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x1xf32>) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.multiply %x, %y : tensor<8x8xf32> loc(#square)
