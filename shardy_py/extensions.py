@@ -40,6 +40,7 @@ COMMANDS = {
     "plan": "shardy_py.plans.commands.plan:plan",
     "run": "shardy_py.jax.commands.run:run",
     "search": "shardy_py.cost.commands.search:search",
+    "study": "shardy_py.cost.commands.study:study",
 }
 """Commands of ``shardy`` beside those in the files of `shardy_py.cli.commands`."""
 

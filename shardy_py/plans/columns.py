@@ -12,6 +12,7 @@ from shardy_py.plans.flows import TensorFlows
 from shardy_py.plans.graph import Placement
 from shardy_py.plans.model import Choice, PlanModel
 from shardy_py.plans.solve import LinearProgram, Solved, numpy
+from shardy_py.plans.state import donated_results
 from shardy_py.values import define
 
 _POINTS = 8
@@ -65,12 +66,12 @@ class PlanColumns:
         solved = self._relaxed()
         if solved is None:
             return None
-        bound, chosen = solved.seconds, solved.columns[numpy().array(self.program.is_choice)]
+        bound, chosen = solved.bound, solved.columns[numpy().array(self.program.is_choice)]
         if numpy().abs(chosen - chosen.round()).max(initial=0.0) > _TOLERANCE:
             whole = self.program.whole()
             if whole is None:
                 return None
-            solved = whole
+            solved, bound = whole, max(bound, whole.bound)
         return PlanSolution(self._choice(solved), bound)
 
     def forbid(self, choice: Choice) -> None:
@@ -147,13 +148,16 @@ class PlanColumns:
         last = {root: max(graph.nodes[use.node].place for use in uses) for root, uses in graph.uses.items()}
         last.update({graph.views[value][0]: end for value, _ in graph.returned() if value in graph.views})
         living: list[tuple[int, int, int, float]] = []
+        donated = donated_results(graph)
         for node in graph.nodes:
             if node.op is not None and node.op.id not in prices.kernels and node.is_elementwise:
                 continue
+            # An elementwise op may write over an operand: what it makes counts behind it.
+            since = node.place + (node.op is not None and node.is_elementwise)
             for slot in node.results:
-                if slot >= 0 and graph.shape(slot):
+                if slot >= 0 and graph.shape(slot) and slot not in donated:
                     until = end if node.op is None else last.get(slot, node.place)
-                    living.append((self.model.leader(node.number), node.place, until, graph.bytes(slot)))
+                    living.append((self.model.leader(node.number), since, until, graph.bytes(slot)))
         self.memory_unit = max(1.0, sum(size for _, _, _, size in living))
         self.memory = self.program.column(0.0, upper=inf)
         times = sorted({node.place for node in graph.nodes if node.op is not None} | {end})

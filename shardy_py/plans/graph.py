@@ -1,14 +1,15 @@
 """The graph of a program as planning sees it: arguments, ops that have a choice, and views between them.
 
 Nothing here knows an op by name: what an op may do follows from its sharding rule. An op with one operand that passes
-all factors through, such as a transpose or a conversion, is a view: no choice, just a map of dimensions. An
+all factors through, such as a transpose or a conversion, is a view: no choice, just a map of dimensions; unless it is
+larger than what it views and has several users, as it is sent to those that need another sharding than it has. An
 elementwise op with several operands follows its latest full operand. Ops of constants only are free, as each user
 makes them again.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from math import prod
 
@@ -26,6 +27,9 @@ Placement = tuple[int | None, ...]
 """For each axis of the mesh the dimension that it shards, or None."""
 Dims = tuple[int | None, ...]
 """For each dimension of a view the dimension of its root, or None for one that was added."""
+
+_SEVERAL = 2
+"""The number of users from which a view that is larger than what it views is sent, not made again."""
 
 
 @define(eq=False)
@@ -88,7 +92,8 @@ class PlanGraph:
         views: Slot to the slot of its root and the map of dimensions.
         node_of: Slot of a root to its node.
         uses: Slot of a root to its uses.
-        view_ops: Ops that are views, with root and dimensions.
+        trails: Slot to the views, or the op of constants, that it is made by, each with the map of the slot's
+            dimensions to those of that op's result.
         thin: Slots that have added dimensions; these are not worth a sharding of their own.
     """
 
@@ -97,16 +102,20 @@ class PlanGraph:
     views: dict[int, tuple[int, Dims]] = field(factory=dict)
     node_of: dict[int, int] = field(factory=dict)
     uses: dict[int, list[NodeUse]] = field(factory=lambda: defaultdict(list))
-    view_ops: list[tuple[Op, int, Dims]] = field(factory=list)
+    trails: dict[int, tuple[tuple[Op, Dims], ...]] = field(factory=dict)
     thin: set[int] = field(factory=set)
     _free: set[int] = field(factory=set)
+    _users: Counter[int] = field(factory=Counter)
 
     @classmethod
     def of(cls, session: Session) -> PlanGraph:
         """Return the graph of a session's program."""
         graph = cls(session)
         graph._add_arguments()
-        for place, (op, slots, rule) in enumerate(graph._in_order(graph._steps())):
+        steps = list(graph._in_order(graph._steps()))
+        graph._users.update(slot for _, slots, rule in steps for slot in slots[: len(rule.operand_mappings)])
+        graph._users.update(value for value, _ in graph.returned())
+        for place, (op, slots, rule) in enumerate(steps):
             graph._add(place, op, slots, rule)
         for node in graph.nodes:
             for number in node.live:
@@ -214,10 +223,17 @@ class PlanGraph:
         operands, results = slots[:count], slots[count:]
         live = tuple(number for number, slot in enumerate(operands) if slot in self.views and self.shape(slot))
         if not live or not results:
+            if len(results) == 1 and self.shape(results[0]):
+                self.trails[results[0]] = ((op, tuple(range(len(self.shape(results[0]))))),)
             return
         produced = [slot for slot in results if slot >= 0]
         if len(live) == 1 and len(produced) == 1 and produced[0] == results[0] and _passes_all_through(rule):
             self._add_view(op, operands[live[0]], results[0], rule, live[0])
+            if results[0] not in self.thin or self._users[results[0]] < _SEVERAL:
+                return
+            self.thin.discard(results[0])
+            del self.trails[results[0]]
+            self._new(PlanNode(len(self.nodes), op.name, results, operands, live, place, op, rule))
             return
         if results[0] < 0 or not produced:
             return
@@ -231,15 +247,18 @@ class PlanGraph:
     def _add_view(self, op: Op, source: int, result: int, rule: OpShardingRule, operand: int) -> None:
         major = {factors[0]: dim for dim, factors in enumerate(rule.operand_mappings[operand]) if factors}
         root, root_dims = self.views[source]
-        dims: list[int | None] = []
-        for factors in rule.result_mappings[0]:
-            dim = major.get(factors[0]) if factors and rule.factor_sizes[factors[0]] > 1 else None
-            dims.append(None if dim is None else root_dims[dim])
+        steps = [
+            major.get(factors[0]) if factors and rule.factor_sizes[factors[0]] > 1 else None
+            for factors in rule.result_mappings[0]
+        ]
+        dims = [None if dim is None else root_dims[dim] for dim in steps]
+        trail = self.trails.get(source, ())
         shape = self.shape(result)
         self.views[result] = (root, tuple(dims))
         if source in self.thin or any(dim is None and size > 1 for dim, size in zip(dims, shape, strict=True)):
             self.thin.add(result)
-        self.view_ops.append((op, root, tuple(dims)))
+        passed = tuple((other, tuple(None if dim is None else inside[dim] for dim in steps)) for other, inside in trail)
+        self.trails[result] = (*passed, (op, tuple(range(len(dims)))))
 
     def _follow(self, node: PlanNode) -> None:
         """Let an elementwise op follow its latest operand that is a full tensor of an op."""

@@ -7,7 +7,7 @@ to those that its uses need; uses that need the same placement share one reshard
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from attrs import evolve, field
@@ -18,10 +18,13 @@ from shardy_py.plans.reshards import ReshardTimes
 from shardy_py.plans.solve import numpy
 from shardy_py.plans.strategies import PlanStrategy, needed, strategies, through
 from shardy_py.plans.ties import PlanTies
+from shardy_py.plans.view_kernels import KernelShare, ViewKernels
 from shardy_py.values import define
 
 Choice = dict[int, PlanStrategy]
 """PlanNode that has its own choice to the strategy that was chosen."""
+
+Allowed = Callable[[PlanNode, Placement], bool]
 
 _SLICES = 1e-4
 """The part of the time to read an argument that is added, so that of equal plans that with small arguments wins."""
@@ -92,6 +95,7 @@ class PlanModel:
         ties: PlanTies,
         fixed: Mapping[int, Placement],
         equal: Iterable[tuple[int, int]],
+        allowed: Allowed | None = None,
     ) -> PlanModel:
         """Return the model of a graph.
 
@@ -101,9 +105,10 @@ class PlanModel:
             ties: Which nodes share a choice.
             fixed: Node to the placement that it has to keep.
             equal: Pairs of nodes whose results have the same placement.
+            allowed: Says which placements arguments may have; one without any is left free.
         """
         model = cls(graph, prices, ties, ReshardTimes(prices))
-        model._add_choices(fixed)
+        model._add_choices(fixed, allowed)
         model._add_tensors()
         pairs = dict.fromkeys((model.leader(first), model.leader(second)) for first, second in equal)
         model.equal = [(first, second) for first, second in pairs if first != second]
@@ -131,19 +136,32 @@ class PlanModel:
         """Return the node whose choice a node has."""
         return self.ties.leaders[self.graph.head(number)]
 
+    def with_serial(self, nodes: Iterable[int]) -> PlanModel:
+        """Return the model where the sums of some nodes have all of their latency, and others none."""
+        np, serial = numpy(), Counter(self.leader(node) for node in nodes)
+        seconds = {}
+        for leader, costs in self.seconds.items():
+            latency = np.array([strategy.latency for strategy in self.strategies[leader]])
+            counted = np.array([strategy.counted for strategy in self.strategies[leader]])
+            seconds[leader] = costs + latency * serial[leader] - counted * self.ties.counts[leader]
+        return evolve(self, seconds=seconds)
+
     def choice(self, numbers: Mapping[int, int]) -> Choice:
         """Return the strategies of all nodes from their numbers at the nodes that lead."""
         return {node: self.strategies[leader][numbers[leader]] for node, leader in self.ties.leaders.items()}
 
-    def _add_choices(self, fixed: Mapping[int, Placement]) -> None:
-        shared, replicated = self._kernels_of_followers()
+    def _add_choices(self, fixed: Mapping[int, Placement], allowed: Allowed | None) -> None:
+        views = ViewKernels.of(self.graph, self.prices)
+        (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
         kept = {self.leader(number): placement for number, placement in fixed.items()}
-        prices, devices = self.prices, self.prices.shards((0,) * len(self.prices.axes))
+        prices = self.prices
         for number, count in self.ties.counts.items():
             node = self.graph.nodes[number]
             options = strategies(self.graph, node, prices)
             if number in kept:
                 options = tuple(strategy for strategy in options if strategy.out == kept[number])
+            elif allowed is not None and node.op is None:
+                options = tuple(strategy for strategy in options if allowed(node, strategy.out)) or options
             size = 0.0
             if node.op is None:
                 size = self.graph.bytes(node.results[0]) * count / prices.machine.memory_bandwidth * _SLICES
@@ -152,26 +170,49 @@ class PlanModel:
             self.seconds[number] = numpy().array(
                 [
                     strategy.seconds * count
-                    + replicated[number] / devices
+                    + rest[number] / prices.devices
                     + (shared[number] + size) / prices.shards(strategy.out)
+                    + sum(
+                        views.seconds(share, kernel, need(self.graph.nodes[user], operand, strategy, number))
+                        for (user, operand, share), kernel in shares[number].items()
+                    )
                     for strategy in options
                 ]
             )
 
-    def _kernels_of_followers(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the seconds of kernels that a node's choice divides, and of those that all devices share, by node."""
+    def _kernels_of_followers(self, views: ViewKernels) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the seconds of kernels of nodes that follow, and of returned views.
+
+        A node's choice divides the first; all devices divide the second.
+        """
         shared: dict[int, float] = defaultdict(float)
-        replicated: dict[int, float] = defaultdict(float)
+        rest: dict[int, float] = defaultdict(float)
         kernels, graph = self.prices.kernels, self.graph
         for node in graph.nodes:
             if node.op is not None and graph.head(node.number) != node.number and node.op.id in kernels:
-                shared[self.leader(node.number)] += kernels[node.op.id].seconds or 0.0
-        for op, root, dims in graph.view_ops:
-            if op.id in kernels:
-                node = graph.nodes[graph.node_of[root]]
-                target = replicated if node.op is None or None in dims else shared
-                target[self.leader(node.number)] += kernels[op.id].seconds or 0.0
-        return shared, replicated
+                seconds, part = kernels[node.op.id].seconds or 0.0, self.prices.part(graph, node)
+                shared[self.leader(node.number)] += seconds * part
+                rest[self.leader(node.number)] += seconds * (1 - part)
+        for number, seconds in views.returned.items():
+            shared[self.leader(number)] += seconds
+        return shared, rest
+
+    def _kernels_of_views(self, views: ViewKernels) -> dict[int, dict[tuple[int, int, KernelShare], float]]:
+        """Return the seconds of kernels of views by the node whose choice decides.
+
+        Each has an example of the use, and the share. Uses that pay by the same placement are one.
+        """
+        shares: dict[int, dict[tuple[int, int, KernelShare], float]] = defaultdict(lambda: defaultdict(float))
+        examples: dict[tuple[int, int, KernelShare], int] = {}
+        for (number, operand), parts in views.shares.items():
+            if self.graph.nodes[number].op is None:
+                continue
+            leader, is_follower = self.leader(number), self.graph.head(number) != number
+            for share, seconds in parts:
+                key = (leader, -1 if is_follower else operand, share)
+                user = examples.setdefault(key, number if is_follower else leader)
+                shares[leader][user, operand if not is_follower else 0, share] += seconds
+        return shares
 
     def _add_tensors(self) -> None:
         """Add all tensors; those of tied nodes with equal uses are one."""

@@ -13,14 +13,17 @@ from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
+from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
+from shardy_py.plans.known_layouts import known_layouts
 from shardy_py.plans.messages import PlanBounds
-from shardy_py.plans.model import PlanModel
+from shardy_py.plans.model import Allowed, Choice, PlanModel
 from shardy_py.plans.prices import Prices
-from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, ShardingPlan
+from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, KnownLayout, ShardingPlan
+from shardy_py.plans.serial import serial_nodes
 from shardy_py.plans.state import next_states
 from shardy_py.plans.ties import PlanTies
 from shardy_py.plans.trials import PlanTrials
@@ -46,6 +49,14 @@ _SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003)
 _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
+_RAISED = 4
+"""How often the bound is raised by the latency of sums along another path."""
+_LARGE_GAP = 0.015
+"""The gap of a large program from which that is worth its time."""
+_RISE = 5e-4
+"""The part by which the bound has to rise each time."""
+_UNLIKELY = 1e-3
+"""The part of a latency that counts towards a path where no plan near the bound has it."""
 
 
 @frozen(slots=False)
@@ -60,6 +71,7 @@ class PlanArguments(ProgramInput):
         results: ``like-arguments`` lets a result that is the next state of an argument, as in a training step, have
             its sharding; ``open`` leaves results to the plan.
         gap: The part by which a plan may exceed the bound before fewer plans are tried.
+        known_layouts: Whether to price known layouts beside the plan; None for programs of up to a thousand ops.
         options: How to propagate, and more plugins.
     """
 
@@ -68,6 +80,7 @@ class PlanArguments(ProgramInput):
     fix: Mapping[int | str, Any] | None = field(default=None, kw_only=True)
     results: Literal["like-arguments", "open"] = field(default="like-arguments", kw_only=True)
     gap: float = field(default=0.005, kw_only=True)
+    known_layouts: bool | None = field(default=None, kw_only=True)
     options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
 
 
@@ -112,7 +125,14 @@ class _Planner:
         slots = range(len(session.problem.slot_values))
         bare = session.with_shardings(dict.fromkeys(slots))
         cost = bare.price(bare.solve(), machine).cost
-        prices = Prices(machine, mesh, MeshPlacement(machine), axes, {kernel.op_id: kernel for kernel in cost.ops})
+        prices = Prices(
+            machine,
+            mesh,
+            MeshPlacement(machine),
+            axes,
+            {kernel.op_id: kernel for kernel in cost.ops},
+            get_profile(machine.profile),
+        )
         planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
         if given.results == "like-arguments":
@@ -121,7 +141,7 @@ class _Planner:
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
-        strict = self._model(evolve(self.prices, is_strict=True, parts={}, reshards={}))
+        strict = self._model(evolve(self.prices, is_strict=True, own={}, parts={}, reshards={}))
         _, solved = self._solve(strict, parts=_EXACT, budget=self.given.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)
@@ -145,9 +165,15 @@ class _Planner:
                 trials.consider(smallest[0])
         if trials.best is None:
             raise self._too_large(trials.smallest)
-        if is_small and not trials.is_close(self.given.gap):
-            trials.leave_out_pins(_LEFT_OUT)
-        best = trials.best
+        if not trials.is_close(self.given.gap):
+            if is_small or not trials.is_close(_LARGE_GAP):
+                bound = trials.bound = self._raised(strict, solved.choice, bound)
+            if is_small:
+                trials.leave_out_pins(_LEFT_OUT)
+        best = evolve(trials.best, bound_seconds=bound)
+        if self.given.known_layouts or (self.given.known_layouts is None and is_small):
+            best = self._with_known_layouts(trials, best)
+        best = evolve(best, bound_seconds=bound)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
@@ -165,12 +191,48 @@ class _Planner:
                 return
             columns.forbid(solved.choice)
 
-    def _model(self, prices: Prices) -> PlanModel:
+    def _with_known_layouts(self, trials: PlanTrials, best: ShardingPlan) -> ShardingPlan:
+        """Return the plan, or a known layout that is better, with the known layouts beside it.
+
+        Each has the best that the model has for the rest.
+        """
+        layouts: dict[str, tuple[str, ShardingPlan]] = {}
+        for name, axes, allowed in known_layouts(self.graph, self.tied, self.prices):
+            _, solved = self._solve(self._model(self.prices, allowed), parts=_EXACT, budget=None)
+            if solved is None:
+                continue
+            plan = min(trials.price_ways(solved.choice), key=lambda way: way.seconds)
+            if name not in layouts or plan.seconds < layouts[name][1].seconds:
+                layouts[name] = axes, plan
+        budget = self.given.budget_memory
+        fitting = [plan for _, plan in layouts.values() if budget is None or plan.peak_bytes <= budget]
+        best = min([best, *fitting], key=lambda plan: plan.seconds)
+        known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
+        return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
+
+    def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
+        """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""
+        latencies = {
+            node: max(strategy.latency for strategy in strict.strategies[leader]) * _UNLIKELY
+            for node, leader in strict.ties.leaders.items()
+        }
+        for _ in range(_RAISED):
+            for node, strategy in choice.items():
+                latencies[node] = max(latencies[node], strategy.latency)
+            is_widened = self.prices.profile.widens_bfloat16
+            serial = strict.with_serial(serial_nodes(self.graph, latencies, is_widened=is_widened))
+            _, solved = self._solve(serial, parts=_SEVERAL, budget=self.given.budget_memory)
+            if solved is None or solved.bound - strict.slack <= bound * (1 + _RISE):
+                return bound
+            bound, choice = solved.bound - strict.slack, solved.choice
+        return bound
+
+    def _model(self, prices: Prices, allowed: Allowed | None = None) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
         equal = [(self.graph.node_of[self.graph.views[outs[result]][0]], node) for result, node in self.tied.items()]
         ties = PlanTies.of(self.graph, prices, self.fixed, equal)
         self.are_repeats_tied = len(ties.counts) < len(ties.leaders)
-        return PlanModel.of(self.graph, prices, ties, self.fixed, equal)
+        return PlanModel.of(self.graph, prices, ties, self.fixed, equal, allowed)
 
     def _solve(
         self, model: PlanModel, *, parts: tuple[float, ...], budget: float | None

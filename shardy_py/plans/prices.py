@@ -1,7 +1,7 @@
 """Prices of strategies and resharding in seconds: one list of likely ones, and a strict one for the bound.
 
 The likely prices are those of the estimator for the op alone. The strict ones leave out what the compiler may save:
-small all-reduces, which it combines, have no latency.
+of all-reduces, which it combines up to a size, each has the part of a latency that it has of that size.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from shardy_py.cost.estimates import formulas
 from shardy_py.cost.estimates.values import OpCost
 from shardy_py.cost.machines.machine import Machine
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
+from shardy_py.cost.machines.profile import Profile
+from shardy_py.plans.fused_parts import part_of_node
 from shardy_py.plans.graph import Placement, PlanGraph, PlanNode
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import define
-
-_COMBINED_BELOW = 2**20
-"""All-reduces of fewer bytes are combined with others."""
 
 
 @define(eq=False)
@@ -35,6 +34,7 @@ class Prices:
         placement: How the mesh lies on the machine.
         axes: The axes that have more than one device, with their sizes, in the order of the mesh.
         kernels: Op id to the cost of its kernels in the unsharded program.
+        profile: The rules of the compiler.
         is_strict: Whether these are prices for a bound.
     """
 
@@ -43,13 +43,32 @@ class Prices:
     placement: MeshPlacement
     axes: tuple[tuple[str, int], ...]
     kernels: dict[int, OpCost]
+    profile: Profile
     is_strict: bool = False
+    _own: dict[int, float] = field(factory=dict)
     _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict)
     _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict)
 
     def shards(self, placement: Iterable[int | None]) -> int:
         """Return the number of parts that a placement makes of a tensor."""
         return prod(size for (_, size), dim in zip(self.axes, placement, strict=True) if dim is not None)
+
+    @property
+    def devices(self) -> int:
+        """The number of devices of all axes."""
+        return prod(size for _, size in self.axes)
+
+    def part(self, graph: PlanGraph, node: PlanNode) -> float:
+        """Return the part of a node's kernel that is divided by the shards of the node; likely prices take all."""
+        if not self.is_strict or node.op is None:
+            return 1.0
+        if node.number not in self._own:
+            self._own[node.number] = part_of_node(graph, node, self.kernels[node.op.id], self.kernels)
+        return self._own[node.number]
+
+    def divided(self, seconds: float, shards: int, part: float) -> float:
+        """Return the time of a kernel of which one part is divided by shards, and the rest by all devices."""
+        return seconds * (part / shards + (1 - part) / self.devices)
 
     def parts(self, axes: Iterable[int]) -> tuple[LinkPart, ...]:
         """Return the links that axes run over."""
@@ -69,7 +88,7 @@ class Prices:
             return 0.0
         rule, shards = node.rule, self.shards(factors)
         if len(node.live) < 2 or not rule.reduction_factors or rule.need_replication_factors:
-            return kernel.seconds / shards
+            return self.divided(kernel.seconds, shards, self.part(graph, node))
         # A product: operands that an axis does not shard are read whole by each device of the axis.
         read = written = 0.0
         for number in node.live:
@@ -85,8 +104,8 @@ class Prices:
 
     def reduction_seconds(
         self, factors: tuple[int | None, ...], summed: dict[int, int | None], size: float, base: Placement
-    ) -> float:
-        """Return the time to sum partial results.
+    ) -> tuple[float, float, float]:
+        """Return the time to sum partial results, the latency that may be saved, and the part of it that is counted.
 
         Args:
             factors: For each axis the factor that it is on.
@@ -94,20 +113,30 @@ class Prices:
             size: The bytes of the result.
             base: The placement of the partial results.
         """
-        local, seconds = size / self.shards(base), 0.0
+        local, seconds, latency, counted = size / self.shards(base), 0.0, 0.0, 0.0
+        scattered: dict[int | None, list[int]] = defaultdict(list)
         for axis, dim in summed.items():
             if dim is not None:
-                local /= self.axes[axis][1]
-                seconds += formulas.reduce_scatter_seconds(self.parts((axis,)), local)
-        together: dict[int | None, list[int]] = defaultdict(list)
+                scattered[factors[axis]].append(axis)
+        for axes in scattered.values():
+            each = local
+            local /= prod(self.axes[axis][1] for axis in axes)
+            together = formulas.reduce_scatter_seconds(self.parts(axes), local)
+            apart = 0.0
+            for axis in axes if self.is_strict else ():
+                each /= self.axes[axis][1]
+                apart += formulas.reduce_scatter_seconds(self.parts((axis,)), each)
+            seconds += min(together, apart) if self.is_strict else together
+        reduced: dict[int | None, list[int]] = defaultdict(list)
         for axis, dim in summed.items():
             if dim is None:
-                together[factors[axis]].append(axis)
-        for axes in together.values():
+                reduced[factors[axis]].append(axis)
+        for axes in reduced.values():
             seconds += formulas.all_reduce_seconds(self.parts(axes), local)
-            if self.is_strict and local < _COMBINED_BELOW:
-                seconds -= formulas.all_reduce_seconds(self.parts(axes), 0)
-        return seconds
+            if self.is_strict and local < self.profile.combined_bytes:
+                saved = formulas.all_reduce_seconds(self.parts(axes), 0)
+                latency, counted = latency + saved, counted + saved * local / self.profile.combined_bytes
+        return seconds - latency + counted, latency, counted
 
     def reshard_seconds(self, have: Placement, need: Placement, size: float) -> float:
         """Return the time to bring a tensor from one placement to another: slice, all-to-all, permute, gather."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import field
+from attrs import asdict, field
 
 from shardy_py.sharding.jax_text import partition_spec
 from shardy_py.sharding.tensor import TensorSharding
@@ -22,6 +22,65 @@ SPACE_OF_REPEATS = f"{SPACE}; equal layers have equal shardings"
 
 
 _NAMES = 6
+_NOTABLE = 0.002
+"""The part of a plan's time from which a difference is told."""
+_TIMES = (("computes", "compute_seconds"), ("communicates", "communication_seconds"))
+
+
+@frozen
+class KnownLayout:
+    """A known layout of the arguments beside a plan, with the best that the model has for the rest.
+
+    Args:
+        name: Its name.
+        axes: What its axes do.
+        seconds: The time by the estimator.
+        sent_bytes: The bytes that one device sends.
+        peak_bytes: The most memory that a device uses.
+        reason: The difference from the plan, in words.
+    """
+
+    name: str
+    axes: str
+    seconds: float
+    sent_bytes: float
+    peak_bytes: float
+    reason: str
+
+    @classmethod
+    def of(
+        cls, name: str, axes: str, layout: ShardingPlan, plan: ShardingPlan, budget: float | None = None
+    ) -> KnownLayout:
+        """Return a layout, priced, beside a plan."""
+        sizes = layout.sent_bytes, layout.peak_bytes
+        return cls(name, axes, layout.seconds, *sizes, ", ".join(_differences(layout, plan, budget)))
+
+    def __str__(self) -> str:
+        what = f"{self.name} ({self.axes})" if self.axes else self.name
+        return f"{what}: {format_seconds(self.seconds)}, {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the layout as plain data; sizes are in bytes, times in seconds."""
+        return asdict(self)
+
+
+def _differences(layout: ShardingPlan, plan: ShardingPlan, budget: float | None) -> Iterator[str]:
+    """Yield what a layout does worse or better than a plan, the times first."""
+    yield f"{layout.seconds / plan.seconds - 1:+.1%}"
+    for what, field_name in _TIMES:
+        difference = getattr(layout, field_name) - getattr(plan, field_name)
+        if abs(difference) > _NOTABLE * plan.seconds:
+            yield f"{what} {format_seconds(abs(difference))} {'longer' if difference > 0 else 'less'}"
+    sent, peak = (
+        tuple(format_bytes(round(size)) for size in pair)
+        for pair in ((layout.sent_bytes, plan.sent_bytes), (layout.peak_bytes, plan.peak_bytes))
+    )
+    if sent[0] != sent[1]:
+        yield f"{sent[0]} sent instead of {sent[1]}"
+    if peak[0] != peak[1]:
+        yield f"{peak[0]} at the peak instead of {peak[1]}"
+    if budget is not None and layout.peak_bytes > budget:
+        yield "which is above the budget"
 
 
 @frozen
@@ -52,6 +111,8 @@ class ShardingPlan:
 
     Args:
         seconds: The time by the estimator, of the program with the plan written into it.
+        compute_seconds: The time of computing.
+        communication_seconds: The time of communicating.
         bound_seconds: No plan of the space takes less in the linear model with strict prices; None if the estimator
             prices the plan below that, so that the model charges too much for a bound.
         sent_bytes: The bytes that one device sends.
@@ -64,9 +125,12 @@ class ShardingPlan:
         result_count: The number of results.
         roles: Axis to what it does, with the patterns of the names of the arguments that it does this with.
         space: The space in which the bound holds.
+        known: Known layouts beside it, the cheapest first.
     """
 
     seconds: float
+    compute_seconds: float
+    communication_seconds: float
     bound_seconds: float | None
     sent_bytes: float
     peak_bytes: float
@@ -79,6 +143,7 @@ class ShardingPlan:
     roles: Mapping[str, Mapping[str, tuple[str, ...]]]
     _write: Callable[[], str] = field(repr=False)
     space: str = SPACE
+    known: tuple[KnownLayout, ...] = ()
 
     @property
     def gap(self) -> float | None:
@@ -100,6 +165,7 @@ class ShardingPlan:
             f" {format_bytes(round(self.peak_bytes))} at the peak",
             self._bound,
             *self._roles,
+            *(f"beside it, {layout}" for layout in self.known),
         )
 
     @property
@@ -168,6 +234,7 @@ class ShardingPlan:
             "space": self.space,
             "sent_bytes": self.sent_bytes,
             "peak_bytes": self.peak_bytes,
+            "known_layouts": [layout.to_json() for layout in self.known],
             "roles": {axis: {role: list(names) for role, names in roles.items()} for axis, roles in self.roles.items()},
             "inputs": self.specs,
             "shardings": {name: str(sharding) for name, sharding in self.inputs.items()},

@@ -8,7 +8,7 @@ axis is on a factor that is summed is sharded by rows, on a batching factor by e
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from shardy_py.cost.advice.layouts import layer_pattern
@@ -35,7 +35,7 @@ _TENSOR = {ROWS, COLUMNS}
 def axis_roles(writer: PlanWriter) -> Roles:
     """Return what each axis does with each argument."""
     graph, axes = writer.graph, writer.prices.axes
-    parameters = _parameters(writer)
+    parameters = parameters_of(graph, writer.tied)
     sizes: dict[str, dict[str, dict[str, float]]] = {name: defaultdict(lambda: defaultdict(float)) for name, _ in axes}
     for node in graph.nodes:
         if node.op is not None:
@@ -78,6 +78,17 @@ def _roles(writer: PlanWriter, argument: PlanNode, axis: int, *, is_parameter: b
             yield EXPERT if _is_batching(user, factor) else COLUMNS
 
 
+def expert_dims(graph: PlanGraph, argument: PlanNode) -> set[int]:
+    """Return the dimensions of an argument that products only go along, as those of experts."""
+    dims: set[int] = set()
+    for use in graph.uses.get(argument.results[0], ()):
+        user = graph.nodes[use.node]
+        if user.rule is not None and _is_product(user):
+            factors = zip(use.dims, user.rule.operand_mappings[use.operand], strict=True)
+            dims.update(dim for dim, inside in factors if dim is not None and inside and _is_batching(user, inside[0]))
+    return dims
+
+
 def _is_batching(node: PlanNode, factor: int) -> bool:
     """Return whether all operands that depend on arguments, and the result, have a factor."""
     assert node.rule is not None, "only asked of ops"
@@ -86,10 +97,10 @@ def _is_batching(node: PlanNode, factor: int) -> bool:
     return len(mappings) > 2 and all(any(factor in dim for dim in mapping) for mapping in mappings)
 
 
-def _parameters(writer: PlanWriter) -> set[int]:
-    graph = writer.graph
-    if writer.tied:
-        return set(writer.tied.values())
+def parameters_of(graph: PlanGraph, tied: Mapping[int, int]) -> set[int]:
+    """Return the arguments that are parameters, given the results that have the placement of an argument."""
+    if tied:
+        return set(tied.values())
     arguments = [node for node in graph.nodes if node.op is None]
     return {node.number for node in arguments if _is_behind(graph, graph.uses.get(node.results[0], ()))}
 

@@ -76,13 +76,14 @@ class LinearProgram:
 
 @define(eq=False)
 class Solved:
-    """A solution: the columns, what they cost in seconds, and the prices of the rows in seconds.
+    """A solution: the columns, what they cost in seconds, the least that any cost, and the prices of the rows.
 
     A solution of branch and bound has no prices of rows.
     """
 
     columns: Any
     seconds: float
+    bound: float
     rows: Any = None
 
 
@@ -117,7 +118,7 @@ class _HighsRelaxation:
             raise _unsolved(self.solver.modelStatusToString(status))
         solution = self.solver.getSolution()
         seconds = float(self.solver.getInfo().objective_function_value) / _SCALE
-        return Solved(np.array(solution.col_value), seconds, np.array(solution.row_dual) / _SCALE)
+        return Solved(np.array(solution.col_value), seconds, seconds, np.array(solution.row_dual) / _SCALE)
 
     def _add(self, program: LinearProgram) -> None:
         """Add what is new: first columns with their entries in old rows, then rows."""
@@ -173,7 +174,8 @@ class _ScipyRelaxation:
         count = int(is_above.sum())
         duals[is_above] += solution.ineqlin.marginals[:count]
         duals[is_below] -= solution.ineqlin.marginals[count:]
-        return Solved(solution.x, float(solution.fun) / _SCALE, duals / _SCALE)
+        seconds = float(solution.fun) / _SCALE
+        return Solved(solution.x, seconds, seconds, duals / _SCALE)
 
 
 def _branch_with_highs(program: LinearProgram, seconds: float) -> Solved | None:
@@ -192,7 +194,7 @@ def _branch_with_highs(program: LinearProgram, seconds: float) -> Solved | None:
     columns, info = np.array(solver.getSolution().col_value), solver.getInfo()
     if not len(columns) or info.primal_solution_status != 2:
         raise _unsolved(solver.modelStatusToString(solver.getModelStatus()))
-    return Solved(columns, float(info.objective_function_value) / _SCALE)
+    return Solved(columns, float(info.objective_function_value) / _SCALE, float(info.mip_dual_bound) / _SCALE)
 
 
 def _branch_with_scipy(program: LinearProgram, seconds: float) -> Solved | None:
@@ -213,7 +215,7 @@ def _branch_with_scipy(program: LinearProgram, seconds: float) -> Solved | None:
         if solution.status == 2:
             return None
         raise _unsolved(solution.message)
-    return Solved(solution.x, float(solution.fun) / _SCALE)
+    return Solved(solution.x, float(solution.fun) / _SCALE, float(solution.mip_dual_bound) / _SCALE)
 
 
 def _highs() -> Any:

@@ -60,6 +60,13 @@ def _donated(graph: PlanGraph, results: dict[int, int], arguments: list[PlanNode
     return states
 
 
+def donated_results(graph: PlanGraph) -> set[int]:
+    """Return the slots of results that lie in the memory of a donated argument."""
+    results = {number: value for number, (value, _) in enumerate(graph.returned())}
+    every = graph.session.main.attributes.get("arg_attrs") or ()
+    return {results[number] for attributes in every if (number := attributes.get(_ALIAS)) in results}
+
+
 def _made_of(graph: PlanGraph, value: int) -> set[int]:
     """Return the arguments of which elementwise ops make a value, dimension by dimension."""
     made_of: set[int] = set()

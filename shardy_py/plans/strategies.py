@@ -19,11 +19,15 @@ class PlanStrategy:
         factors: For each axis the factor that it is on, or None; of an argument the dimension.
         out: The placement of the results.
         seconds: The time of its kernel and of its sums.
+        latency: The latency of sums that the compiler may combine with others, by strict prices.
+        counted: The part of it that is in `seconds`.
     """
 
     factors: tuple[int | None, ...]
     out: Placement
     seconds: float = 0.0
+    latency: float = 0.0
+    counted: float = 0.0
 
 
 def strategies(graph: PlanGraph, node: PlanNode, prices: Prices) -> tuple[PlanStrategy, ...]:
@@ -99,8 +103,8 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
                 for axis, dim in goal.items()
             )
             if nests and _divides(shape, out, prices):
-                sums = prices.reduction_seconds(factors, goal, size, base)
-                yield PlanStrategy(factors, out, kernel + sums)
+                sums, latency, counted = prices.reduction_seconds(factors, goal, size, base)
+                yield PlanStrategy(factors, out, kernel + sums, latency, counted)
 
 
 def usable_factors(graph: PlanGraph, node: PlanNode) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from shardy_py.api.annotated_text import annotated_text
 from shardy_py.api.keywords import keywords
@@ -56,7 +56,7 @@ class PlanTrials:
 
     def consider(self, choice: Choice) -> None:
         """Price a choice with shardings of the inputs only, and with all inside."""
-        writer = PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied)
+        writer = self._writer(choice)
         for pins in ((), writer.pins()):
             plan = self._price(writer, pins)
             self.smallest = plan.peak_bytes if self.smallest is None else min(self.smallest, plan.peak_bytes)
@@ -66,6 +66,12 @@ class PlanTrials:
                 self.best = plan
             if pins and (self.pinned is None or plan.seconds < self.pinned[0].seconds):
                 self.pinned = plan, writer, pins
+
+    def price_ways(self, choice: Choice) -> Iterator[ShardingPlan]:
+        """Yield the plans of a choice, with shardings of the inputs only, and with all inside."""
+        writer = self._writer(choice)
+        for pins in ((), writer.pins()):
+            yield self._price(writer, pins)
 
     def is_close(self, gap: float) -> bool:
         """Return whether the best plan exceeds the bound by at most a part of it."""
@@ -90,6 +96,9 @@ class PlanTrials:
         if self.best.constraints or held.seconds < self.best.seconds * (1 - _SAME):
             self.best = held
 
+    def _writer(self, choice: Choice) -> PlanWriter:
+        return PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied)
+
     def _fits(self, plan: ShardingPlan) -> bool:
         return self.budget is None or plan.peak_bytes <= self.budget
 
@@ -100,6 +109,8 @@ class PlanTrials:
         ops = {node.op.id: node.op for node in self.graph.nodes if node.op is not None}
         return ShardingPlan(
             seconds=cost.seconds.value or 0.0,
+            compute_seconds=cost.compute_seconds.value or 0.0,
+            communication_seconds=cost.communication_seconds.value or 0.0,
             bound_seconds=self.bound,
             sent_bytes=cost.communication_bytes.value or 0.0,
             peak_bytes=cost.peak_bytes.value or 0.0,

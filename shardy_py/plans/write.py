@@ -111,12 +111,25 @@ class PlanWriter:
             results = main.function_results
             program.shardings.update({results[number].id: item for number, item in self.results().items()})
             ops = {op.id: op for op in main.regions[0].blocks[0].ops}
+            calls = self._results_of_calls(ops)
             for pin in pins:
                 if pin.operand is None and pin.op in ops:
                     program.shardings[ops[pin.op].results[0].id] = pin.sharding
+                elif pin.operand is None and pin.op in calls:
+                    program.shardings[calls[pin.op]] = pin.sharding
             _constrain(program, ops, [(pin.op, pin.operand, pin.sharding) for pin in pins if pin.operand is not None])
 
         return write
+
+    def _results_of_calls(self, ops: dict[int, Op]) -> dict[int, int]:
+        """Return the data-flow edges behind calls, by id, to the values of the program that was given."""
+        return {
+            flattened.defining_op.id: value.id
+            for op in self.graph.session.main.regions[0].blocks[0].ops
+            if op.id in ops
+            for flattened, value in zip(op.operands, ops[op.id].operands, strict=False)
+            if flattened.defining_op is not None and flattened.defining_op.id not in ops
+        }
 
 
 def _constrain(program: Program, ops: dict[int, Op], operands: list[tuple[int, int, TensorSharding]]) -> None:

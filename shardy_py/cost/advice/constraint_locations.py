@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from shardy_py.cost.advice.gradients import TRANSPOSED, Gradients
 from shardy_py.cost.session import Session
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
@@ -14,7 +15,6 @@ from shardy_py.trace.labels import Labels, short_place
 from shardy_py.values import frozen
 
 _NUMBER = re.compile(r"\d+")
-_TRANSPOSED = "transpose("
 
 
 @frozen
@@ -28,6 +28,9 @@ class SourceLineTensors:
         op: The name of the op that makes them.
         type: Their type.
         location: The place in the source, or "".
+        gradients: The slots of their gradients, which a constraint in the source shards, too.
+        gradient_values: The ids of these in the program as it was given.
+        gradient_names: Their names.
     """
 
     slots: tuple[int, ...]
@@ -36,6 +39,9 @@ class SourceLineTensors:
     op: str
     type: TensorType
     location: str = ""
+    gradients: tuple[int, ...] = ()
+    gradient_values: tuple[int, ...] = ()
+    gradient_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         more = f" and {len(self.names) - 1} more" if len(self.names) > 1 else ""
@@ -57,7 +63,7 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
     groups: dict[object, list[tuple[int, Value]]] = {}
     for slot, value in _tensors(session):
         groups.setdefault(_key(value), []).append((slot, value))
-    given = _given_values(session)
+    given, gradients = _given_values(session), Gradients.of(session.problem)
     places: dict[int, SourceLineTensors] = {}
     for members in groups.values():
         ids = [given.get(slot) for slot, _ in members]
@@ -69,7 +75,19 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
         first = members[0][1]
         names = tuple(dict.fromkeys(labels.printed(slot) for slot in slots))
         assert isinstance(first.type, TensorType)
-        place = SourceLineTensors(slots, known, names, first.owning_op.name, first.type, first.owning_op.location)
+        behind = tuple(dict.fromkeys(slot for _, value in members for slot in gradients.slots_of(value)))
+        behind = tuple(slot for slot in behind if slot in given and slot not in slots)
+        place = SourceLineTensors(
+            slots,
+            known,
+            names,
+            first.owning_op.name,
+            first.type,
+            first.owning_op.location,
+            behind,
+            tuple(dict.fromkeys(given[slot] for slot in behind)),
+            tuple(dict.fromkeys(labels.printed(slot) for slot in behind)),
+        )
         places.update(dict.fromkeys(slots, place))
     return places
 
@@ -85,8 +103,19 @@ def _tensors(session: Session) -> Iterator[tuple[int, Value]]:
             continue
         if registry.has_trait(op, ConstantLike) or (has_locations and not op.location):
             continue
-        if op.operands and _TRANSPOSED not in op.scope and not (registry.has_trait(op, Broadcast) and _is_implied(op)):
+        if _is_part_of_an_expression(value):
+            continue
+        if op.operands and TRANSPOSED not in op.scope and not (registry.has_trait(op, Broadcast) and _is_implied(op)):
             yield slot, value
+
+
+def _is_part_of_an_expression(value: Value) -> bool:
+    """Return whether an op of the same expression reads a value, which then has no name in the source."""
+    op = value.owning_op
+    return bool(op.location) and any(
+        user.location == op.location and TRANSPOSED not in user.scope and user.parent_op is op.parent_op
+        for user, _ in value.uses
+    )
 
 
 def _is_implied(op: Op) -> bool:

@@ -35,7 +35,7 @@ class Constraint:
     @property
     def shardings(self) -> dict[int, TensorSharding]:
         """Slot to sharding."""
-        return dict.fromkeys(self.place.slots, self.sharding)
+        return dict.fromkeys((*self.place.slots, *self.place.gradients), self.sharding)
 
     @property
     def line(self) -> str:
@@ -45,7 +45,8 @@ class Constraint:
     @property
     def mlir(self) -> tuple[str, ...]:
         """An op of Shardy for each of the tensors."""
-        return tuple(f"sdy.sharding_constraint {name} {self.sharding} : {self.place.type}" for name in self.place.names)
+        names = (*self.place.names, *self.place.gradient_names)
+        return tuple(f"sdy.sharding_constraint {name} {self.sharding} : {self.place.type}" for name in names)
 
     @property
     def jax(self) -> str:
@@ -169,7 +170,11 @@ class Advice:
     @property
     def shardings(self) -> dict[int, TensorSharding]:
         """Id of a value of the program that was given to its sharding."""
-        return {value: one.constraint.sharding for one in self.constraints for value in one.constraint.place.values}
+        return {
+            value: one.constraint.sharding
+            for one in self.constraints
+            for value in (*one.constraint.place.values, *one.constraint.place.gradient_values)
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the advice as plain lists, dictionaries and numbers; sizes are in bytes, times in seconds."""

@@ -23,6 +23,11 @@ from shardy_py.cli.options import session_options
     help="Whether results that are the next state of arguments have their shardings.",
 )
 @click.option("--gap", default=0.5, show_default=True, type=click.FloatRange(min=0), help="The gap to stop at, in %.")
+@click.option(
+    "--known-layouts/--no-known-layouts",
+    default=None,
+    help="Price known layouts beside it; by default for up to a thousand ops.",
+)
 @click.option("--form", default="jax", show_default=True, type=click.Choice(["jax", "torch", "mlir", "json"]))
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the plan here, not to stdout.")
 @session_options

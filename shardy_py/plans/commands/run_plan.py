@@ -24,6 +24,7 @@ def run_plan(
     fixed: tuple[str, ...],
     results: Any,
     gap: float,
+    known_layouts: bool | None,
     form: str,
     output: str | None,
     **session_options: Any,
@@ -44,6 +45,7 @@ def run_plan(
         fix=fix or None,
         results=results,
         gap=gap / 100,
+        known_layouts=known_layouts,
         options=program.options,
     )
     if form == "json":

@@ -84,3 +84,34 @@ def test_only_what_is_needed_is_left():
     kept, outcome = fewest_pins(pins, 10, price, trials=100)
     assert (list(kept), outcome) == ([3, 8], 2)
     assert fewest_pins(pins, 10, price, trials=0) == (pins, 10)
+
+
+@pytest.fixture(scope="module")
+def step():
+    """A step of two experts whose weights continue, on two axes."""
+    weights, tokens = "tensor<8x256x512xf32>", "tensor<8x1024x256xf32>"
+    text = f"""func.func @main(%x: {tokens}, %w: {weights}) -> {weights} {{
+  %0 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+      : ({tokens}, {weights}) -> tensor<8x1024x512xf32>
+  %1 = stablehlo.dot_general %x, %0, batching_dims = [0] x [0], contracting_dims = [1] x [1]
+      : ({tokens}, tensor<8x1024x512xf32>) -> {weights}
+  %2 = stablehlo.subtract %w, %1 : {weights}
+  return %2 : {weights}
+}}"""
+    return sdy.plan(text, {"data": 4, "model": 2}, machine="h100-8")
+
+
+def test_known_layouts_stand_beside_a_plan_and_are_not_cheaper(step):
+    """Each says by how much it is slower, and of experts there is one."""
+    names = [layout.name for layout in step.known]
+    assert {"data parallel", "fully sharded", "tensor parallel", "expert parallel"} <= set(names)
+    assert all(layout.seconds >= step.seconds for layout in step.known)
+    assert step.known[-1].reason.startswith("+")
+    assert f"beside it, {step.known[0]}" in str(step)
+
+
+def test_data_parallel_parameters_are_whole_and_their_gradients_summed(step):
+    """Of the known layouts it holds all parameters on each device, and sends their gradients."""
+    layouts = {layout.name: layout for layout in step.known}
+    assert layouts["data parallel"].peak_bytes > layouts["expert parallel"].peak_bytes
+    assert layouts["data parallel"].sent_bytes > layouts["expert parallel"].sent_bytes

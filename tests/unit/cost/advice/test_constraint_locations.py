@@ -37,3 +37,44 @@ def test_the_number_of_outcomes_is_said_in_words_that_fit(tried, words):
     """One outcome is not several."""
     advice = advise_session(Session.open(SCALED, keep_names=True), AdviceOptions())
     assert evolve(advice, tried=tried).nothing_saved.endswith(words)
+
+
+STEP = """\
+#at = loc("model.py":7:3)
+#line6 = loc("model.py":6:3)
+#line5 = loc("model.py":5:3)
+#line9 = loc("model.py":9:3)
+#sum = loc("jit(step)/jvp()/add"(#line6))
+#mean = loc("jit(step)/jvp()/reduce_sum"(#line5))
+#keep = loc("jit(step)/jvp()/broadcast_in_dim"(#line5))
+#square = loc("jit(step)/jvp()/mul"(#at))
+#back = loc("jit(step)/transpose(jvp())/mul"(#at))
+#behind = loc("jit(step)/transpose(jvp())/mul"(#line9))
+func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x1xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.multiply %x, %y : tensor<8x8xf32> loc(#square)
+  %1 = stablehlo.add %0, %x : tensor<8x8xf32> loc(#sum)
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [1]
+      : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32> loc(#mean)
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<8xf32>) -> tensor<8x1xf32> loc(#keep)
+  %4 = stablehlo.multiply %1, %y : tensor<8x8xf32> loc(#behind)
+  %5 = stablehlo.multiply %4, %y : tensor<8x8xf32> loc(#back)
+  return %5, %3 : tensor<8x8xf32>, tensor<8x1xf32>
+}
+"""
+
+
+def test_a_constraint_shards_the_gradient_of_its_line_too():
+    """What transposed ops of the line read is sharded with what the line makes, through an addition as well."""
+    session = Session.open(STEP, keep_names=True)
+    places = {place.names[0].split()[0]: place for place in find_places(session, session_labels(session)).values()}
+    assert [name.split()[0] for name in places["%0"].gradient_names] == ["%4"]
+    assert [name.split()[0] for name in places["%1"].gradient_names] == ["%4"]
+
+
+def test_a_part_of_an_expression_is_no_place():
+    """The sums within a mean that keeps its dimensions have no name in the source; the mean has."""
+    session = Session.open(STEP, keep_names=True)
+    names = {place.names[0].split()[0] for place in find_places(session, session_labels(session)).values()}
+    assert "%2" not in names
+    assert "%3" in names

@@ -1,0 +1,1 @@
+"""Studies: programs, schedules, meshes, machines and seeds as one table, each row with its provenance."""

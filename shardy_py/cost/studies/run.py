@@ -1,0 +1,112 @@
+"""Run of a study: one sweep for each program, mesh and machine, with a store of its own.
+
+A study that was stopped goes on from its stores. Where a process of a sweep is ended from outside, the sweep goes on
+from what its store has, so that the table is the one that it would have been.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from shardy_py.cost.machines.toml import get_machine
+from shardy_py.cost.priced_input import priced_input
+from shardy_py.cost.session import Session
+from shardy_py.cost.studies.settings import Study, StudyProgram
+from shardy_py.cost.studies.table import Provenance, StudyTable, make_table
+from shardy_py.cost.sweeps.evaluator import Setting
+from shardy_py.cost.sweeps.named_schedules import NamedSchedule
+from shardy_py.cost.sweeps.outcomes import Outcome
+from shardy_py.cost.sweeps.random_schedules import choose_schedules, op_kinds, random_schedules
+from shardy_py.cost.sweeps.sweep import Progress, Sweep, no_progress, open_program
+from shardy_py.errors import Diagnostic, OptionError, WorkerError
+
+_ATTEMPTS = 3
+"""How often a sweep is run whose processes are ended from outside."""
+
+
+def run_study(
+    study: Study, folder: str | Path, *, jobs: int | None = None, progress: Progress = no_progress
+) -> StudyTable:
+    """Return the table of a study.
+
+    Args:
+        study: What is studied.
+        folder: The folder of the stores, from which a study that was stopped goes on.
+        jobs: How many processes, see `compare_schedules`.
+        progress: Called after each schedule of a sweep.
+
+    Raises:
+        ShardyError: a program or a setting is not valid, or processes are ended again and again.
+    """
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(Diagnostic("study", f"{place}: the folder cannot be made: {error.strerror}")) from None
+    parts = []
+    for program, mesh, machine in study.combinations():
+        parts += _run_sweep(study, program, mesh, machine, place, jobs, progress)
+    return make_table(parts, measure=study.measure, tie=study.tie)
+
+
+def _run_sweep(
+    study: Study,
+    program: StudyProgram,
+    mesh: Mapping[str, int] | None,
+    machine: str | None,
+    folder: Path,
+    jobs: int | None,
+    progress: Progress,
+) -> list[tuple[Provenance, Outcome]]:
+    """Return the outcomes of one program on one mesh and one machine, with where they come from."""
+    known = None if machine is None else get_machine(machine)
+    session, make_source = open_program(priced_input(program.input(mesh), known), study.options)
+    schedules, seeds = _schedules(study, session)
+    sweep = Sweep(session, Setting(schedules[0], known), make_source)
+    meshes = session.problem.table.meshes.values()
+    text = "; ".join(",".join(f"{axis.name}={axis.size}" for axis in item.axes) for item in meshes)
+    provenance = Provenance(
+        program=program.name,
+        program_sha256=sha256(program.file.read_bytes()).hexdigest(),
+        mesh=text,
+        machine="" if known is None else known.name,
+        profile="" if known is None else known.profile,
+        shardy_py=_version("shardy_py"),
+        jaxlib=_version("jaxlib"),
+    )
+    name = "-".join(filter(None, (program.name, text, Path(machine or "").stem)))
+    path = folder / f"{re.sub(r'[^A-Za-z0-9=.,_-]', '_', name)}.jsonl"
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            with sweep.open_store(path) as store:
+                outcomes = sweep.run(schedules, jobs=jobs, store=store, progress=progress)
+            break
+        except WorkerError:
+            if attempt == _ATTEMPTS:
+                raise
+    return [
+        (provenance.of_schedule(outcome.schedule, seed), outcome) for outcome, seed in zip(outcomes, seeds, strict=True)
+    ]
+
+
+def _schedules(study: Study, session: Session) -> tuple[Sequence[NamedSchedule], list[int | None]]:
+    """Return the schedules of a study for a program, and the seed of each; None for those that were not drawn."""
+    given: list[str | Path] = [Path(name) if name.endswith(".toml") else name for name in study.schedules]
+    chosen = list(choose_schedules(session, given, drop_entries=study.drop_entries))
+    seeds: list[int | None] = [None] * len(chosen)
+    for seed in study.seeds:
+        drawn = random_schedules(op_kinds(session.problem), study.random, seed=seed)
+        chosen += drawn
+        seeds += [seed] * len(drawn)
+    return chosen, seeds
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,69 @@
+"""What strict prices charge: never more than the estimator for any shardings of the arguments."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the programs are MLIR text")
+pytest.importorskip("highspy", reason="plans need the extra 'plan'")
+
+import shardy_py as sdy
+from shardy_py.cost.session import Session
+from shardy_py.plans.planning import PlanArguments, _Planner
+from shardy_py.plans.serial import serial_nodes
+
+MESH = {"data": 4}
+X, W, LOGITS, COLUMN = "tensor<256x64xf32>", "tensor<64x4096xf32>", "tensor<256x4096xf32>", "tensor<256x1xf32>"
+NORM = f"""func.func @main(%x: {X}, %w: {W}) -> tensor<f32> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({X}, {W}) -> {LOGITS}
+  %1 = stablehlo.exponential %0 : {LOGITS}
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [1]
+      : ({LOGITS}, tensor<f32>) -> tensor<256xf32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<256xf32>) -> {LOGITS}
+  %4 = stablehlo.divide %1, %3 : {LOGITS}
+  %5 = stablehlo.multiply %4, %3 : {LOGITS}
+  %6 = stablehlo.log %5 : {LOGITS}
+  %7 = stablehlo.slice %6 [0:256, 0:1] : ({LOGITS}) -> {COLUMN}
+  %8 = stablehlo.reduce(%7 init: %zero) applies stablehlo.add across dimensions = [0, 1]
+      : ({COLUMN}, tensor<f32>) -> tensor<f32>
+  return %8 : tensor<f32>
+}}"""
+
+
+@pytest.fixture(scope="module")
+def planner():
+    """What plans the program."""
+    return _Planner.of(PlanArguments(NORM, MESH, machine="h100-8"))
+
+
+def test_the_bound_is_below_all_shardings_of_the_arguments():
+    """Kernels that are fused across a sum, and sums in series, are not charged twice."""
+    plan = sdy.plan(NORM, MESH, machine="h100-8")
+    specs = [(None, None), ("data", None), (None, "data")]
+    seconds = [
+        Session.open(NORM, mesh=MESH, in_shardings=dict(enumerate(pair)), like="passes")
+        .evaluate(machine="h100-8")
+        .cost.seconds.value
+        for pair in product(specs, repeat=2)
+    ]
+    assert plan.bound_seconds is not None
+    assert 0.5 * min(seconds) < plan.bound_seconds <= min(seconds) * (1 + 1e-6)
+
+
+def test_a_broadcast_with_several_users_has_a_sharding_of_its_own(planner):
+    """It is sent to users that need another one, so it is a node; with one user it is a view."""
+    assert "stablehlo.broadcast_in_dim" in [node.name for node in planner.graph.nodes]
+    once = NORM.replace("%5 = stablehlo.multiply %4, %3", "%5 = stablehlo.multiply %4, %4")
+    names = [node.name for node in _Planner.of(PlanArguments(once, MESH, machine="h100-8")).graph.nodes]
+    assert "stablehlo.broadcast_in_dim" not in names
+
+
+def test_only_sums_of_one_path_and_type_are_in_series(planner):
+    """Both reductions are on one path; what no path joins counts for the longer one only."""
+    numbers = {node.number: node for node in planner.graph.nodes if node.name == "stablehlo.reduce"}
+    assert serial_nodes(planner.graph, dict.fromkeys(numbers, 1.0)) == set(numbers)
+    arguments = {0: 1.0, 1: 2.0}
+    assert serial_nodes(planner.graph, arguments) == {1}
