@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module
@@ -127,7 +129,9 @@ class _Source:
         """
         if not self.options.optimize:
             return self.local(()).form
-        return with_least_communication(self.local, communication_passes(reorder_sums=self.options.reorder_sums))
+        passes = communication_passes(reorder_sums=self.options.reorder_sums)
+        least = with_least_communication(self.local, passes)
+        return evolve(least.form, warnings=(*least.form.warnings, *least.warnings)) if least.warnings else least.form
 
     def local(self, communication: Sequence[Pass]) -> Attempt[LocalProgram]:
         """Return the local program that some passes on communication make."""

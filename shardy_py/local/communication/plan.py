@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from attrs import field
 
-from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
@@ -78,7 +77,6 @@ class PlanCommunicationPass:
                 changed = True
         if changed:
             write_collectives(program, semantics, context)
-            erase_dead_ops(program, semantics)
         return changed
 
 
