@@ -68,7 +68,7 @@ class CombinePartialSumsLatePass:
         def distribution(op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
             return ops.partial_operands(op, combiner)
 
-        routes, counts = Routes(program, semantics), RunCounts(semantics)
+        routes, counts = Routes(program, semantics, is_fixed=True), RunCounts(semantics)
         changed = False
         for function in functions_with_bodies(program):
             choices = PartialChoices(program, semantics, kind, routes, counts, distribution, self.machine)

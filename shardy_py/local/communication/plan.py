@@ -63,7 +63,7 @@ class PlanCommunicationPass:
     def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
         """Improve what is sent along some axes, and return whether anything changed."""
         semantics = with_extended_rules(context.semantics)
-        routes, counts = Routes(program, semantics), RunCounts(semantics)
+        routes, counts = Routes(program, semantics, is_fixed=True), RunCounts(semantics)
         ops = find_local_ops(program, semantics)
         exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
         partial = context.partial_values.keys()
