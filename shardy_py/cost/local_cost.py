@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from attrs import evolve
 
@@ -11,7 +11,7 @@ from shardy_py.cost.estimates import Cost, Quantity, estimate
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.errors import Diagnostic
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.local import LocalOps
@@ -19,6 +19,8 @@ from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 
+Partitioner = Literal["shardy_py", "xla"]
+"""What makes the program of a device: this package, which is counted, or XLA, which is estimated."""
 _HOW = "counted: what one device sends in each collective of the local program, by the formula of its kind"
 
 
@@ -112,6 +114,32 @@ def price_local(
 def without_partitioner(profile: Profile) -> Profile:
     """Return a profile of a compiler that gets programs whose communication is explicit already."""
     return evolve(profile, follows_results=False)
+
+
+def explicit_setting(machine: MachineLike | None, setting: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an estimate for Shardy's explicit reshards, whatever the compiler does besides."""
+    rules = choose_profile(setting["profile"], None if machine is None else get_machine(machine))
+    return {**setting, "profile": without_partitioner(rules)}
+
+
+def add_reason(cost: Cost, error: ShardyError) -> Cost:
+    """Return an estimate with a note that says why there is no local program to count in."""
+    first = error.diagnostics[0]
+    subject = f"{first.location}: " if first.location else ""
+    subject += f"'{first.op}' op: " if first.op else ""
+    note = f"estimated from shardings, not counted: there is no local program, as {subject}{first.message}"
+    return evolve(cost, notes=(*cost.notes, f"{note} [{first.code}]"))
+
+
+def check_partitioner(name: str) -> None:
+    """Check the name of a partitioner.
+
+    Raises:
+        OptionError: there is no such partitioner.
+    """
+    if name not in get_args(Partitioner):
+        message = f"{name!r} is not a valid partitioner"
+        raise OptionError(Diagnostic("invalid-partitioner", message, hint="give 'shardy_py' or 'xla'"))
 
 
 def count_operations(program: Program, main: Op, registry: Registry) -> Quantity:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import evolve, fields
+from attrs import fields
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
 from shardy_py.api.run_again import order_of
 from shardy_py.cost.estimates import Cost
-from shardy_py.cost.local_cost import CountedProgram, count_operations, price_local, without_partitioner
-from shardy_py.cost.machines.profile import choose_profile
-from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.cost.local_cost import (
+    CountedProgram,
+    add_reason,
+    check_partitioner,
+    count_operations,
+    explicit_setting,
+    price_local,
+)
+from shardy_py.cost.machines.toml import MachineLike
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
@@ -21,14 +27,10 @@ if TYPE_CHECKING:
     from shardy_py.api.options import PropagateArguments
     from shardy_py.api.result import Result
 
-PARTITIONERS = ("shardy_py", "xla")
-
 
 def price_result(result: Result, machine: MachineLike | None, partitioner: str, **setting: Any) -> Cost:
     """Return what a propagated program costs; see `Result.cost`."""
-    if partitioner not in PARTITIONERS:
-        message = f"{partitioner!r} is not a valid partitioner"
-        raise OptionError(Diagnostic("invalid-partitioner", message, hint="give 'shardy_py' or 'xla'"))
+    check_partitioner(partitioner)
     if partitioner == "xla":
         return _estimate(result, machine, setting)
     local = local_program(result)
@@ -53,21 +55,6 @@ def count_result(result: Result, local: CountedProgram, machine: MachineLike | N
     return price_local(local, result.registry, machine, whole=whole, **setting)
 
 
-def explicit_setting(machine: MachineLike | None, setting: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of an estimate for Shardy's explicit reshards, whatever the compiler does besides."""
-    rules = choose_profile(setting["profile"], None if machine is None else get_machine(machine))
-    return {**setting, "profile": without_partitioner(rules)}
-
-
-def add_reason(cost: Cost, error: ShardyError) -> Cost:
-    """Return an estimate with a note that says why there is no local program to count in."""
-    first = error.diagnostics[0]
-    subject = f"{first.location}: " if first.location else ""
-    subject += f"'{first.op}' op: " if first.op else ""
-    note = f"estimated from shardings, not counted: there is no local program, as {subject}{first.message}"
-    return evolve(cost, notes=(*cost.notes, f"{note} [{first.code}]"))
-
-
 def _estimate(result: Result, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
     from shardy_py.cost.session import Session
 
@@ -75,7 +62,7 @@ def _estimate(result: Result, machine: MachineLike | None, setting: dict[str, An
     known = keywords(given)
     names = [item.name for item in fields(SessionArguments) if item.name in known]
     session = Session.open(**{name: known[name] for name in names})
-    return session.evaluate(order_of(given), machine, **setting).cost
+    return session.evaluate(order_of(given), machine, partitioner="xla", **setting).cost
 
 
 def _arguments_of(result: Result) -> PropagateArguments:

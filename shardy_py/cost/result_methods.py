@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
     from shardy_py.cost.advice.constraints import Advice
     from shardy_py.cost.estimates import Cost
+    from shardy_py.cost.local_cost import Partitioner
     from shardy_py.cost.memory import MemoryReport
 else:
     _Base = object
@@ -65,7 +66,7 @@ class CostMethods(_Base):
         axes: Any = None,
         layout: str | LayoutPolicy | None = None,
         profile: Any = None,
-        partitioner: Literal["shardy_py", "xla"] = "shardy_py",
+        partitioner: Partitioner = "shardy_py",
     ) -> Cost:
         """Return what the program costs on one device: the collectives of its local program, counted.
 

@@ -12,21 +12,30 @@ from attrs import evolve, field
 
 from shardy_py.api.keywords import keywords, method_takes, narrow
 from shardy_py.api.main_function import find_main
-from shardy_py.api.options import Like, ProgramOptions, SessionArguments, Strategy
+from shardy_py.api.options import Like, LocalOptions, ProgramOptions, SessionArguments, Strategy
 from shardy_py.api.pipeline import engine_options, make_pipeline
 from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
-from shardy_py.cost.estimates import Cost, estimate
+from shardy_py.cost.estimates import Cost, Quantity, estimate
 from shardy_py.cost.finishing import Finisher
+from shardy_py.cost.local_cost import (
+    Partitioner,
+    add_reason,
+    check_partitioner,
+    count_operations,
+    explicit_setting,
+    price_local,
+)
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.cost.priced_input import PRICED_LIKE_JIT, is_priced_like_jit
-from shardy_py.errors import Diagnostic, OptionError, as_warnings
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, as_warnings
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.verify import refuse_deep_nesting
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes
 from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.jax.local.make import count_local_program
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions, Solution
@@ -266,8 +275,12 @@ class Session:
         axes: AxisLinks | None = None,
         layout: str | LayoutPolicy | None = None,
         profile: str | Profile | None = None,
+        partitioner: Partitioner = "shardy_py",
     ) -> Evaluation:
-        """Return the outcome of a schedule, with its cost.
+        """Return the outcome of a schedule, with its cost: the collectives of the local program, counted.
+
+        Where there is no local program the cost is estimated from shardings, and a note says why. `price` estimates
+        always, which takes a fraction of the time: sweeps of many schedules do that.
 
         Args:
             schedule: A `Schedule`, the ``pathlib.Path`` of a TOML file, the name of a built-in one; None for the
@@ -279,16 +292,38 @@ class Session:
             layout: The policy, or its name, that chooses layouts to count bytes with padding; None for plain bytes.
             profile: The profile of a backend, or its name: ``xla-cpu``, ``xla-gpu`` or ``none``; None for that of the
                 machine.
+            partitioner: ``shardy_py`` for the local program, ``xla`` for an estimate of what XLA's partitioner makes.
 
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
+        check_partitioner(partitioner)
         options: dict[str, Any] = {"axes": axes, "layout": layout, "profile": profile}
+        if partitioner == "shardy_py":
+            return self._count(self.solve(schedule, op_priorities=op_priorities), machine, options)
         is_other = self._source is not None and is_priced_like_jit(self._source, machine, profile)
         if is_other and self._like_jit.like == "jit":
             found = self._like_jit.evaluate(schedule, machine, op_priorities=op_priorities, **options)
             return evolve(found, cost=evolve(found.cost, notes=(*found.cost.notes, PRICED_LIKE_JIT)))
         return self.price(self.solve(schedule, op_priorities=op_priorities), machine, **options)
+
+    def _count(self, solution: Solution, machine: MachineLike | None, options: dict[str, Any]) -> Evaluation:
+        """Return the outcome of a solution with the cost of its local program, or an estimate that says why not."""
+        program = self.finish(solution)
+        try:
+            with no_garbage_collection(), refuse_deep_nesting(self.main):
+                local = count_local_program(program, registry=self.registry, options=LocalOptions())
+        except ShardyError as error:
+            estimated = self.price(solution, machine, **explicit_setting(machine, options))
+            return evolve(estimated, cost=add_reason(estimated.cost, error))
+        cost = price_local(local, self.registry, machine, whole=self._operations, **options)
+        return Evaluation(solution, program, cost)
+
+    @cached_property
+    def _operations(self) -> Quantity:
+        """The operations of the program on one device."""
+        program = self._finisher.template
+        return count_operations(program, find_main(program), self.registry)
 
     @cached_property
     def _like_jit(self) -> Session:

@@ -30,6 +30,9 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
     return (
         # The result of a barrier may have no sharding, and is not whole for that.
         DropBarriersPass(),
+        # Conversion merges equal ops, too: what it needs at least are the bytes after that.
+        MergeEqualOpsPass(),
+        CountSentBytesPass(),
         # A function that is called several times has one sharding for all its callers.
         InlineExplicitCallsPass(),
         # What is sliced from a tensor with other shards than its source has would move there and back.
@@ -64,7 +67,6 @@ def local_passes(
         ResolveSingleDeviceShardingPass(),
         # What goes to one device, or comes from there, is resharded between shardings over all devices now.
         ReshardToCollectivesPass(),
-        *((CountSentBytesPass(),) if communication else ()),
         *communication,
         ConvertGlobalToLocalPass(
             per_dim_all_gather=options.per_dim_all_gather,

@@ -52,6 +52,12 @@ def test_what_is_behind_a_barrier_is_sharded_as_before_it() -> None:
     check(70_592, 1)
 
 
+@pytest.mark.parametrize("seed", [70_468, 70_952, 71_216, 71_756])
+def test_collectives_that_nothing_uses_do_not_count_as_users(seed: int) -> None:
+    """The plan for communication gives their operands other shardings, under which they would be ill-typed."""
+    check(seed, 1)
+
+
 def test_random_region_ops_can_be_shown() -> None:
     """Local programs of region ops can be written as text and read again."""
     registry = sdy.Registry.from_entry_points(plugins=[Plugin()])

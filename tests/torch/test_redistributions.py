@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional
 
 import shardy_py as sdy
+from shardy_py.local.communication.plan import PlanCommunicationPass
 from shardy_py.torch.parallel import collectives, make_local_torch_program, runner
 from tests.torch.models import export, exported_decoder
 from tests.torch.simulated import simulated
@@ -30,6 +31,19 @@ def test_the_tensor_that_says_a_dtype_is_not_moved() -> None:
     result = sdy.propagate(program, {"data": 4}, in_shardings={"x": ("data",)})
     assert not result.redistributions
     assert str(result.placements(0)[0]) == "Shard(0)"
+
+
+def test_a_pass_on_communication_that_fails_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program runs without passes then, and says which one failed."""
+
+    def fail(*_arguments: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(PlanCommunicationPass, "run", fail)
+    program = export(_Model(torch.tanh), torch.ones(8, 4))
+    result = sdy.propagate(program, {"data": 4}, in_shardings={"x": ("data",)})
+    local = make_local_torch_program(result.torch_forms.explicit, result.registry)
+    assert [item.code for item in local.warnings] == ["communication-pass"]
 
 
 class _Model(torch.nn.Module):

@@ -67,7 +67,7 @@ def price_against_jit(
         ShardyError: XLA refuses the program.
     """
     jit = attrs.evolve(program, input=attrs.evolve(program.input, like="jit"))
-    cost = jit.open().evaluate(None, machine, **setting).cost
+    cost = jit.open().evaluate(None, machine, partitioner="xla", **setting).cost
     answer = compare_in_child(program, "", schedule, timeout=timeout, show=show)
     assert answer.comparison is not None
     return AgainstJit(here, cost, answer.comparison)

@@ -20,11 +20,12 @@ from shardy_py.cost.commands.against_jit import price_against_jit
 from shardy_py.cost.commands.against_xla import xla_figures
 from shardy_py.cost.communications import name_collectives, name_transfers
 from shardy_py.cost.estimates import Cost
+from shardy_py.cost.local_cost import add_reason, explicit_setting
 from shardy_py.cost.machines.toml import get_machine, machine_names
 from shardy_py.cost.priced_input import PRICED_LIKE_JIT, priced_input
 from shardy_py.cost.report.against_xla import against_xla_json, print_against_xla
 from shardy_py.cost.report.cost import cost_json, print_cost
-from shardy_py.cost.result_cost import add_reason, count_result, explicit_setting, local_program
+from shardy_py.cost.result_cost import count_result, local_program
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 
 HOST_PROFILE = "xla-cpu"
@@ -98,7 +99,7 @@ def _estimate(
         noted = [Diagnostic("priced-like-jit", PRICED_LIKE_JIT)] if is_other else []
         warnings = [*noted, *session.warnings, *(() if schedule is None else session.unknown_op_names(schedule))]
         steps.start("Propagating, and estimating")
-        evaluation = session.evaluate(schedule, machine, **setting)
+        evaluation = session.evaluate(schedule, machine, partitioner="xla", **setting)
         steps.start("Naming transfers")
         return name_transfers(session, evaluation), warnings
 

@@ -77,7 +77,7 @@ def _tried(
     """Yield a proposal with its effect, unless it ends with an error."""
     try:
         session: Session = explainer.session.with_shardings(proposal.shardings)
-        after = session.evaluate(explainer.schedule, machine).cost
+        after = session.price(session.solve(explainer.schedule), machine).cost
     except ShardyError:
         return
     slot, sharding = next(iter(proposal.shardings.items()))

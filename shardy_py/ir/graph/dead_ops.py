@@ -9,42 +9,50 @@ from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
 
 
-def find_dead_ops(program: Program, semantics: OpSemantics) -> list[Op]:
-    """Return the ops that nothing with an effect depends on, outermost only, in program order."""
+def find_dead_ops(program: Program, semantics: OpSemantics, *, pure: Container[str] = ()) -> list[Op]:
+    """Return the ops that nothing with an effect depends on, outermost only, in program order.
+
+    Args:
+        program: The program.
+        semantics: What is known about ops.
+        pure: The names of more ops that have no effects.
+    """
     dead_ops: list[Op] = []
-    if not _has_any(program, semantics):
+    if not _has_any(program, semantics, pure):
         return dead_ops
     unused: set[int] = set()
     for function in reversed(list(program.functions.values())):
         for region in function.regions:
             for block in reversed(region.blocks):
-                _find_in_block(block, semantics, unused, dead_ops)
+                _find_in_block(block, semantics, pure, unused, dead_ops)
     dead_ops.reverse()
     return dead_ops
 
 
-def _has_any(program: Program, semantics: OpSemantics) -> bool:
+def _has_any(program: Program, semantics: OpSemantics, pure: Container[str]) -> bool:
     """Return whether the program has a dead op: an op whose results have no uses."""
     for op in all_ops(program):
         results = op.results
         # The first result of nearly every op is used.
         if (results and results[0].uses) or op.parent is program.body:
             continue
-        if not any(value.uses for value in results) and is_removable(op, semantics):
+        if not any(value.uses for value in results) and is_removable(op, semantics, pure):
             return True
     return False
 
 
-def _find_in_block(block: Block, semantics: OpSemantics, unused: set[int], dead_ops: list[Op]) -> None:
+def _find_in_block(
+    block: Block, semantics: OpSemantics, pure: Container[str], unused: set[int], dead_ops: list[Op]
+) -> None:
     op = block.last
     while op is not None:
-        if not _is_used(op, unused) and is_removable(op, semantics):
+        if not _is_used(op, unused) and is_removable(op, semantics, pure):
             unused.update(inner.id for inner in op.walk())
             dead_ops.append(op)
         else:
             for region in op.regions:
                 for inner_block in reversed(region.blocks):
-                    _find_in_block(inner_block, semantics, unused, dead_ops)
+                    _find_in_block(inner_block, semantics, pure, unused, dead_ops)
         op = op.prev
 
 
@@ -57,26 +65,42 @@ def _is_used(op: Op, unused: Container[int]) -> bool:
     return False
 
 
-def is_removable(op: Op, semantics: OpSemantics) -> bool:
-    """Return whether an op is dead once its results have no users."""
+def is_removable(op: Op, semantics: OpSemantics, pure: Container[str] = ()) -> bool:
+    """Return whether an op is dead once its results have no users.
+
+    Args:
+        op: The op.
+        semantics: What is known about ops.
+        pure: The names of more ops that have no effects.
+    """
     traits = semantics.get_traits(op)
-    return IsTerminator not in traits and _has_no_effects(op, semantics)
+    return IsTerminator not in traits and _has_no_effects(op, semantics, pure)
 
 
-def _has_no_effects(op: Op, semantics: OpSemantics) -> bool:
+def _has_no_effects(op: Op, semantics: OpSemantics, pure: Container[str]) -> bool:
     traits = semantics.get_traits(op)
-    if Pure in traits and not op.regions:
+    is_pure = Pure in traits or op.name in pure
+    if is_pure and not op.regions:
         return True
     if RecursiveMemoryEffects in traits:
         return all(
-            _has_no_effects(inner, semantics) for region in op.regions for block in region.blocks for inner in block.ops
+            _has_no_effects(inner, semantics, pure)
+            for region in op.regions
+            for block in region.blocks
+            for inner in block.ops
         )
-    return Pure in traits
+    return is_pure
 
 
-def erase_dead_ops(program: Program, semantics: OpSemantics) -> None:
-    """Erase all dead ops of a program."""
-    unused = find_dead_ops(program, semantics)
+def erase_dead_ops(program: Program, semantics: OpSemantics, *, pure: Container[str] = ()) -> None:
+    """Erase all dead ops of a program.
+
+    Args:
+        program: The program.
+        semantics: What is known about ops.
+        pure: The names of more ops that have no effects.
+    """
+    unused = find_dead_ops(program, semantics, pure=pure)
     for op in reversed(unused):
         for inner in op.walk():
             for value in inner.results:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module
@@ -18,7 +20,7 @@ from shardy_py.jax.arguments import array_types, array_values
 from shardy_py.jax.devices import device_count, extend_mesh
 from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.jax.local.local_program import LocalProgram
-from shardy_py.jax.local.native_form import FrontendForm, MlirForm, NativeForm
+from shardy_py.jax.local.native_form import FrontendForm, GraphForm, MlirForm, NativeForm
 from shardy_py.jax.local.partitioning_rules import call_partitioning_rules
 from shardy_py.jax.local.port import make_ports
 from shardy_py.jax.local.run_effects_once import RunEffectsOncePass
@@ -97,6 +99,21 @@ def make_local_graph(program: Program, *, registry: Registry, options: LocalOpti
     return _Source(read, FrontendForm(frontend_of(program)), tuple(before), run, registry, options).best()
 
 
+def count_local_program(explicit: Program, *, registry: Registry, options: LocalOptions) -> LocalProgram:
+    """Return the program that each device runs as an op graph, to count in; it has no native module.
+
+    Args:
+        explicit: A propagated program whose communication is explicit, as collectives; it stays as it is.
+        registry: What is known about ops.
+        options: The options.
+
+    Raises:
+        ShardyError: an op has no local form, or the meshes are not over the same devices.
+    """
+    before = (RunEffectsOncePass(), NumberGlobalDevicesPass())
+    return _Source(lambda: copy_program(explicit), GraphForm(), before, run, registry, options).best()
+
+
 @frozen(eq=False)
 class _Source:
     """A propagated program with the options of its local program.
@@ -127,7 +144,9 @@ class _Source:
         """
         if not self.options.optimize:
             return self.local(()).form
-        return with_least_communication(self.local, communication_passes(reorder_sums=self.options.reorder_sums))
+        passes = communication_passes(reorder_sums=self.options.reorder_sums)
+        least = with_least_communication(self.local, passes)
+        return evolve(least.form, warnings=(*least.form.warnings, *least.warnings)) if least.warnings else least.form
 
     def local(self, communication: Sequence[Pass]) -> Attempt[LocalProgram]:
         """Return the local program that some passes on communication make."""

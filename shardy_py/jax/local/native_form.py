@@ -55,6 +55,27 @@ class MlirForm(NativeForm):
 
 
 @frozen
+class GraphForm(NativeForm):
+    """No native program: the op graph is all that is asked for."""
+
+    def write(self, program: Program) -> Any:
+        """Return nothing."""
+        return None
+
+    def text(self, module: Any) -> str:
+        """Return no text."""
+        return ""
+
+    def file(self, module: Any, path: str) -> str:
+        """Return no text."""
+        return ""
+
+    def copy(self, program: Program, module: Any) -> Program:
+        """Return a copy of the op graph."""
+        return copy_program(program)
+
+
+@frozen
 class FrontendForm(NativeForm):
     """The form of a frontend; MLIR's generic text where it writes no local programs.
 

@@ -22,6 +22,8 @@ from shardy_py.ir.interfaces.ops import (
 )
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.balance import Balance
+from shardy_py.local.communication.known_modes import KnownModes
+from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice, Modes
 from shardy_py.local.communication.moves import shard_bytes
 from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
@@ -29,45 +31,8 @@ from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule, with_collectives_only
-from shardy_py.sharding.tensor import DimensionSharding, ReductionOp, TensorSharding
+from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.values import define
-
-SHARDED, WHOLE = 0, 1
-Modes = tuple[TensorSharding | None, TensorSharding | None]
-"""The sharding of a tensor in each mode."""
-
-
-@define(eq=False)
-class ModeChoice:
-    """An op, or the edge of a data-flow op, with its modes.
-
-    Attributes:
-        number: Its position in the program.
-        wanted: The shardings of operands, by op and number.
-        given: The shardings of results, by value.
-        modes: The modes in which it can run.
-        current: The mode in which it runs.
-        work: What it costs more to run whole, in bytes that could be sent meanwhile.
-        partial: The axes along which its results are partial where it is sharded and now is whole.
-        reduction: How these combine.
-        sent: The bytes that its local form sends in each mode.
-        collected: The bytes that its local form sends for whole results, by the operand that may be sharded then.
-    """
-
-    number: int
-    wanted: dict[tuple[int, int], Modes] = field(factory=dict)
-    given: dict[int, Modes] = field(factory=dict)
-    modes: tuple[int, ...] = (WHOLE,)
-    current: int = WHOLE
-    work: float = 0.0
-    partial: tuple[AxisRef, ...] = ()
-    reduction: ReductionOp = "sum"
-    sent: list[float] = field(factory=lambda: [0.0, 0.0])
-    collected: dict[tuple[int, int], float] = field(factory=dict)
-
-    def pin(self) -> None:
-        """Leave it as it is."""
-        self.modes = (self.current,)
 
 
 @define(eq=False)
@@ -96,7 +61,11 @@ class ModeChoices:
     by_use: dict[tuple[int, int], ModeChoice] = field(factory=dict, init=False)
     by_value: dict[int, ModeChoice] = field(factory=dict, init=False)
     values: list[Value] = field(factory=list, init=False)
+    _known: KnownModes = field(init=False)
     _count: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._known = KnownModes(self.semantics)
 
     def add_function(self, function: Op) -> None:
         """Add what is in a function; its arguments and results stay as they are."""
@@ -176,18 +145,23 @@ class ModeChoices:
             UnfitAxes: they cannot be told.
         """
         group = self.group
-        values = (*map(source_of, op.operands), *op.results)
-        if any(value.id in self.partial_values for value in values):
+        sources = list(map(source_of, op.operands))
+        if any(value.id in self.partial_values for value in (*sources, *op.results)):
             raise UnfitAxes
         now = [choice.wanted[op.id, number][0] for number in range(len(op.operands))]
         results = [choice.given[value.id][0] for value in op.results]
         summed = [axis for value in op.results for route in self.routes.of(value) for axis in route.summed_axes]
-        partial = group.own_axes(summed)
+        partial, rule = group.own_axes(summed), self.semantics.get_sharding_rule(op)
+        held = [
+            self.by_value[item.id].given[item.id][SHARDED] if item.id in self.by_value else None for item in sources
+        ]
+        key = self._known.key(op, rule, (*now, *results, *held), partial, self.counts.of_block(op.parent))
+        if self._known.recall(key, op, choice):
+            return
         for number, sharding in enumerate(now):
             choice.wanted[op.id, number] = (sharding, group.without(sharding))
         for value, sharding in zip(op.results, results, strict=True):
             choice.given[value.id] = (sharding, group.without(sharding))
-        rule = self.semantics.get_sharding_rule(op)
         if partial or any(map(group.shards, (*now, *results))):
             choice.modes, choice.current = (SHARDED, WHOLE), SHARDED
         elif rule is not None and self._shard_along_gathered(op, choice, rule):
@@ -196,6 +170,7 @@ class ModeChoices:
             choice.work = self._work(op, rule, choice)
         if rule is not None and op.operands:
             self._count_sent(op, rule, choice)
+        self._known.remember(key, choice)
 
     def _count_sent(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> None:
         """Count what the local form of an op sends itself."""
@@ -286,7 +261,7 @@ class ModeChoices:
         base = sharding or TensorSharding.fully_closed(self.group.mesh_name, len(mapping))
         own = list(base.dim_shardings)
         own[dims[0]] = DimensionSharding((*own[dims[0]].axes, *axes))
-        return evolve(base, dim_shardings=tuple(own))
+        return self.routes.same(evolve(base, dim_shardings=tuple(own)))
 
     def _work(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> float:
         """Return what an op costs more where it is whole: its operations, and the bytes that it reads and writes."""

@@ -12,7 +12,8 @@ from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_REDUCE
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
-from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice, ModeChoices
+from shardy_py.local.communication.choices import ModeChoices
+from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.moves import (
     all_reduce_bytes,
     collective_bytes,

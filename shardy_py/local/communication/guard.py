@@ -1,7 +1,8 @@
-"""The passes on communication that run: all of them, unless a program sends less without some.
+"""The passes on communication that run: all of them, unless one fails or a program sends less without some.
 
 Each pass counts what it saves before the conversion, which may need other collectives than it expects: then the program
-is converted with fewer passes, too, and the form that sends least stays.
+is converted with fewer passes, too, and the form that sends least stays. Where a pass fails, or leaves a program whose
+types do not fit, none of them runs, and a warning names it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from shardy_py.errors import ShardyError
+from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
@@ -37,7 +38,22 @@ class Attempt(Generic[Form]):
     is_changed: bool = True
 
 
-def with_least_communication(attempt: Callable[[Sequence[Pass]], Attempt[Form]], passes: Sequence[Pass]) -> Form:
+@frozen(eq=False)
+class Selection(Generic[Form]):
+    """The local program that sends least.
+
+    Args:
+        form: The program.
+        warnings: The pass that failed, if one did.
+    """
+
+    form: Form
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+def with_least_communication(
+    attempt: Callable[[Sequence[Pass]], Attempt[Form]], passes: Sequence[Pass]
+) -> Selection[Form]:
     """Return the local program that sends least, made with all passes on communication or with fewer.
 
     It is the one with all passes where that sends no more than the program without them, and where they changed
@@ -46,8 +62,44 @@ def with_least_communication(attempt: Callable[[Sequence[Pass]], Attempt[Form]],
     Args:
         attempt: Makes the program with some passes.
         passes: All passes on communication.
+
+    Raises:
+        ShardyError: there is no local program, neither with the passes nor without them.
     """
-    best = attempt(passes)
+    try:
+        best = attempt(passes)
+    except Exception as error:
+        return _without_passes(attempt, passes, error)
+    return Selection(_best_of(best, attempt, passes))
+
+
+def _without_passes(
+    attempt: Callable[[Sequence[Pass]], Attempt[Form]], passes: Sequence[Pass], error: Exception
+) -> Selection[Form]:
+    """Return the program without passes and a warning that names the one that fails; where it fails, too, the error."""
+    try:
+        form = attempt(()).form
+    except Exception:
+        raise error from None
+    works, fails = 0, len(passes)
+    while works + 1 < fails:
+        middle = (works + fails) // 2
+        try:
+            attempt(passes[:middle])
+        except Exception as other:
+            fails, error = middle, other
+        else:
+            works = middle
+    cause = error.diagnostics[0].message if isinstance(error, ShardyError) else f"{type(error).__name__}: {error}"
+    message = f"{passes[fails - 1].name} fails here, so no communication pass runs, and more bytes are sent: {cause}"
+    place = error.diagnostics[0] if isinstance(error, ShardyError) else None
+    location, op = (place.location, place.op) if place is not None else ("", "")
+    hint = "the results are right; please report it"
+    return Selection(form, (Diagnostic("communication-pass", message, location, op, hint, severity="warning"),))
+
+
+def _best_of(best: Attempt[Form], attempt: Callable[[Sequence[Pass]], Attempt[Form]], passes: Sequence[Pass]) -> Form:
+    """Return the program that sends least, given the one with all passes."""
     if not best.is_changed or best.sent <= best.at_least + _LEAST_LOSS:
         return best.form
     for fewer in _fewer(passes):

@@ -8,6 +8,7 @@ from shardy_py.ir.graph.data_flow import shardable_value
 from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.explicit_steps import erase_unused
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollectivesPass
 from shardy_py.transforms.prepare.inline_calls import inline_explicit_calls
@@ -17,7 +18,7 @@ from shardy_py.values import NoFields
 class InlineExplicitCallsPass(NoFields):
     """Put the bodies of functions in the places of their calls, those in the bodies of reductions, too.
 
-    A value that a function takes or returns under another sharding is resharded there.
+    A value that a function takes or returns under another sharding is resharded there. What nothing uses is erased.
     """
 
     name: ClassVar[str] = "inline-explicit-calls"
@@ -48,6 +49,7 @@ class InlineExplicitCallsPass(NoFields):
         inline_explicit_calls(program, at_border)
         if resharded:
             ReshardToCollectivesPass().run(program, context)
+        erase_unused(program, context.semantics)
 
 
 def _is_same(first: TensorSharding | None, second: TensorSharding | None) -> bool:

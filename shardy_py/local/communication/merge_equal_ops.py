@@ -9,6 +9,7 @@ from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.interfaces.ops import ConstantLike, OpSemantics, Pure
 from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.local.communication.explicit_steps import erase_unused
 from shardy_py.local.communication.routes import STEPS
 from shardy_py.values import NoFields
 
@@ -23,12 +24,13 @@ def is_step(op: Op) -> bool:
 
 
 class MergeEqualOpsPass(NoFields):
-    """Compute and send equal things once: ops without effects, and collectives, of one block."""
+    """Compute and send equal things once, and nothing that no op uses: ops without effects, and collectives."""
 
     name: ClassVar[str] = "merge-equal-ops"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Merge equal ops in all blocks."""
+        """Merge equal ops in all blocks, and erase unused ones."""
+        erase_unused(program, context.semantics)
         for function in program.functions.values():
             for region in function.regions:
                 for block in region.blocks:

@@ -27,6 +27,7 @@ _MOST_DEVICES = 4096
 """The size of a mesh beyond which all devices count as senders of a permutation."""
 
 
+@lru_cache(maxsize=65536)
 def shard_bytes(type_: Type, sharding: TensorSharding | None, mesh: Mesh) -> float:
     """Return the bytes of a shard with its padding; 0 where the type does not tell."""
     if not isinstance(type_, TensorType) or not type_.is_static:

@@ -13,7 +13,8 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import OpSemantics, ShardableDataFlowOpInterface
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.balance import Balance
-from shardy_py.local.communication.choices import ModeChoice, assign_edge
+from shardy_py.local.communication.choices import assign_edge
+from shardy_py.local.communication.mode_choice import ModeChoice
 from shardy_py.local.communication.moves import shard_bytes
 from shardy_py.local.communication.routes import STEPS, SUMS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts

@@ -8,8 +8,8 @@ from attrs import field
 
 from shardy_py.ir.graph.program import Block, Value
 from shardy_py.local.communication.axis_group import AxisGroup
-from shardy_py.local.communication.choices import ModeChoice
 from shardy_py.local.communication.deliveries import ModeOf, can_be_made_anew, is_static, sent_now
+from shardy_py.local.communication.mode_choice import ModeChoice
 from shardy_py.local.communication.moves import all_reduce_bytes, is_one_reduce_scatter, reshard_bytes
 from shardy_py.local.communication.partial_choices import PARTIAL, PartialChoices
 from shardy_py.local.communication.routes import Route

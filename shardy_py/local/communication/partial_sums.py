@@ -8,7 +8,6 @@ from typing import ClassVar
 from attrs import evolve, field
 
 from shardy_py.ir.graph.attributes import RawAttribute
-from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.enum_attributes import combiner_of_collective
 from shardy_py.ir.graph.op_names import ALL_REDUCE, REDUCE_SCATTER, REPLICATED_TO_UNREDUCED
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -69,7 +68,7 @@ class CombinePartialSumsLatePass:
         def distribution(op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
             return ops.partial_operands(op, combiner)
 
-        routes, counts = Routes(program, semantics), RunCounts(semantics)
+        routes, counts = Routes(program, semantics, is_fixed=True), RunCounts(semantics)
         changed = False
         for function in functions_with_bodies(program):
             choices = PartialChoices(program, semantics, kind, routes, counts, distribution, self.machine)
@@ -81,7 +80,6 @@ class CombinePartialSumsLatePass:
                 changed = True
         if changed:
             write_collectives(program, semantics, context)
-            erase_dead_ops(program, semantics)
 
 
 def _kinds(program: Program, semantics: OpSemantics) -> list[PartialSums]:

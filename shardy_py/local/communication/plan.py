@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from attrs import field
 
-from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
@@ -64,7 +63,7 @@ class PlanCommunicationPass:
     def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
         """Improve what is sent along some axes, and return whether anything changed."""
         semantics = with_extended_rules(context.semantics)
-        routes, counts = Routes(program, semantics), RunCounts(semantics)
+        routes, counts = Routes(program, semantics, is_fixed=True), RunCounts(semantics)
         ops = find_local_ops(program, semantics)
         exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
         partial = context.partial_values.keys()
@@ -78,7 +77,6 @@ class PlanCommunicationPass:
                 changed = True
         if changed:
             write_collectives(program, semantics, context)
-            erase_dead_ops(program, semantics)
         return changed
 
 

@@ -9,8 +9,8 @@ from attrs import evolve
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.graph.program import Block, Op, Program, Value
-from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.deliveries import Delivery, ModeOf, modes_now
+from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.report import CommunicationChange
 from shardy_py.local.communication.routes import Route
 from shardy_py.local.communication.solve import Improvement, Movement

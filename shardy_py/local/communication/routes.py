@@ -37,17 +37,14 @@ class Route:
         number: The number of the operand.
         sharding: The sharding that the operand has there; None where it is whole.
         steps: The collectives on the way, in order.
+        summed_axes: The axes along which partial results are combined on the way.
     """
 
     user: Op
     number: int
     sharding: TensorSharding | None
     steps: tuple[Op, ...]
-
-    @property
-    def summed_axes(self) -> tuple[AxisRef, ...]:
-        """The axes along which partial results are combined on the way."""
-        return tuple(axis for step in self.steps if step.name in SUMS for axis in _summed_axes(step))
+    summed_axes: tuple[AxisRef, ...]
 
 
 @define(eq=False)
@@ -57,16 +54,29 @@ class Routes:
     Attributes:
         program: The program.
         semantics: What is known about ops.
+        is_fixed: Whether no sharding changes while the routes are in use. Equal shardings are one object then.
     """
 
     program: Program
     semantics: OpSemantics
+    is_fixed: bool = False
     _known: dict[int, Sequence[Route]] = field(factory=dict, init=False)
+    _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
+    _same: dict[TensorSharding | None, TensorSharding | None] = field(factory=dict, init=False)
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, also of one on a data-flow edge that another value owns."""
+        if value.id in self._shardings:
+            return self._shardings[value.id]
         carrier = shardable_value(value, self.semantics)
-        return self.program.sharding(value if carrier is None else carrier)
+        found = self.program.sharding(value if carrier is None else carrier)
+        if self.is_fixed:
+            found = self._shardings[value.id] = self.same(found)
+        return found
+
+    def same(self, sharding: TensorSharding | None) -> TensorSharding | None:
+        """Return the one object for equal shardings."""
+        return self._same.setdefault(sharding, sharding)
 
     def of(self, value: Value) -> Sequence[Route]:
         """Return the routes of a value that is not the result of a collective."""
@@ -79,7 +89,8 @@ class Routes:
             if user.name in STEPS:
                 yield from self._from(user.results[0], (*steps, user))
             else:
-                yield Route(user, number, self.sharding(value), steps)
+                summed = tuple(axis for step in steps if step.name in SUMS for axis in _summed_axes(step))
+                yield Route(user, number, self.sharding(value), steps, summed)
 
 
 def source_of(value: Value) -> Value:

@@ -8,9 +8,9 @@ from typing import Protocol
 from attrs import field
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.local.communication.choices import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.deliveries import ModeOf, all_in, modes_now
 from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
+from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.routes import Route
 from shardy_py.values import define, frozen
 

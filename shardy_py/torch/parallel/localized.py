@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, as_warnings
@@ -12,11 +12,15 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.interfaces.communication import CommunicationChange
 from shardy_py.ir.interfaces.local import LocalValue
-from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.ir.interfaces.passes import Pass, PassContext
+from shardy_py.local.communication.guard import Attempt, with_least_communication
+from shardy_py.local.communication.sent_bytes import local_sent_bytes
 from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
+from shardy_py.local.local_ops import find_local_ops
 from shardy_py.local.pipeline import communication_passes
 from shardy_py.plugins import Registry
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.frontend.semantics import extend
 from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.transforms.run import run
@@ -88,7 +92,7 @@ def _location_of(value: Value) -> str:
 
 
 def localized(explicit: Program, registry: Registry, *, options: LocalOptions = IN_PLACE) -> Localized:
-    """Return what each device runs.
+    """Return what each device runs, with the passes on communication under which it sends least.
 
     Args:
         explicit: The program with its collectives; it stays as it is.
@@ -98,24 +102,43 @@ def localized(explicit: Program, registry: Registry, *, options: LocalOptions = 
     Raises:
         ShardyError: an op has no local form.
     """
+    if not options.optimize:
+        return _localized(explicit, registry, options, ()).form
+
+    def attempt(passes: Sequence[Pass]) -> Attempt[Localized]:
+        return _localized(explicit, registry, options, passes)
+
+    least = with_least_communication(attempt, communication_passes(reorder_sums=options.reorder_sums))
+    return evolve(least.form, warnings=(*least.form.warnings, *least.warnings)) if least.warnings else least.form
+
+
+def _localized(
+    explicit: Program, registry: Registry, options: LocalOptions, communication: Sequence[Pass]
+) -> Attempt[Localized]:
+    """Return what each device runs under some passes on communication."""
     program = copy_program(explicit)
     registry = extend(program, registry)
     values: dict[int, LocalValue] = {}
     collectives: dict[int, list[Op]] = {}
     changes: list[CommunicationChange] = []
-    context = PassContext(registry, local_values=values, local_collectives=collectives, communication=changes)
+    sent: list[float] = []
+    context = PassContext(
+        registry, local_values=values, local_collectives=collectives, communication=changes, sent_bytes=sent
+    )
     convert = ConvertGlobalToLocalPass(
         trust_shardings=False, gather_unsupported_ops=not options.strict, early_gathers=options.optimize
     )
-    moving = communication_passes(reorder_sums=options.reorder_sums) if options.optimize else ()
     tidying = (TidyLocalProgramPass(),) if options.optimize else ()
-    run(program, moving, context)
+    run(program, communication, context)
     moved = explicit
-    if moving:
+    if communication:
         moved = copy_program(program)
         moved.origin, moved.frontend = explicit.origin, explicit.frontend
     run(program, [convert, *tidying], context)
     # What is tidied away runs no more.
     kept = {op.id for op in program.walk()}
     running = {number: [op for op in made if op.id in kept] for number, made in collectives.items()}
-    return Localized(program, moved, values, running, tuple(context.warnings), tuple(changes))
+    form = Localized(program, moved, values, running, tuple(context.warnings), tuple(changes))
+    mesh = next(iter(program.meshes.values()), Mesh())
+    after = local_sent_bytes(program, find_local_ops(program, registry), registry, mesh)
+    return Attempt(form, after, sum(sent), bool(changes))

@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("jaxlib", reason="programs are MLIR text")
 
 import shardy_py as sdy
-from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.ir.interfaces.passes import Pass
+from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
+from shardy_py.ir.graph.program import Program
+from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.local.communication.guard import Attempt, with_least_communication
 from shardy_py.local.communication.plan import PlanCommunicationPass
 from shardy_py.local.communication.sent_bytes import local_sent_bytes
@@ -33,7 +34,7 @@ def form_of(all_passes: float, none: float, *, without_plan: float = 1e9, at_lea
         made.append(name)
         return Attempt(name, sent, at_least)
 
-    return with_least_communication(attempt, ALL), len(made)
+    return with_least_communication(attempt, ALL).form, len(made)
 
 
 def test_a_program_that_sends_no_more_than_before_is_made_once() -> None:
@@ -60,7 +61,49 @@ def test_a_program_that_needs_the_passes_keeps_them() -> None:
             raise UnsupportedError(Diagnostic("test", "no local form"))
         return Attempt("all", 5.0, 0.0)
 
-    assert with_least_communication(attempt, ALL) == "all"
+    assert with_least_communication(attempt, ALL).form == "all"
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), VerificationError(Diagnostic("local-types", "is ill-typed", "f:1:2"))]
+)
+def test_a_pass_that_fails_is_named_and_no_pass_runs(error: Exception) -> None:
+    """The program without passes runs, and the warning says why more bytes are sent."""
+
+    def attempt(passes: Sequence[Pass]) -> Attempt[str]:
+        if any(isinstance(item, PlanCommunicationPass) for item in passes):
+            raise error
+        return Attempt(f"{len(passes)} passes", 5.0, 0.0)
+
+    least = with_least_communication(attempt, ALL)
+    assert least.form == "0 passes"
+    assert [(item.code, item.severity) for item in least.warnings] == [("communication-pass", "warning")]
+    assert str(least.warnings[0]).startswith("f:1:2: " if isinstance(error, VerificationError) else "warning: ")
+    assert "plan-communication fails" in least.warnings[0].message
+
+
+def test_a_program_without_local_form_is_the_error_of_its_first_attempt() -> None:
+    """No pass is blamed for it."""
+
+    def attempt(passes: Sequence[Pass]) -> Attempt[str]:
+        raise UnsupportedError(Diagnostic("test", f"no local form with {len(passes)} passes"))
+
+    with pytest.raises(UnsupportedError, match=f"no local form with {len(ALL)} passes"):
+        with_least_communication(attempt, ALL)
+
+
+def test_a_local_program_says_which_pass_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sends what it sends without the passes."""
+
+    def fail(_item: PlanCommunicationPass, _program: Program, _context: PassContext) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(PlanCommunicationPass, "run", fail)
+    result = sdy.propagate(random_program(5000))
+    local, plain = result.local(), result.local(optimize=False)
+    assert [item.code for item in local.warnings] == ["communication-pass"]
+    assert "plan-communication fails here" in local.warnings[0].message
+    assert [item.kind for item in local.collectives] == [item.kind for item in plain.collectives]
 
 
 def test_random_programs_never_send_more() -> None:

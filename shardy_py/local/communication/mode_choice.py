@@ -1,0 +1,46 @@
+"""The modes of one op: how its operands and results are sharded in each, and what it costs."""
+
+from __future__ import annotations
+
+from attrs import field
+
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.tensor import ReductionOp, TensorSharding
+from shardy_py.values import define
+
+SHARDED, WHOLE = 0, 1
+Modes = tuple[TensorSharding | None, TensorSharding | None]
+"""The sharding of a tensor in each mode."""
+
+
+@define(eq=False)
+class ModeChoice:
+    """An op, or the edge of a data-flow op, with its modes.
+
+    Attributes:
+        number: Its position in the program.
+        wanted: The shardings of operands, by op and number.
+        given: The shardings of results, by value.
+        modes: The modes in which it can run.
+        current: The mode in which it runs.
+        work: What it costs more to run whole, in bytes that could be sent meanwhile.
+        partial: The axes along which its results are partial where it is sharded and now is whole.
+        reduction: How these combine.
+        sent: The bytes that its local form sends in each mode.
+        collected: The bytes that its local form sends for whole results, by the operand that may be sharded then.
+    """
+
+    number: int
+    wanted: dict[tuple[int, int], Modes] = field(factory=dict)
+    given: dict[int, Modes] = field(factory=dict)
+    modes: tuple[int, ...] = (WHOLE,)
+    current: int = WHOLE
+    work: float = 0.0
+    partial: tuple[AxisRef, ...] = ()
+    reduction: ReductionOp = "sum"
+    sent: list[float] = field(factory=lambda: [0.0, 0.0])
+    collected: dict[tuple[int, int], float] = field(factory=dict)
+
+    def pin(self) -> None:
+        """Leave it as it is."""
+        self.modes = (self.current,)
