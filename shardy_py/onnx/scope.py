@@ -92,7 +92,7 @@ class Scope:
         """Return the names of the tensors around this graph that the ops of its nodes read, or that it returns."""
         names = [name for node in self.nodes for name in self.operand_names(node)]
         names += [info.name for info in self.graph.output]
-        return [name for name in dict.fromkeys(names) if name in self._outside and self.contents.get(name) is None]
+        return [name for name in dict.fromkeys(names) if name in self._outside]
 
     def bodies(self, node: NodeProto) -> list[Scope] | None:
         """Return the scopes of the graphs of a node; None where it has none, or their types are not known."""
@@ -100,7 +100,7 @@ class Scope:
             self._bodies[id(node)] = _body_scopes(self, node)
         return self._bodies[id(node)]
 
-    def inner(self, graph: GraphProto, arguments: Sequence[Type]) -> Scope | None:
+    def inner(self, graph: GraphProto, arguments: Sequence[TensorType]) -> Scope | None:
         """Return the scope of a graph in a node of this one; None where ONNX cannot tell all types.
 
         Args:
@@ -110,16 +110,16 @@ class Scope:
         model = onnx.helper.make_model(GraphProto(name="body"), opset_imports=self.opsets)
         model.graph.CopyFrom(graph)
         del model.graph.value_info[:]
-        for info, type_ in zip(model.graph.input, arguments, strict=True):
-            info.type.CopyFrom(type_proto(type_))
+        for info, argument in zip(model.graph.input, arguments, strict=True):
+            info.type.CopyFrom(type_proto(argument))
         for info in model.graph.output:
             info.type.Clear()
         outside = outer_names(graph)
         for name in outside:
             if (array := self.contents.get(name)) is not None:
                 model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-            elif name in self.types:
-                model.graph.input.append(onnx.helper.make_value_info(name, type_proto(self.types[name])))
+            elif isinstance(type_ := self.types.get(name), TensorType):
+                model.graph.input.append(onnx.helper.make_value_info(name, type_proto(type_)))
         scope = Scope(inferred(model), len(arguments), outside)
         needed = {name for node in scope.nodes for name in (*node.output, *scope.operand_names(node)) if name}
         needed |= {info.name for info in graph.output}
