@@ -79,7 +79,7 @@ class _Writer:
     def _info(self, name: str, value: Value) -> Any:
         type_ = value.type
         assert isinstance(type_, TensorType)
-        return onnx.helper.make_tensor_value_info(name, DATA_TYPES[type_.element_type], list(value.shape))
+        return onnx.helper.make_tensor_value_info(name, DATA_TYPES[type_.element_type], list(type_.shape))
 
     def _name(self, value: Value) -> str:
         return self._names.setdefault(value.id, f"v{value.id}")

@@ -18,7 +18,7 @@ import shardy_py as sdy
 from shardy_py.errors import OptionError, ParseError, UnsupportedError
 from shardy_py.onnx.run_local import run_local
 from tests.unit.onnx.example_models import MODELS, quantized, residual_network, transformer
-from tests.unit.onnx.onnx_models import ModelBuilder, assert_runs_sharded
+from tests.unit.onnx.onnx_models import ModelBuilder, assert_runs_sharded, run_whole
 
 QUICK = ("quantized", "recurrent_loop", "early_exit")
 """Models that run in the default lane; the others are slow."""
@@ -77,8 +77,16 @@ def test_a_symbolic_batch_is_sharded() -> None:
     model = transformer("batch")
     result = sdy.propagate(model, {"d": 2}, in_shardings={"x": ("d", None, None)})
     assert str(result.results[0]) == '<@mesh, [{"d"}, {}, {}]>'
-    with pytest.raises(UnsupportedError, match="argument 0"):
-        result.local()
+    local = result.local()
+    (reshape, *_) = [node for node in local.module.graph.node if node.op_type == "Reshape"]
+    arrays = {item.name: onnx.numpy_helper.to_array(item) for item in local.module.graph.initializer}
+    assert arrays[reshape.input[1]].tolist() == [-1, 8, 4, 8]
+    names = result.program.origin.argument_names
+    tensors = {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
+    for batch in (2, 6):
+        x = np.random.default_rng(batch).standard_normal((batch, 8, 32)).astype(np.float32)
+        (found,) = local.run(*[tensors.get(name, x) for name in names])
+        np.testing.assert_allclose(found, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
     sized = sdy.propagate(model, {"d": 2}, in_shardings={"x": ("d", None, None)}, sizes={"batch": 4})
     assert sized.local().arguments[0].shard_shape == (2, 8, 32)
     with pytest.raises(OptionError, match="'rows' is not a symbolic size"):
