@@ -43,11 +43,11 @@ def to_generic(text: str, known: Container[str]) -> str:
         known: The names of the dialects that are read as they are.
     """
     plain = without_strings(text)
-    edits = [*_plain_edits(plain, known), *_property_edits(text, plain, known)]
+    edits = [*_plain_edits(text, plain, known), *_property_edits(text, plain, known)]
     return edited(text, edits)
 
 
-def _plain_edits(plain: str, known: Container[str]) -> Iterator[Edit]:
+def _plain_edits(text: str, plain: str, known: Container[str]) -> Iterator[Edit]:
     for match in _PLAIN.finditer(plain):
         if match["dialect"] in known:
             continue
@@ -60,7 +60,9 @@ def _plain_edits(plain: str, known: Container[str]) -> Iterator[Edit]:
         count = len(operands["operands"].split(",")) if operands["operands"] else 0
         begin = types.end() if types else at
         line_end = plain.find("\n", begin)
-        rest = plain[begin : line_end if line_end >= 0 else len(plain)]
+        line_end = line_end if line_end >= 0 else len(plain)
+        comment = text.find("//", begin, line_end)
+        rest = plain[begin : comment if comment >= 0 else line_end]
         if types is None and rest.strip(" \t\r}"):
             continue
         start = match.start("name")
