@@ -51,6 +51,20 @@ def to_older(text: str) -> str:
     return edited(text, edits)
 
 
+def has_marks(text: str) -> bool:
+    """Return whether a text is one that `to_older` has changed."""
+    return _MARK in text
+
+
+def marked_mesh(text: str) -> str:
+    """Return the text of a mesh with an axis for each reduction, as those of a text that `to_older` has changed.
+
+    >>> marked_mesh('#sdy.mesh<["x"=2]>')
+    '#sdy.mesh<["x"=2, "reduction:max"=1, "reduction:min"=1]>'
+    """
+    return edited(text, _mesh_edits(without_strings(text)))
+
+
 def to_newer(text: str) -> str:
     """Return a text of a module that `to_older` has changed as upstream writes it; any other as it is.
 
