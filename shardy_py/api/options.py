@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import field
 
+from shardy_py.transforms.upstream import JAXLIB, is_upstream
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ class Options(ProgramOptions):
             could not find itself.
         local: Make all communication explicit, and the program that each device runs now: its errors come here, and
             not from `Result.local`.
+        upstream: Whose behaviour is mirrored where versions of Shardy differ: ``0.10.2`` of jaxlib, or ``head`` of
+            2026-08-22.
         verify: Let MLIR verify an ``ir.Module`` as it comes in, and a module that passes of plugins changed or that has
             collectives as it goes out. A compiler that has just verified its module can do without, as with
             ``PassManager.enable_verifier(False)``, and saves a twentieth of a run; text and bytecode are verified as
@@ -132,6 +135,7 @@ class Options(ProgramOptions):
     strict: bool = False
     explicit_collectives: bool = False
     local: bool = False
+    upstream: str = field(default=JAXLIB, validator=is_upstream)
     verify: bool = True
     record_copies: bool = False
     trace: bool = False

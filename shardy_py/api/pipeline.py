@@ -11,6 +11,7 @@ from shardy_py.propagation import PropagationOptions
 from shardy_py.schedule.from_options import OpPriorities, ScheduleLike, make_schedule
 from shardy_py.support.arguments import shown
 from shardy_py.transforms.pipelines import PropagationPipeline
+from shardy_py.transforms.upstream import JAXLIB
 
 _COMMON = sorted({item.name for item in fields(ProgramOptions)} & {item.name for item in fields(PropagationPipeline)})
 """Options of a run that its pipeline has by the same name: who declares one in both places has connected them."""
@@ -65,7 +66,11 @@ def engine_options(
 
 
 def make_pipeline(
-    options: ProgramOptions, *, explicit_collectives: bool, keep_sharding_rules: bool = False
+    options: ProgramOptions,
+    *,
+    explicit_collectives: bool,
+    keep_sharding_rules: bool = False,
+    upstream: str = JAXLIB,
 ) -> PropagationPipeline:
     """Return the pipeline of a run; an option that both have by one name goes from the run to the pipeline.
 
@@ -73,6 +78,7 @@ def make_pipeline(
         options: The options of the propagation.
         explicit_collectives: Whether all communication becomes explicit, also around ops without a rule.
         keep_sharding_rules: Whether rules stay on the ops.
+        upstream: Whose behaviour is mirrored where versions differ; meshes keep their names.
 
     Raises:
         OptionError: options exclude each other.
@@ -85,5 +91,7 @@ def make_pipeline(
         enable_insert_explicit_collectives=explicit_collectives,
         reshard_ops_without_rule=explicit_collectives,
         update_non_divisible_input_output_shardings=not options.keep_uneven_shardings,
+        upstream=upstream,
+        inline_meshes="false",
         **{name: getattr(options, name) for name in _COMMON},
     )

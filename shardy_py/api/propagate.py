@@ -224,7 +224,12 @@ def _make_copy_log(options: Options, registry: Registry) -> CopyLog | None:
 def _passes(options: Options, propagation: PropagatePass, registry: Registry) -> tuple[Pass, ...]:
     """Return the passes of a run, with those of plugins."""
     explicit = options.explicit_collectives or options.local
-    pipeline = make_pipeline(options, explicit_collectives=explicit, keep_sharding_rules=options.keep_sharding_rules)
+    pipeline = make_pipeline(
+        options,
+        explicit_collectives=explicit,
+        keep_sharding_rules=options.keep_sharding_rules,
+        upstream=options.upstream,
+    )
     return with_plugin_passes(pipeline.passes_with(propagation), registry)
 
 

@@ -11,6 +11,7 @@ import click
 
 from shardy_py.api.keywords import help_of
 from shardy_py.api.options import LIKES, STRATEGIES, LocalOptions, Options, ProgramInput, ProgramOptions
+from shardy_py.transforms.upstream import UPSTREAM
 
 Command = Callable[..., Any]
 FORMS = ("xla", "gspmd")
@@ -212,6 +213,7 @@ def propagate_options(command: Command) -> Command:
         command,
         schedule_option(),
         *(option_of(Options, name) for name in names),
+        option_of(Options, "upstream", type=click.Choice(UPSTREAM)),
         option_of(Options, "dump_directory", "--dump-dir", metavar="DIR", type=click.Path()),
         option_of(Options, "record_copies", "--copies", help="Report which constants were copied per use, and why."),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from attrs import fields
 
 from shardy_py.api.keywords import keywords
+from shardy_py.api.main_function import argument_names
 from shardy_py.api.options import SessionArguments
 from shardy_py.api.run_again import order_of
 from shardy_py.cost.estimates import Cost
@@ -19,9 +20,11 @@ from shardy_py.cost.local_cost import (
     price_local,
 )
 from shardy_py.cost.machines.toml import MachineLike
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.shardings import entry_arguments
 
 if TYPE_CHECKING:
     from shardy_py.api.options import PropagateArguments
@@ -33,10 +36,25 @@ def price_result(result: Result, machine: MachineLike | None, partitioner: str, 
     check_partitioner(partitioner)
     if partitioner == "xla":
         return _estimate(result, machine, setting)
+    refuse_dynamic_sizes(result.main)
     local = local_program(result)
     if isinstance(local, ShardyError):
         return add_reason(_estimate(result, machine, explicit_setting(machine, setting)), local)
     return count_result(result, local, machine, setting)
+
+
+def refuse_dynamic_sizes(main: Op) -> None:
+    """Check that all arguments of a function have sizes.
+
+    Raises:
+        UnsupportedError: one has a dynamic size.
+    """
+    for value, name in zip(entry_arguments(main), argument_names(main), strict=True):
+        dims = [dim for dim, size in enumerate(getattr(value.type, "shape", ())) if size is None]
+        if dims:
+            message = f"a cost needs a number for dimension {dims[0]} of argument {name} of type {value.type}"
+            hint = f"give it, --size {name}.{dims[0]}=64, or in Python sizes={{'{name}.{dims[0]}': 64}}"
+            raise UnsupportedError(Diagnostic("size-not-known", message, main.location, main.name, hint))
 
 
 def local_program(result: Result) -> CountedProgram | ShardyError:

@@ -18,13 +18,13 @@ _NO_INDEX = "XLA has no index: make it a tensor of i64"
 
 @frozen
 class ArrayType:
-    """The global shape and the numpy dtype of an argument or result."""
+    """The global shape and the numpy dtype of an argument or result; -1 stands for a dynamic size."""
 
     shape: tuple[int, ...]
     dtype: Any
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+        return f"{self.dtype}[{','.join('?' if size < 0 else str(size) for size in self.shape)}]"
 
 
 TOKEN = "!stablehlo.token"

@@ -26,12 +26,13 @@ def mentions_sizes(op: Op, shard: Shard) -> bool:
         number
         for name, attribute in op.attributes.items()
         if not name.startswith(_OWN)
-        for number in _numbers(attribute)
+        for number in attribute_numbers(attribute)
     )
     return not sizes.isdisjoint(numbers)
 
 
-def _numbers(attribute: Any) -> Iterator[int]:
+def attribute_numbers(attribute: Any) -> Iterator[int]:
+    """Yield the integers that an attribute holds."""
     if isinstance(attribute, int) and not isinstance(attribute, bool):
         yield attribute
     elif isinstance(attribute, DenseElements):
@@ -40,7 +41,7 @@ def _numbers(attribute: Any) -> Iterator[int]:
         yield from map(int, _NUMBER.findall(attribute.text))
     elif isinstance(attribute, Mapping):
         for part in attribute.values():
-            yield from _numbers(part)
+            yield from attribute_numbers(part)
     elif isinstance(attribute, (tuple, list)):
         for part in attribute:
-            yield from _numbers(part)
+            yield from attribute_numbers(part)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import onnx
 from attrs import field
 from onnx import ModelProto, NodeProto
@@ -14,8 +16,11 @@ from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.ir.interfaces.frontend import Frontend
-from shardy_py.onnx.folding import OPERANDS, Contents, folded
-from shardy_py.onnx.load import inferred, tensor_types
+from shardy_py.onnx.control_flow import import_control_flow
+from shardy_py.onnx.folding import OPERANDS
+from shardy_py.onnx.load import typed
+from shardy_py.onnx.node_graphs import captured
+from shardy_py.onnx.scope import STANDARD, Scope, inferred
 from shardy_py.onnx.specifications import read_annotations
 from shardy_py.values import define
 
@@ -23,7 +28,6 @@ META = ("node", "positions", "outputs", "opset")
 """Attributes of ops that are no attributes of their nodes."""
 _LARGEST_END = 2**31 - 1
 _PLAIN = (onnx.AttributeProto.INT, onnx.AttributeProto.INTS, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING)
-_NO_SIZES = "give the symbolic sizes: --size batch=8, or sizes={'batch': 8}"
 
 
 @define
@@ -61,104 +65,88 @@ class _Importer:
     """The import of one model."""
 
     def __init__(self, model: ModelProto) -> None:
-        self._model = inferred(model)
-        self._types = tensor_types(self._model)
-        self._contents = Contents(self._model, self._types)
+        self.scope = Scope(inferred(model))
+        self._scopes = [self.scope]
         self._mesh, self._shardings = read_annotations(model)
-        self._builder = Builder(mesh=self._mesh)
+        self.builder = Builder(mesh=self._mesh)
         self._keys: dict[bytes, int] = {}
-        self._opset = next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 1)
-        self._constants: dict[str, Value] = {}
-        nodes = list(self._needed_nodes())
-        self._nodes = nodes
-        used = {name for node in nodes for name in self._operand_names(node)} | {
-            item.name for item in model.graph.output
-        }
-        weights = [item.name for item in model.graph.initializer if item.name in used and _is_weight(item)]
-        inputs = [item.name for item in model.graph.input if item.name not in {i.name for i in model.graph.initializer}]
-        self._origin = OnnxOrigin(model, (*inputs, *weights), opsets=list(model.opset_import))
+        scope, tensors = self.scope, model.graph.initializer
+        used = {name for node in scope.nodes for name in scope.operand_names(node)}
+        used.update(info.name for info in model.graph.output)
+        weights = [item.name for item in tensors if item.name in used and _is_weight(item)]
+        inputs = [info.name for info in model.graph.input if info.name not in {item.name for item in tensors}]
+        opsets = list(model.opset_import)
+        self._origin = OnnxOrigin(model, (*inputs, *weights), values=scope.values, opsets=opsets)
 
     def run(self) -> Program:
-        origin, builder = self._origin, self._builder
-        names = origin.argument_names
-        with builder.function("main", [self._type(name) for name in names]) as arguments:
-            origin.values.update(zip(names, arguments, strict=True))
-            for node in self._nodes:
-                self._add(node)
-            builder.return_(*[self._value(item.name) for item in self._model.graph.output])
+        names, builder, values = self._origin.argument_names, self.builder, self.scope.values
+        with builder.function("main", [self.scope.type_of(name) for name in names]) as arguments:
+            values.update(zip(names, arguments, strict=True))
+            builder.return_(*self.add_nodes())
             for name, sharding in self._shardings.items():
-                if name in origin.values:
-                    builder.shard(origin.values[name], sharding)
-        builder.program.origin = origin
+                if name in values:
+                    builder.shard(values[name], sharding)
+        builder.program.origin = self._origin
         return builder.build()
 
-    def _needed_nodes(self) -> Iterator[NodeProto]:
-        """Yield the nodes that the outputs need, when sizes and axes are attributes."""
-        needed = {item.name for item in self._model.graph.output}
-        kept = []
-        for node in reversed(self._model.graph.node):
-            if needed.isdisjoint(node.output) or all(
-                self._contents.get(name) is not None for name in node.output if name
-            ):
-                continue
-            kept.append(node)
-            needed.update(self._operand_names(node))
-        return reversed(kept)
+    @contextmanager
+    def inside(self, scope: Scope, arguments: Sequence[Value]) -> Iterator[None]:
+        """Make the scope of a graph current, with the values of its inputs."""
+        scope.values.update(zip(scope.arguments, arguments, strict=True))
+        self._scopes.append(scope)
+        self.scope = scope
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+            self.scope = self._scopes[-1]
 
-    def _operand_names(self, node: NodeProto) -> list[str]:
-        """Return the names of the tensors that are operands of the op of a node."""
-        folds = self._folds(node)
-        names = [name for position, name in enumerate(node.input) if name and position not in folds]
-        return [*names, *_captured(node)]
+    def add_nodes(self) -> list[Value]:
+        """Add the nodes of the current scope, and return the values of its outputs."""
+        for node in self.scope.nodes:
+            self._add(node)
+        return [self.value(info.name) for info in self.scope.graph.output]
 
-    def _folds(self, node: NodeProto) -> dict[int, Any]:
-        """Return what operands of a node hold that are attributes of its op, by position."""
-        if node.domain not in ("", "ai.onnx") or node.op_type not in OPERANDS:
-            return {}
-        results = [self._types[name] for name in node.output if name in self._types]
-        found = {
-            position: folded(node, position, self._contents, results)
-            for position in OPERANDS[node.op_type]
-            if position < len(node.input) and node.input[position]
-        }
-        return {position: value for position, value in found.items() if value is not None}
-
-    def _type(self, name: str) -> Type:
-        type_ = self._types.get(name)
-        if type_ is None:
-            message = f"ONNX cannot tell the shape of the tensor {name}"
-            raise UnsupportedError(Diagnostic("no-shape", message, hint=_NO_SIZES))
-        return type_
-
-    def _value(self, name: str) -> Value:
+    def value(self, name: str) -> Value:
         """Return the value of a tensor; one of known contents that no node makes is a constant."""
-        value = self._origin.values.get(name) or self._constants.get(name)
-        if value is None:
-            array = self._contents.get(name)
-            if array is None:
-                raise UnsupportedError(Diagnostic("no-shape", f"nothing makes the tensor {name}"))
-            tensor = onnx.numpy_helper.from_array(array, name)
-            node = onnx.helper.make_node("Constant", [], [name], value=tensor)
-            value = self._emit("onnx.Constant", node, [], [self._type(name)], (), {})[0]
-            self._constants[name] = value
+        for scope in reversed(self._scopes):
+            value = scope.values.get(name) or scope.constants.get(name)
+            if value is not None:
+                return value
+        array = self.scope.constant(name)
+        if array is None:
+            raise UnsupportedError(Diagnostic("no-shape", f"nothing makes the tensor {name}"))
+        value = self.constant(array)
+        self.scope.constants[name] = value
         return value
 
+    def constant(self, array: Any) -> Value:
+        """Return a constant."""
+        tensor = onnx.numpy_helper.from_array(np.asarray(array))
+        node = onnx.helper.make_node("Constant", [], ["constant"], value=tensor)
+        return self._emit("onnx.Constant", node, [], [typed(tensor)], (), {})[0]
+
     def _add(self, node: NodeProto) -> None:
-        folds = self._folds(node)
-        positions = tuple(position for position, name in enumerate(node.input) if name and position not in folds)
-        operands = [self._value(node.input[position]) for position in positions]
-        operands += [self._value(name) for name in _captured(node)]
+        scope = self.scope
         outputs = [name for name in node.output if name]
-        types = [self._type(name) for name in outputs]
+        with self.builder.at(node.name or f"{node.op_type} {outputs[0]}"):
+            bodies = scope.bodies(node)
+            results = self._add_plain(node, outputs) if bodies is None else import_control_flow(self, node, bodies)
+        scope.values.update(zip(outputs, results, strict=True))
+
+    def _add_plain(self, node: NodeProto, outputs: list[str]) -> list[Value]:
+        """Add the op of a node; graphs that it has are part of its attributes."""
+        folds = self.scope.folds(node)
+        positions = tuple(position for position, name in enumerate(node.input) if name and position not in folds)
+        operands = [self.value(node.input[position]) for position in positions]
+        operands += [self.value(name) for name in captured(node)]
+        types = [self.scope.type_of(name) for name in outputs]
         attributes = _plain_attributes(node)
         attributes |= {OPERANDS[node.op_type][position]: value for position, value in folds.items()}
         _normalize(node, attributes, operands, types)
-        with self._builder.at(node.name or f"{node.op_type} {outputs[0]}"):
-            if node.op_type in _WITH_BIAS and node.domain in ("", "ai.onnx") and len(node.input) > 2 and node.input[2]:
-                results = self._add_with_bias(node, operands, types, attributes)
-            else:
-                results = self._emit(_op_name(node), node, operands, types, positions, attributes)
-        self._origin.values.update(zip(outputs, results, strict=True))
+        if node.op_type in _WITH_BIAS and node.domain in STANDARD and len(node.input) > 2 and node.input[2]:
+            return self._add_with_bias(node, operands, types, attributes)
+        return self._emit(_op_name(node), node, operands, types, positions, attributes)
 
     def _add_with_bias(
         self, node: NodeProto, operands: list[Value], types: list[Type], attributes: dict[str, Any]
@@ -170,8 +158,8 @@ class _Importer:
         (product,) = self._emit(_op_name(node), node, factors, types, (0, 1), attributes)
         if node.op_type != "Gemm":
             shape = (bias.shape[0], *[1] * (len(types[0].shape) - 2))  # type: ignore[union-attr]
-            bias = self._builder.op("onnx.Reshape", [bias], [TensorType(shape, product.type.element_type)], shape=shape)  # type: ignore[union-attr]
-        return [self._builder.op("onnx.Add", [product, bias], types)]
+            bias = self.builder.op("onnx.Reshape", [bias], [TensorType(shape, product.type.element_type)], shape=shape)  # type: ignore[union-attr]
+        return [self.builder.op("onnx.Add", [product, bias], types)]
 
     def _emit(
         self,
@@ -183,8 +171,8 @@ class _Importer:
         attributes: dict[str, Any],
     ) -> list[Value]:
         outputs = tuple(number for number, output in enumerate(node.output) if output)
-        meta = {"node": self._number(node), "positions": positions, "outputs": outputs, "opset": self._opset}
-        return list(self._builder.emit(name, operands, types, {**attributes, **meta}).results)
+        meta = {"node": self._number(node), "positions": positions, "outputs": outputs, "opset": self.scope.opset}
+        return list(self.builder.emit(name, operands, types, {**attributes, **meta}).results)
 
     def _number(self, node: NodeProto) -> int:
         """Return the number of a node among the distinct ones: those that differ in more than names."""
@@ -192,7 +180,7 @@ class _Importer:
         bare.CopyFrom(node)
         for part in ("input", "output", "name", "doc_string", "metadata_props", "device_configurations"):
             bare.ClearField(part)
-        key = bare.SerializeToString(deterministic=True) + bytes(str(_captured(node)), "utf-8")
+        key = bare.SerializeToString(deterministic=True) + bytes(str(captured(node)), "utf-8")
         if key not in self._keys:
             self._keys[key] = len(self._origin.nodes)
             self._origin.nodes.append(bare)
@@ -203,7 +191,7 @@ _WITH_BIAS = ("Gemm", "Conv", "ConvTranspose")
 
 
 def _op_name(node: NodeProto) -> str:
-    space = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
+    space = "" if node.domain in STANDARD else f"{node.domain}."
     return f"onnx.{space}{node.op_type}"
 
 
@@ -224,19 +212,6 @@ def _plain_attributes(node: NodeProto) -> dict[str, Any]:
             value = value.decode(errors="replace") if isinstance(value, bytes) else value
             found[item.name] = tuple(value) if isinstance(value, list) else value
     return found
-
-
-def _captured(node: NodeProto) -> list[str]:
-    """Return the names that the graphs of a node take from around it, in order."""
-    names: dict[str, None] = {}
-    for item in node.attribute:
-        for graph in [item.g] if item.type == onnx.AttributeProto.GRAPH else item.graphs:
-            own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
-            for inner in graph.node:
-                names |= dict.fromkeys(name for name in (*inner.input, *_captured(inner)) if name and name not in own)
-                own.update(inner.output)
-            names |= dict.fromkeys(info.name for info in graph.output if info.name not in own)
-    return list(names)
 
 
 def _normalize(node: NodeProto, attributes: dict[str, Any], operands: Sequence[Value], types: Sequence[Type]) -> None:

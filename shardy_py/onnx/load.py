@@ -12,7 +12,6 @@ from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.frontends.sources import source_bytes
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.types import TensorType, Type
-from shardy_py.onnx.missing_types import add_missing_types
 
 ELEMENT_TYPES = {
     "FLOAT": "f32",
@@ -74,24 +73,6 @@ def parse(data: bytes, name: str) -> ModelProto:
     return model
 
 
-def inferred(model: ModelProto) -> ModelProto:
-    """Return a model with the types of all tensors that ONNX can tell.
-
-    Raises:
-        ParseError: a node does not fit its inputs.
-    """
-    try:
-        # Strict inference gives up at operators that it cannot infer, which are no mistakes of the model.
-        model = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
-    except Exception as error:
-        hint = "onnx.checker.check_model(model, full_check=True) says more"
-        message = f"ONNX refuses the model: {describe_error(error)}"
-        raise ParseError(Diagnostic("malformed-model", message, hint=hint)) from None
-    while add_missing_types(model):
-        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    return model
-
-
 def tensor_types(model: ModelProto) -> dict[str, Type]:
     """Return the types of the tensors of a model with inferred types, by name."""
     graph = model.graph
@@ -102,8 +83,18 @@ def tensor_types(model: ModelProto) -> dict[str, Type]:
             sizes = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in dims)
             types[info.name] = _tensor_type(sizes, info.type.tensor_type.elem_type, info.name)
     for tensor in graph.initializer:
-        types[tensor.name] = _tensor_type(tuple(tensor.dims), tensor.data_type, tensor.name)
+        types[tensor.name] = typed(tensor)
     return types
+
+
+def typed(tensor: Any) -> TensorType:
+    """Return the type of an initializer or constant."""
+    return _tensor_type(tuple(tensor.dims), tensor.data_type, tensor.name)
+
+
+def type_proto(type_: TensorType) -> Any:
+    """Return a type in ONNX's form."""
+    return onnx.helper.make_tensor_type_proto(DATA_TYPES[type_.element_type], list(type_.shape))
 
 
 def _tensor_type(sizes: tuple[int | None, ...], number: int, name: str) -> TensorType:

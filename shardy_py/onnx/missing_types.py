@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -18,16 +19,24 @@ _LIKE_FIRST = (
 """Operators whose result has the type of their first operand."""
 
 
-def add_missing_types(model: ModelProto) -> bool:
-    """Add the types of the results of some operators to a model, and return whether there are any new ones."""
+def add_missing_types(model: ModelProto, loop_types: Callable[[NodeProto], dict[str, Any]]) -> bool:
+    """Add the types of the results of some operators to a model, and return whether there are any new ones.
+
+    Args:
+        model: The model.
+        loop_types: Returns the types of the results of a loop that are known.
+    """
     graph = model.graph
     known = {info.name: info.type for info in (*graph.value_info, *graph.input, *graph.output) if _has_shape(info)}
     for tensor in graph.initializer:
         known[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
     is_new = False
     for node in graph.node:
-        for name, type_ in _result_types(node, known).items():
-            if name and name not in known:
+        if node.op_type not in (*_LIKE_FIRST, "Loop"):
+            continue
+        types = loop_types(node) if node.op_type == "Loop" else _like_first(node, known)
+        for name, type_ in types.items():
+            if name and _known_sizes(type_) > _known_sizes(known.get(name)):
                 is_new = True
                 known[name] = type_
                 _set_type(graph, name, type_)
@@ -42,31 +51,15 @@ def _set_type(graph: Any, name: str, type_: Any) -> None:
     info.type.CopyFrom(type_)
 
 
+def _known_sizes(type_: Any) -> int:
+    """Return the number of dimensions whose size a type has; -1 for no type."""
+    return -1 if type_ is None else sum(dim.HasField("dim_value") for dim in type_.tensor_type.shape.dim)
+
+
 def _has_shape(info: Any) -> bool:
     return bool(info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.HasField("shape"))
 
 
-def _result_types(node: NodeProto, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the types of the results of a node, as far as they follow from those of its operands."""
-    if node.op_type in _LIKE_FIRST and node.input[0] in known:
-        return {node.output[0]: known[node.input[0]]}
-    if node.op_type != "Loop":
-        return {}
-    (body,) = [item.g for item in node.attribute if item.name == "body"]
-    carried = len(node.input) - 2
-    # A tensor that a loop carries may change its shape, unless the body says that it does not.
-    types = {
-        name: info.type
-        for name, info, start in zip(node.output, body.output[1 : carried + 1], node.input[2:], strict=False)
-        if _has_shape(info) and start in known and known[start] == info.type
-    }
-    for name, info in zip(node.output[carried:], body.output[carried + 1 :], strict=True):
-        if _has_shape(info):
-            types[name] = _stacked(info.type)
-    return types
-
-
-def _stacked(type_: Any) -> Any:
-    """Return the type of tensors that are stacked along a new first dimension, as many as a loop runs."""
-    dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in type_.tensor_type.shape.dim]
-    return onnx.helper.make_tensor_type_proto(type_.tensor_type.elem_type, [None, *dims])
+def _like_first(node: NodeProto, known: dict[str, Any]) -> dict[str, Any]:
+    """Return the type of the first operand of a node for its result."""
+    return {node.output[0]: known[node.input[0]]} if node.input[0] in known else {}

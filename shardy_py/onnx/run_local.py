@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.guards.error_texts import describe_error
+from shardy_py.onnx.node_graphs import captured, node_graphs
 from shardy_py.onnx.write_local import DOMAIN
 
 Arrays = dict[str, Any]
@@ -35,57 +36,115 @@ def run_local(model: ModelProto, device_count: int, shards: Sequence[Any]) -> li
     tensors = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     for device in devices:
         device.update(tensors)
-    pending: list[NodeProto] = []
-    last_use = _last_uses(model)
-    for number, node in enumerate(model.graph.node):
-        if node.domain != DOMAIN:
-            pending.append(node)
-            continue
-        _run_nodes(pending, model, devices, last_use, number)
-        pending = []
-        _run_collective(node, devices)
-    _run_nodes(pending, model, devices, last_use, len(model.graph.node))
-    return [np.stack([device[info.name] for device in devices]) for info in model.graph.output]
+    outputs = [info.name for info in model.graph.output]
+    _Runner(model, devices).run(model.graph.node, outputs)
+    return [np.stack([device[name] for device in devices]) for name in outputs]
 
 
-def _last_uses(model: ModelProto) -> dict[str, int]:
+class _Runner:
+    """The run of a model on all devices at once.
+
+    Args:
+        model: The model.
+        devices: The tensors of each device.
+    """
+
+    def __init__(self, model: ModelProto, devices: list[Arrays]) -> None:
+        self._model, self._devices = model, devices
+        self._sessions: dict[Any, Any] = {}
+
+    def run(self, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> None:
+        """Run the nodes of a graph."""
+        pending: list[NodeProto] = []
+        last_use = _last_uses(nodes, outputs)
+        for number, node in enumerate(nodes):
+            if not _communicates(node):
+                pending.append(node)
+                continue
+            self._run_nodes(pending, last_use, number)
+            pending = []
+            if node.domain == DOMAIN:
+                _run_collective(node, self._devices)
+            elif node.op_type == "If":
+                self._run_branch(node)
+            else:
+                self._run_loop(node)
+        self._run_nodes(pending, last_use, len(nodes))
+
+    def _run_branch(self, node: NodeProto) -> None:
+        """Run the branch that all devices take."""
+        graphs = {item.name: item.g for item in node.attribute}
+        graph = graphs["then_branch" if self._agreed(node.input[0]) else "else_branch"]
+        self.run(graph.node, [info.name for info in graph.output])
+        for device in self._devices:
+            device.update({name: device[info.name] for name, info in zip(node.output, graph.output, strict=True)})
+
+    def _run_loop(self, node: NodeProto) -> None:
+        """Run the iterations of a loop one by one."""
+        bound, condition, *initial = node.input
+        (graph,) = (item.g for item in node.attribute)
+        arguments, outputs = ([info.name for info in infos] for infos in (graph.input, graph.output))
+        for device in self._devices:
+            values = [device[name] for name in initial]
+            device.update(zip(arguments[1:], [device[condition], *values], strict=True))
+        slices: list[list[list[Any]]] = [[[] for _ in outputs[1 + len(initial) :]] for _ in self._devices]
+        number, last = 0, int(np.asarray(self._agreed(bound)).reshape(()))
+        while number < last and self._agreed(arguments[1]):
+            for device in self._devices:
+                device[arguments[0]] = np.array(number, np.int64)
+            self.run(graph.node, outputs)
+            for device, rows in zip(self._devices, slices, strict=True):
+                values = [device[name] for name in outputs]
+                device.update(zip(arguments[1:], values[: len(initial) + 1], strict=True))
+                for row, value in zip(rows, values[len(initial) + 1 :], strict=True):
+                    row.append(value)
+            number += 1
+        for device, rows in zip(self._devices, slices, strict=True):
+            carried = [device[name] for name in arguments[2:]]
+            device.update(zip(node.output, [*carried, *map(np.stack, rows)], strict=True))
+
+    def _agreed(self, name: str) -> Any:
+        """Return a number that all devices have.
+
+        Raises:
+            UnsupportedError: they have several.
+        """
+        values = [device[name] for device in self._devices]
+        if any(np.any(value != values[0]) for value in values):
+            message = f"devices do not agree on {name}, which says whether nodes run that communicate"
+            raise UnsupportedError(Diagnostic("cannot-run", message, hint="do not shard what the condition reads"))
+        return values[0]
+
+    def _run_nodes(self, nodes: Sequence[NodeProto], last_use: dict[str, int], end: int) -> None:
+        """Run some nodes on all devices; what is read from a node on becomes known."""
+        results = [name for node in nodes for name in node.output if name]
+        outputs = [name for name in results if last_use.get(name, -1) >= end]
+        if not outputs:
+            return
+        read = dict.fromkeys(name for node in nodes for name in (*node.input, *captured(node)) if name)
+        inputs = {name: self._devices[0][name] for name in read if name in self._devices[0] and name not in results}
+        key = id(nodes[0]), end, tuple((array.dtype, array.shape) for array in inputs.values())
+        if key not in self._sessions:
+            # Nodes are kept, so that no other one gets the identity of the first.
+            self._sessions[key] = _session(nodes, self._model, inputs, outputs), nodes
+        session = self._sessions[key][0]
+        for device in self._devices:
+            try:
+                arrays = session.run(outputs, {name: np.asarray(device[name], order="C") for name in inputs})
+            except Exception as error:
+                raise _refusal(error) from None
+            device.update(zip(outputs, arrays, strict=True))
+
+
+def _communicates(node: NodeProto) -> bool:
+    """Return whether a node is a collective, or a graph in it has one."""
+    return node.domain == DOMAIN or any(_communicates(other) for graph in node_graphs(node) for other in graph.node)
+
+
+def _last_uses(nodes: Sequence[NodeProto], outputs: Sequence[str]) -> dict[str, int]:
     """Return the number of the last node that reads each tensor; that of outputs is behind all nodes."""
-    uses: dict[str, int] = {}
-    for number, node in enumerate(model.graph.node):
-        for name in (*node.input, *_inner_names(node)):
-            uses[name] = number
-    return uses | {info.name: len(model.graph.node) + 1 for info in model.graph.output}
-
-
-def _inner_names(node: NodeProto) -> list[str]:
-    from shardy_py.onnx.importer import _captured
-
-    return _captured(node)
-
-
-def _run_nodes(
-    nodes: Sequence[NodeProto], model: ModelProto, devices: Sequence[Arrays], last_use: dict[str, int], end: int
-) -> None:
-    """Run some nodes on all devices; what is read from a node on becomes known."""
-    if not nodes:
-        return
-    made = [name for node in nodes for name in node.output if name]
-    outputs = [name for name in made if last_use.get(name, -1) >= end]
-    if not outputs:
-        return
-    inputs = {
-        name: devices[0][name]
-        for node in nodes
-        for name in (*node.input, *_inner_names(node))
-        if name and name in devices[0]
-    }
-    session = _session(nodes, model, inputs, outputs)
-    for device in devices:
-        try:
-            results = session.run(outputs, {name: np.asarray(device[name], order="C") for name in inputs})
-        except Exception as error:
-            raise _refusal(error) from None
-        device.update(zip(outputs, results, strict=True))
+    uses = {name: number for number, node in enumerate(nodes) for name in (*node.input, *captured(node))}
+    return uses | dict.fromkeys(outputs, len(nodes) + 1)
 
 
 def _session(nodes: Sequence[NodeProto], model: ModelProto, inputs: Arrays, outputs: Sequence[str]) -> Any:

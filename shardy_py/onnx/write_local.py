@@ -6,19 +6,22 @@ table for the device. Everything else is ONNX.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto
 
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.layout.numpy_arrays import numpy_dtype
+from shardy_py.onnx.control_flow import BUFFER, UPDATE
 from shardy_py.onnx.folding import FLOATS, OPERANDS, SCALARS
 from shardy_py.onnx.importer import META
 from shardy_py.onnx.load import DATA_TYPES
+from shardy_py.onnx.node_graphs import captured, node_graphs
 
 DOMAIN = "shardy.collective"
 _SPACE = "collective."
@@ -40,6 +43,7 @@ class _Writer:
         self._tensors: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
         self._initializers: list[Any] = []
         self._names: dict[int, str] = {}
+        self._count = 0
 
     def run(self) -> ModelProto:
         arguments = entry_arguments(self._main)
@@ -75,7 +79,7 @@ class _Writer:
     def _info(self, name: str, value: Value) -> Any:
         type_ = value.type
         assert isinstance(type_, TensorType)
-        return onnx.helper.make_tensor_value_info(name, DATA_TYPES[type_.element_type], list(value.shape))
+        return onnx.helper.make_tensor_value_info(name, DATA_TYPES[type_.element_type], list(type_.shape))
 
     def _name(self, value: Value) -> str:
         return self._names.setdefault(value.id, f"v{value.id}")
@@ -83,6 +87,9 @@ class _Writer:
     def _write(self, op: Op) -> None:
         if op.name.startswith(_SPACE):
             _COLLECTIVES.get(op.name, _Writer._write_collective)(self, op)
+            return
+        if op.regions or op.name in _LOOP_OPS:
+            _LOOP_OPS.get(op.name, _Writer._write_loop)(self, op)
             return
         proto = self._bare_node(op)
         self._set_inputs(proto, op)
@@ -122,9 +129,9 @@ class _Writer:
         folds = OPERANDS.get(proto.op_type, {}) if op.name.count(".") == 1 else {}
         positions = op.attributes.get("positions", tuple(range(len(op.operands))))
         inputs = dict(zip(positions, map(self._name, op.operands), strict=False))
-        captured = op.operands[len(positions) :]
-        if captured:
-            _rename_captured(proto, [self._name(value) for value in captured])
+        outside = op.operands[len(positions) :]
+        if outside:
+            _rename_captured(proto, [self._name(value) for value in outside])
         for position, name in folds.items():
             value = op.attributes.get(name)
             is_attribute = any(item.name == name for item in proto.attribute)
@@ -170,6 +177,78 @@ class _Writer:
         assert isinstance(type_, TensorType)
         self._names[op.results[0].id] = self._constant(_scalar(type_.element_type, op.attributes["number"]))
 
+    def _write_if(self, op: Op) -> None:
+        names = ("then_branch", "else_branch")
+        branches = {
+            name: self._body(region.blocks[0], (), list(_end(region.blocks[0]).operands))
+            for name, region in zip(names, op.regions, strict=True)
+        }
+        self._add_node("If", op.operands, op.results, branches)
+
+    def _write_loop(self, op: Op) -> None:
+        """Write a loop; buffers of which each iteration just writes its slice are stacked outputs."""
+        block = op.regions[0].blocks[0]
+        values = _end(block).operands
+        stacked = {number: slice_ for number in range(len(op.results)) if (slice_ := _stacked_slice(op, number))}
+        carried = [number for number in range(len(op.results)) if number not in stacked]
+        body = self._body(
+            block,
+            [*block.arguments[:2], *(block.arguments[2 + number] for number in carried)],
+            [values[0], *(values[1 + number] for number in carried), *stacked.values()],
+            {values[1 + number].id for number in stacked},
+        )
+        operands = [*op.operands[:2], *(op.operands[2 + number] for number in carried)]
+        self._add_node("Loop", operands, [op.results[number] for number in (*carried, *stacked)], {"body": body})
+
+    def _add_node(self, kind: str, operands: Sequence[Value], results: Sequence[Value], graphs: dict[str, Any]) -> None:
+        inputs, outputs = ([self._name(value) for value in values] for values in (operands, results))
+        self._nodes.append(onnx.helper.make_node(kind, inputs, outputs, **graphs))
+
+    def _body(
+        self, block: Block, arguments: Sequence[Value], outputs: Sequence[Value], left_out: Collection[int] = ()
+    ) -> Any:
+        """Return the graph of a region.
+
+        Args:
+            block: Its block.
+            arguments: The values that are its inputs.
+            outputs: The values that are its outputs; each gets a name of its own.
+            left_out: The ids of results of ops that are not written.
+        """
+        nodes, self._nodes = self._nodes, []
+        for op in block.ops:
+            if op is not block.terminator and (not op.results or op.results[0].id not in left_out):
+                self._write(op)
+        infos = []
+        for value in outputs:
+            self._count += 1
+            name = self._node("Identity", [self._name(value)], f"{self._name(value)}.output{self._count}")
+            infos.append(self._info(name, value))
+        body, self._nodes = self._nodes, nodes
+        return onnx.helper.make_graph(
+            body, f"body{self._count}", [self._info(self._name(value), value) for value in arguments], infos
+        )
+
+    def _write_buffer(self, op: Op) -> None:
+        """Write the zeros of a buffer, if a loop carries it."""
+        users = [user for user, _ in op.results[0].uses]
+        if all(user.name in _LOOPS and all(_stacked_slice(user, n - 2) for n in _numbers(user, op)) for user in users):
+            return
+        type_ = op.results[0].type
+        assert isinstance(type_, TensorType)
+        zero = onnx.numpy_helper.from_array(np.zeros(1, numpy_dtype(type_.element_type)))
+        shape = self._constant(np.array(type_.shape, np.int64))
+        self._node("ConstantOfShape", [shape], self._name(op.results[0]), value=zero)
+
+    def _write_update(self, op: Op) -> None:
+        """Write a slice of a buffer."""
+        buffer, value, number = map(self._name, op.operands)
+        prefix = self._name(op.results[0])
+        zero = self._constant(np.array([0], np.int64))
+        slices = self._node("Unsqueeze", [value, zero], f"{prefix}.slices")
+        index = self._node("Reshape", [number, self._constant(np.array([1, 1], np.int64))], f"{prefix}.index")
+        self._node("ScatterND", [buffer, index, slices], prefix)
+
     def _write_dynamic_slice(self, op: Op) -> None:
         """Write a slice whose starts are tensors."""
         value, *starts = op.operands
@@ -200,6 +279,41 @@ _COLLECTIVES = {
 }
 
 
+_LOOP_OPS = {"onnx.If": _Writer._write_if, BUFFER: _Writer._write_buffer, UPDATE: _Writer._write_update}
+_LOOPS = ("onnx.Loop", "onnx.Scan")
+
+
+def _end(block: Block) -> Op:
+    end = block.terminator
+    assert end is not None
+    return end
+
+
+def _numbers(user: Op, op: Op) -> list[int]:
+    """Return the numbers of the operands of an op that are the result of another one."""
+    return [number for number, value in enumerate(user.operands) if value is op.results[0]]
+
+
+def _stacked_slice(op: Op, number: int) -> Value | None:
+    """Return what each iteration of a loop writes to the slice of its own number of a buffer, and does not read.
+
+    Args:
+        op: The loop.
+        number: The number of the carried value.
+
+    Returns:
+        The slice; None where the carried value is another one.
+    """
+    block = op.regions[0].blocks[0]
+    initial, buffer, final = op.operands[2 + number], block.arguments[2 + number], _end(block).operands[1 + number]
+    update = final.owner
+    if not isinstance(update, Op) or update.name != UPDATE or len(final.uses) > 1 or len(buffer.uses) > 1:
+        return None
+    is_fresh = isinstance(initial.owner, Op) and initial.owner.name == BUFFER
+    target, value, index = update.operands
+    return value if is_fresh and target is buffer and index is block.arguments[0] else None
+
+
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
@@ -226,12 +340,9 @@ def _scalar(element_type: str, number: str) -> Any:
 
 def _rename_captured(proto: NodeProto, names: list[str]) -> None:
     """Give what the graphs of a node take from around it other names."""
-    from shardy_py.onnx.importer import _captured
-
-    renamed = dict(zip(_captured(proto), names, strict=True))
-    for item in proto.attribute:
-        for graph in [item.g] if item.type == onnx.AttributeProto.GRAPH else item.graphs:
-            _rename(graph, renamed)
+    renamed = dict(zip(captured(proto), names, strict=True))
+    for graph in node_graphs(proto):
+        _rename(graph, renamed)
 
 
 def _rename(graph: Any, renamed: dict[str, str]) -> None:
@@ -240,8 +351,7 @@ def _rename(graph: Any, renamed: dict[str, str]) -> None:
     inner = {name: new for name, new in renamed.items() if name not in own}
     for node in graph.node:
         node.input[:] = [inner.get(name, name) for name in node.input]
-        for item in node.attribute:
-            for nested in [item.g] if item.type == onnx.AttributeProto.GRAPH else item.graphs:
-                _rename(nested, inner)
+        for nested in node_graphs(node):
+            _rename(nested, inner)
     for info in graph.output:
         info.name = inner.get(info.name, info.name)

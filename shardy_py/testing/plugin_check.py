@@ -110,6 +110,7 @@ def check_plugin(
     *,
     trials: int = 4,
     seed: int = 0,
+    registry: Registry | None = None,
 ) -> PluginReport:
     """Check the ops of a plugin by what they compute: their rules, local forms and combiners.
 
@@ -123,13 +124,14 @@ def check_plugin(
             names or without.
         trials: The random shardings of each program.
         seed: The seed of operands and shardings.
+        registry: A registry that has the plugin; one of the installed plugins and this one by default.
 
     Raises:
         ShardyError: the plugin is not valid, or a program cannot be read.
     """
     named = programs.items() if isinstance(programs, Mapping) else [(_name(item), item) for item in programs]
     sources = list(named)
-    registry = Registry.from_entry_points(plugins=[plugin])
+    registry = Registry.from_entry_points(plugins=[plugin]) if registry is None else registry
     graphs = [read_program(source, registry) for _, source in sources]
     found = samples_of_programs(graphs)
     ops: list[OpCheck] = []

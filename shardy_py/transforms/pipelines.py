@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from attrs import field, fields_dict
+from attrs import field, fields_dict, validators
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces.passes import NO_TEXT, Pass
@@ -47,6 +47,7 @@ from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
 from shardy_py.transforms.propagate import UserPriorityPropagationPass
 from shardy_py.transforms.run import PassPipeline, Stage, snapshot_stage
 from shardy_py.transforms.snapshots import SaveModulePass
+from shardy_py.transforms.upstream import HEAD, JAXLIB, is_upstream
 from shardy_py.values import frozen
 
 _ENGINE_OPTIONS = ("conservative_propagation", "propagation_strategy", "run_op_priority_propagation")
@@ -124,6 +125,10 @@ class ExportPipeline(PassPipeline):
         dump_propagation_edges: Whether the edges' propagation edges are kept, on the ops they belong to.
         avoid_reshards_on_calls: Accepted for pipelines of upstream, which ignores it, too.
         update_non_divisible_input_output_shardings: Whether shardings of inputs and outputs must divide their sizes.
+        upstream: Whose behaviour is mirrored where versions differ: ``0.10.2`` of jaxlib, or ``head``, which also
+            checks unreduced axes and reshards around ops on a single device.
+        inline_meshes: Whether shardings get their meshes in place of names at the end, ``true`` or ``false``; with
+            ``upstream`` it is so at ``head`` only.
     """
 
     name: ClassVar[str] = "sdy-export-pipeline"
@@ -139,6 +144,8 @@ class ExportPipeline(PassPipeline):
     dump_propagation_edges: bool = False
     avoid_reshards_on_calls: bool = False
     update_non_divisible_input_output_shardings: bool = True
+    upstream: str = field(default=JAXLIB, validator=is_upstream)
+    inline_meshes: str = field(default="upstream", validator=validators.in_(("upstream", "true", "false")))
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
@@ -181,13 +188,14 @@ class ExportPipeline(PassPipeline):
             return ()
         full = self.enable_insert_explicit_collectives
         insert = InsertExplicitReshardsPass(
-            enable_full_version=full, reshard_ops_without_rule=self.reshard_ops_without_rule
+            enable_full_version=full, reshard_ops_without_rule=self.reshard_ops_without_rule, upstream=self.upstream
         )
         reshards = Stage(insert, "after closing: shardings are final")
         canonicalize = Stage(CanonicalizeCollectivesPass(), "after reshards and all-reduces were inserted")
         label = f"after_{'' if full else 'minimal_'}partitioner_with_global_shapes"
         snapshot = SaveModulePass(self.dump_directory, label, self.dump_index + (2 if full else 1))
         return (
+            *self._verify_unreduced_axes(),
             reshards,
             *(self._collectives() if full else ()),
             canonicalize,
@@ -195,6 +203,21 @@ class ExportPipeline(PassPipeline):
             *(self._block_arguments() if full else ()),
             *snapshot_stage(snapshot, "what a partitioner gets, but for the rules"),
         )
+
+    def _verify_unreduced_axes(self) -> tuple[Stage, ...]:
+        if self.upstream != HEAD:
+            return ()
+        from shardy_py.transforms.finish.verify_unreduced_axes import VerifyUnreducedAxesPass
+
+        return (Stage(VerifyUnreducedAxesPass(), "before reshards, which would go on from wrong ones"),)
+
+    def _inline_meshes(self) -> tuple[Stage, ...]:
+        is_wanted = self.inline_meshes == "true" or (self.inline_meshes == "upstream" and self.upstream == HEAD)
+        if not is_wanted or self.avoid_export_for_partitioning:
+            return ()
+        from shardy_py.transforms.finish.drop_meshes import InlineMeshesPass
+
+        return (Stage(InlineMeshesPass(), "last: all others look meshes up by their names"),)
 
     def _collectives(self) -> tuple[Stage, ...]:
         # Most pipelines are without these, and a command imports what it runs; so below.
@@ -232,6 +255,7 @@ class ExportPipeline(PassPipeline):
         return (
             *((debug,) if self.dump_propagation_edges or self.dump_sharding_origins else ()),
             *(() if self.keep_sharding_rules else (rules,)),
+            *self._inline_meshes(),
         )
 
 
@@ -257,6 +281,9 @@ class PropagationPipeline(PassPipeline):
         enable_explicit_gather_scatter_batching: Whether batch dimensions that are indexed by an iota become batching
             dimensions; needs a plugin with a pass for it.
         inline_calls: Whether the bodies of functions are put in the places of their calls first.
+        upstream: Whose behaviour is mirrored where versions differ: ``0.10.2`` of jaxlib, or ``head``.
+        inline_meshes: Whether shardings get their meshes in place of names at the end, ``true`` or ``false``; with
+            ``upstream`` it is so at ``head`` only.
         engine: The pass that propagates, with its options; by default the reference's, with the options above.
     """
 
@@ -277,6 +304,8 @@ class PropagationPipeline(PassPipeline):
     update_non_divisible_input_output_shardings: bool = True
     enable_explicit_gather_scatter_batching: bool = False
     inline_calls: bool = False
+    upstream: str = field(default=JAXLIB, validator=is_upstream)
+    inline_meshes: str = field(default="upstream", validator=validators.in_(("upstream", "true", "false")))
     engine: Pass | None = field(default=None, metadata=NO_TEXT)
 
     def __attrs_post_init__(self) -> None:
@@ -403,6 +432,8 @@ class PropagationPipeline(PassPipeline):
             dump_sharding_origins=self.debug_sharding_origins,
             dump_propagation_edges=self.debug_propagation_edge_sharding,
             update_non_divisible_input_output_shardings=self.update_non_divisible_input_output_shardings,
+            upstream=self.upstream,
+            inline_meshes=self.inline_meshes,
         )
 
 

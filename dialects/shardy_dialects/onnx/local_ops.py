@@ -67,8 +67,8 @@ class OnnxLocalOps(NamedCollectives):
         return emit.op(f"{SPACE}.scalar", (), [TensorType((), element_type)], {"number": text}).result
 
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
-        """Return nothing: a constant is made whole, and then cut."""
-        return None
+        """Return a buffer of another size, and nothing for a constant: it is made whole, and then cut."""
+        return emit.op(op.name, (), [type_]).result if op.name == "onnx.scan_buffer" else None
 
     def whole_constant(self, emit: LocalEmitter, op: Op) -> Value:
         """Return the constant of a node as it is."""

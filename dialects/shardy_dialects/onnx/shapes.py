@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.onnx.tied_dims import Tie, attribute, normal, out_shape, passing, shape_of, tied
+from shardy_dialects.onnx.tied_dims import Tie, attribute, normal, operand_at, out_shape, passing, shape_of, tied
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.interfaces.local import Shard, local_constant
+from shardy_py.ir.interfaces.local import Shard, local_constant, no_local_form
 from shardy_py.plugins import ConstantLike, Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.unknown_size import is_derived
 
 
 def _reshape(op: Op) -> OpShardingRule | None:
@@ -119,9 +120,23 @@ def _whole(op: Op) -> OpShardingRule:
 
 
 def _local_shape(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the node with the shape that its result has on a device."""
+    """Return the node with the shape that its result has on a device, in which -1 is one size that is not known."""
     shard.check_kinds()
-    return shard.copy(shape=shard.result_shape(0))
+    position = 0 if op.name == "onnx.ConstantOfShape" else 1
+    if operand_at(op, position) >= 0 and shard.sharded_dims(shard.result_shardings[0]):
+        raise no_local_form("an operand holds sizes of the whole tensor")
+    shape = shard.result_shape(0)
+    if op.name == "onnx.Reshape" and sum(map(is_derived, shape)) == 1:
+        shape = tuple(-1 if is_derived(size) else size for size in shape)
+    elif op.name == "onnx.Expand":
+        shape = _expanded(shape, shard.operands[0].shape)
+    return shard.copy(shape=shape)
+
+
+def _expanded(shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape in which 1 is a size that is not known, and that an operand has as well."""
+    sizes = [*[1] * (len(shape) - len(operand)), *operand]
+    return tuple(1 if is_derived(size) and size == old else size for size, old in zip(shape, sizes, strict=True))
 
 
 def _local_resize(op: Op, shard: Shard) -> Sequence[Value]:

@@ -12,11 +12,12 @@ from jaxlib.mlir import ir
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.frontends.mlir.attribute_decoders import DECODERS, decode_shardy, items_of, number_like
-from shardy_py.frontends.mlir.newer_text import to_older
+from shardy_py.frontends.mlir.newer_text import has_marks, marked_mesh, to_older
 from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, SymbolRef, Unit
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.axes import SdyAttribute
 from shardy_py.sharding.combiner import reduction_op_code
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import format_attribute
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
@@ -83,13 +84,14 @@ class Codec:
         types: Native types to types of the graph.
     """
 
-    __slots__ = ("_decoded", "_dictionaries", "_parsed", "_shardy", "context", "types")
+    __slots__ = ("_decoded", "_dictionaries", "_has_marks", "_parsed", "_shardy", "context", "types")
 
     def __init__(self, context: ir.Context) -> None:
         self.context = context
         self.types = TypeDecoder()
         self._decoded: dict[ir.Attribute, Any] = {}
         self._parsed: dict[str, ir.Attribute] = {}
+        self._has_marks = False
         self._shardy: dict[Any, ir.Attribute] = {}
         self._dictionaries: dict[tuple[tuple[str, int], ...], tuple[dict[str, Any], ir.Attribute]] = {}
 
@@ -116,6 +118,7 @@ class Codec:
             return decoder(self, native)
         text = str(native)
         if text.startswith("#sdy"):
+            self._has_marks = self._has_marks or has_marks(text)
             return decode_shardy(text)
         if text.startswith(("dense", "sparse")):
             return OpaqueElements(native)
@@ -136,7 +139,9 @@ class Codec:
                 value = value.without_reductions
             native = self._shardy.get(value)
             if native is None:
-                native = self._shardy[value] = self._parse_attribute(_text_of(value))
+                text = _text_of(value)
+                is_marked = self._has_marks and type(value) is Mesh
+                native = self._shardy[value] = self._parse_attribute(marked_mesh(text) if is_marked else text)
             return native
         return self._encode_builtin(value)
 

@@ -16,6 +16,13 @@ from shardy_py.ir.graph.op_names import MESH
 from shardy_py.support.texts import escape_controls
 
 _REGISTRATION = Lock()
+DIALECTS = frozenset(
+    (
+        *("arith", "builtin", "cf", "chlo", "func", "gpu", "llvm", "math", "memref", "mhlo", "mpmd", "nvgpu", "nvvm"),
+        *("scf", "sdy", "shape", "sparse_tensor", "stablehlo", "tensor", "vector", "vhlo"),
+    )
+)
+"""The dialects of jaxlib, whose ops MLIR reads in their own formats."""
 
 
 def make_context() -> ir.Context:

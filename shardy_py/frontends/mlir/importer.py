@@ -49,8 +49,11 @@ def import_native(
 
 
 def _locate(op: Op) -> str:
+    """Return the place of an op in a file; its name where it has no place, as an instruction of HLO."""
     native = _native(op)
-    return "" if native is None else location_text(native.location, op.program.origin.name)
+    if native is None:
+        return ""
+    return location_text(native.location, op.program.origin.name) or scope_text(native.location)
 
 
 def _scope(op: Op) -> str:

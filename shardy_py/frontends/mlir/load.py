@@ -15,7 +15,8 @@ from jaxlib.mlir import ir
 from shardy_py.errors import Diagnostic, ParseError, UnsupportedError, VerificationError
 from shardy_py.extensions import function
 from shardy_py.frontends.mlir.bytecode import read_number
-from shardy_py.frontends.mlir.context import convert_error, make_context
+from shardy_py.frontends.mlir.context import DIALECTS, convert_error, make_context
+from shardy_py.frontends.mlir.foreign_ops import has_foreign_properties, to_generic
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule, parse_isolated
 from shardy_py.frontends.mlir.newer_text import to_older
 from shardy_py.frontends.mlir.portable_artifacts import (
@@ -28,6 +29,7 @@ from shardy_py.frontends.sources import check_text, source_bytes
 from shardy_py.sharding.lexer import unescape
 
 _MAY_BE_NEWER = re.compile(rb"unreduced\s*=\s*[sm]|sdy\.(?:all_reduce|reduce_scatter)\s+[sm]")
+_FOREIGN_OP = "not found for custom op"
 _HIGH_ESCAPE = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]")
 _STRING = rb'"((?:[^"\\\n]++|\\.)*+)"|"|//[^\n]*+'
 _BEFORE_VALUE = rb"=\s*\Z|loc\(\s*\Z"
@@ -139,10 +141,24 @@ def parse_here(data: bytes, name: str) -> ir.Module:
         check_text(data, name)
         refuse_bad_names(data, name)
         data = _older_text(data)
+        if has_foreign_properties(data, DIALECTS):
+            data = _generic_text(data)
     try:
         return ir.Module.parse(data, make_context())
     except ir.MLIRError as error:
-        raise convert_error(error, ParseError, "malformed-module", name, hint=_hint(data, str(error))) from None
+        first = error
+    if _FOREIGN_OP in str(first):
+        try:
+            return ir.Module.parse(_generic_text(data), make_context())
+        except ir.MLIRError as error:
+            # The op that it names is one that is not in the usual format.
+            first = error
+    raise convert_error(first, ParseError, "malformed-module", name, hint=_hint(data, str(first)))
+
+
+def _generic_text(data: bytes) -> bytes:
+    """Return text in which ops that MLIR does not know are in generic form."""
+    return to_generic(data.decode(errors="surrogateescape"), DIALECTS).encode(errors="surrogateescape")
 
 
 def _older_text(data: bytes) -> bytes:

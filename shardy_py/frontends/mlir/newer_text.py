@@ -29,13 +29,13 @@ _MARKED_COLLECTIVE = re.compile(
     r"\bsdy\.(?:all_reduce|reduce_scatter) (?P<axes>)[^\n]*?(?P<open> \{)(?P<before>[^\n{}]*?)"
     r"(?P<attribute>reduction_op = (?P<code>\d) : i32)(?P<after>[^\n{}]*\})"
 )
-_Edit = tuple[int, int, str]
+Edit = tuple[int, int, str]
 """The begin and the end of a part of a text, and the text that takes its place."""
 
 
 def is_newer(text: str) -> bool:
     """Return whether a text has reductions that jaxlib does not read."""
-    return _NEWER.search(_without_strings(text)) is not None
+    return _NEWER.search(without_strings(text)) is not None
 
 
 def to_older(text: str) -> str:
@@ -44,11 +44,25 @@ def to_older(text: str) -> str:
     >>> to_older('#sdy.sharding<@mesh, [{}], unreduced=max{"x"}>')
     '#sdy.sharding<@mesh, [{}], unreduced={"x", "reduction:max"}>'
     """
-    plain = _without_strings(text)
+    plain = without_strings(text)
     if _NEWER.search(plain) is None:
         return text
     edits = [*_sharding_edits(plain), *_collective_edits(plain), *_mesh_edits(plain)]
-    return _edited(text, edits)
+    return edited(text, edits)
+
+
+def has_marks(text: str) -> bool:
+    """Return whether a text is one that `to_older` has changed."""
+    return _MARK in text
+
+
+def marked_mesh(text: str) -> str:
+    """Return the text of a mesh with an axis for each reduction, as those of a text that `to_older` has changed.
+
+    >>> marked_mesh('#sdy.mesh<["x"=2]>')
+    '#sdy.mesh<["x"=2, "reduction:max"=1, "reduction:min"=1]>'
+    """
+    return edited(text, _mesh_edits(without_strings(text)))
 
 
 def to_newer(text: str) -> str:
@@ -61,11 +75,11 @@ def to_newer(text: str) -> str:
         return text
     text = _MARKED_MESH.sub("", text)
     text = _MARKED_AXES.sub(r"unreduced=\2{\1}", text)
-    edits = [edit for match in _MARKED_COLLECTIVE.finditer(_without_strings(text)) for edit in _word_edits(match)]
-    return _edited(text, edits)
+    edits = [edit for match in _MARKED_COLLECTIVE.finditer(without_strings(text)) for edit in _word_edits(match)]
+    return edited(text, edits)
 
 
-def _word_edits(match: re.Match[str]) -> Iterable[_Edit]:
+def _word_edits(match: re.Match[str]) -> Iterable[Edit]:
     """Put the word of the reduction of a collective before its axes, and take its attribute out."""
     code = int(match["code"])
     if not 0 < code <= len(_OTHERS):
@@ -81,20 +95,20 @@ def _word_edits(match: re.Match[str]) -> Iterable[_Edit]:
     yield start, end, ""
 
 
-def _without_strings(text: str) -> str:
+def without_strings(text: str) -> str:
     """Return a text of the same length in which strings and comments have no contents."""
     return _HIDDEN.sub(lambda match: "_" * len(match[0]), text)
 
 
-def _sharding_edits(plain: str) -> Iterable[_Edit]:
+def _sharding_edits(plain: str) -> Iterable[Edit]:
     for match in _UNREDUCED.finditer(plain):
         yield match.start(), match.end(), "unreduced="
         if match[1] in _OTHERS:
-            end = _closing(plain, match.end())
+            end = closing(plain, match.end())
             yield end, end, f', {_MARK}{match[1]}"'
 
 
-def _collective_edits(plain: str) -> Iterable[_Edit]:
+def _collective_edits(plain: str) -> Iterable[Edit]:
     for match in _COLLECTIVE.finditer(plain):
         yield match.start(1), match.end(), ""
         code = reduction_op_code(reduction_op_text(match[1]))  # type: ignore[arg-type]
@@ -102,7 +116,7 @@ def _collective_edits(plain: str) -> Iterable[_Edit]:
         opening = plain.find("<", opening)
         if not code or opening < 0:
             continue
-        end = _closing(plain, opening) + 1
+        end = closing(plain, opening) + 1
         rest = re.compile(r"\s*\{").match(plain, end)
         yield (
             (rest.end(), rest.end(), f"reduction_op = {code} : i32, ")
@@ -111,15 +125,15 @@ def _collective_edits(plain: str) -> Iterable[_Edit]:
         )
 
 
-def _mesh_edits(plain: str) -> Iterable[_Edit]:
+def _mesh_edits(plain: str) -> Iterable[Edit]:
     """Add an axis for each reduction to all meshes, the last ones, so that axes stay in the order of the mesh."""
     for match in _MESH.finditer(plain):
-        end = _closing(plain, match.end() - 1)
+        end = closing(plain, match.end() - 1)
         if plain[match.end() : end].strip():
             yield end, end, "".join(f', {_MARK}{word}"=1' for word in _OTHERS)
 
 
-def _closing(plain: str, opening: int) -> int:
+def closing(plain: str, opening: int) -> int:
     """Return the position of the bracket that closes the one at a position; the end of the text where there is none."""
     stack: list[str] = []
     for position in range(opening, len(plain)):
@@ -133,7 +147,8 @@ def _closing(plain: str, opening: int) -> int:
     return len(plain)
 
 
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with edits, which do not overlap."""
     parts, last = [], 0
     for start, end, new in sorted(edits):
         parts += [text[last:start], new]

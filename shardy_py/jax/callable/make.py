@@ -55,6 +55,7 @@ def make_device_program(
     refuse_what_cannot_run(local.program, callbacks=len(callbacks))
     local = _without_dynamic_sizes(local, semantics)
     refuse_what_xla_partitions(local.program)
+    _refuse_dynamic_arguments(local, main)
     tokens = _count_tokens(main)
     refuse_index(entry_arguments(main), "argument")
     refuse_index(main.function_results, "result")
@@ -72,6 +73,15 @@ def make_device_program(
         is_ordered=bool(tokens),
         signature=signature,
     )
+
+
+def _refuse_dynamic_arguments(local: LocalProgram, main: Op) -> None:
+    number = next((number for number, port in enumerate(local.arguments) if port.is_dynamic), None)
+    if number is not None:
+        dim = local.arguments[number].type.shape.index(-1)
+        message = f"argument {number} has a dynamic size in dimension {dim}, which no array of JAX has"
+        hint = f"give it, as by sizes={{'arg{number}.{dim}': 64}}, or run it on host devices: local().run"
+        raise UnsupportedError(Diagnostic("no-array-type", message, main.location, main.name, hint))
 
 
 def _without_dynamic_sizes(local: LocalProgram, semantics: OpSemantics) -> LocalProgram:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -39,6 +40,8 @@ class LocalProgram:
         warnings: The ops that run on gathered operands.
         communication: What was changed so that less is sent, with the bytes before and after.
         form: How the module is written.
+        of_sizes: Returns the local program of the same program in which dynamic sizes are numbers, by argument and
+            dimension (``arg0.1``); None where no size is dynamic, or the frontend runs the program as it is.
     """
 
     module: Any
@@ -50,6 +53,7 @@ class LocalProgram:
     warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
     communication: tuple[CommunicationChange, ...] = ()
     form: NativeForm = field(factory=MlirForm, repr=False)
+    of_sizes: Callable[[Mapping[str, int]], LocalProgram] | None = field(default=None, repr=False)
 
     @property
     def device_count(self) -> int:
@@ -110,11 +114,13 @@ class LocalProgram:
                 or XLA has no arrays of the type of an argument or result.
             WorkerError: XLA refuses the program, or ends its process.
         """
-        if not isinstance(self.form, FrontendForm):
+        if not isinstance(self.form, FrontendForm) and self.of_sizes is None:
             self._refuse_what_jax_cannot_run()
         if len(arrays) != len(self.arguments):
             message = f"the program has {len(self.arguments)} arguments, given are {len(arrays)}"
             raise OptionError(Diagnostic("argument-count", message, hint="give one global array per argument"))
+        if self.of_sizes is not None:
+            return self.of_sizes(self._sizes_of(arrays)).run(*arrays)
         pairs = enumerate(zip(self.arguments, arrays, strict=True))
         shards = [port.split(array, self.device_count, number) for number, (port, array) in pairs]
         if isinstance(self.form, FrontendForm):
@@ -124,6 +130,17 @@ class LocalProgram:
         return [
             port.join(parts, number) for number, (port, parts) in enumerate(zip(self.results, results, strict=True))
         ]
+
+    def _sizes_of(self, arrays: Sequence[Any]) -> dict[str, int]:
+        """Return the sizes that arrays have in the places of dynamic ones; all must have equal parts."""
+        sizes: dict[str, int] = {}
+        for number, (port, array) in enumerate(zip(self.arguments, arrays, strict=True)):
+            if port.is_dynamic:
+                shape = port.checked_shape(array, number)
+                port.of_shape(shape, number)
+                dims = enumerate(port.type.shape)
+                sizes |= {f"arg{number}.{dim}": shape[dim] for dim, size in dims if size < 0}
+        return sizes
 
     def _refuse_what_jax_cannot_run(self) -> None:
         require_library("jax", purpose="running a local program needs", extra="jax")

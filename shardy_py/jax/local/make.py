@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
 
+from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.options import LocalOptions
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module
+from shardy_py.frontends.mlir import MLIR, import_module, parse_module, print_module, to_module
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.interfaces.passes import Pass, PassContext
-from shardy_py.jax.arguments import array_types, array_values
+from shardy_py.jax.arguments import ArrayType, array_types, array_values
 from shardy_py.jax.devices import device_count, extend_mesh
 from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.jax.local.local_program import LocalProgram
@@ -26,12 +27,14 @@ from shardy_py.jax.local.port import make_ports
 from shardy_py.jax.local.run_effects_once import RunEffectsOncePass
 from shardy_py.local.communication.guard import Attempt, with_least_communication
 from shardy_py.local.communication.sent_bytes import local_sent_bytes
+from shardy_py.local.dynamic import put_numbers, take_numbers
 from shardy_py.local.explicit import explicit_passes
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.local.pipeline import communication_passes, local_passes
 from shardy_py.plugins import Registry
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.sharding.unknown_size import is_derived
 from shardy_py.transforms.run import run, run_on_attributes
 from shardy_py.values import frozen
 
@@ -74,7 +77,15 @@ def make_local_program(
 
     explicit = () if is_explicit else explicit_passes()
     before = (RunEffectsOncePass(), *explicit, NumberGlobalDevicesPass())
-    return _Source(read, MlirForm(), before, run_on_attributes, registry, options, padding).best()
+    local = _Source(read, MlirForm(), before, run_on_attributes, registry, options, padding).best()
+    if not any(port.is_dynamic for port in local.arguments):
+        return local
+
+    def of_sizes(sizes: Mapping[str, int]) -> LocalProgram:
+        sized = module_of_sizes(text, MLIR, sizes, registry)
+        return make_local_program(sized, registry=registry, options=options, name=name, is_explicit=is_explicit)
+
+    return evolve(local, of_sizes=of_sizes)
 
 
 def make_local_graph(program: Program, *, registry: Registry, options: LocalOptions, is_explicit: bool) -> LocalProgram:
@@ -156,12 +167,17 @@ class _Source:
             message = "the module has no function named main"
             raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
         _refuse_side_effects(program)
+        is_dynamic = put_numbers(program)
         mesh = _extend_meshes(program)
         ends = array_values(entry_arguments(main)), array_values(main.function_results)
         types = array_types(ends[0], "argument"), array_types(ends[1], "result")
         context = PassContext(registry, communication=[], sent_bytes=[])
         self.run(program, [*self.before, *local_passes(self.options, self.padding, communication)], context)
         local, ops = program.functions["main"], find_local_ops(program, registry)
+        sent = local_sent_bytes(program, ops, registry, mesh)
+        if is_dynamic:
+            take_numbers(program)
+            types = _with_unknown_sizes(types[0]), _with_unknown_sizes(types[1])
         made = LocalProgram(
             self.form.write(program),
             program,
@@ -173,8 +189,11 @@ class _Source:
             tuple(context.communication or ()),
             self.form,
         )
-        sent = local_sent_bytes(program, ops, registry, mesh)
         return Attempt(made, sent, sum(context.sent_bytes or ()), bool(context.communication))
+
+
+def _with_unknown_sizes(types: Sequence[ArrayType]) -> tuple[ArrayType, ...]:
+    return tuple(ArrayType(tuple(-1 if is_derived(n) else n for n in item.shape), item.dtype) for item in types)
 
 
 def _refuse_side_effects(program: Program) -> None:

@@ -19,8 +19,8 @@ class Port:
     """An argument or a result of a local program.
 
     Args:
-        type: The global shape and the dtype.
-        shard_shape: The shape on one device.
+        type: The global shape and the dtype; -1 for a dynamic size.
+        shard_shape: The shape on one device; -1 for a dynamic size.
         sharding: The sharding; None where every device has the whole array.
         mesh: Its mesh.
     """
@@ -41,11 +41,69 @@ class Port:
         axes = () if self.sharding is None else self.sharding.unreduced_axes
         return list(shard_positions(self.mesh, axes)) if axes else [0] * count
 
+    @property
+    def is_dynamic(self) -> bool:
+        """True if a size is dynamic."""
+        return -1 in self.type.shape
+
+    def checked_shape(self, array: Any, number: int) -> tuple[int, ...]:
+        """Return the shape of an array.
+
+        Args:
+            array: The global array.
+            number: The number of the argument, for errors.
+
+        Raises:
+            OptionError: it has another shape or dtype.
+        """
+        given = as_numpy(array, number)
+        if not self._fits(type_ := ArrayType(tuple(given.shape), given.dtype)):
+            message = f"argument {number} is {self.type}, given is {type_}"
+            raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
+        return tuple(given.shape)
+
+    def of_shape(self, shape: Sequence[int], number: int) -> Port:
+        """Return the port for an array whose sizes are in the places of the dynamic ones.
+
+        Args:
+            shape: The shape of the global array.
+            number: The number of the argument, for errors.
+
+        Raises:
+            OptionError: the number of parts does not divide such a size, which a local program relies on.
+        """
+        shard = list(self.shard_shape)
+        for dim, size in enumerate(self.type.shape):
+            if size >= 0:
+                continue
+            parts = 1 if self.sharding is None else self.sharding.of_dimension(dim).sharded_size(self.mesh)
+            if shape[dim] % parts:
+                message = f"dimension {dim} of argument {number} has {shape[dim]} elements, not {parts} equal parts"
+                hint = f"shards of dynamic sizes have no padding: give sizes={{'arg{number}.{dim}': {shape[dim]}}}"
+                raise OptionError(Diagnostic("not-divisible", message, hint=hint))
+            shard[dim] = shape[dim] // parts
+        return Port(ArrayType(tuple(shape), self.type.dtype), tuple(shard), self.sharding, self.mesh)
+
+    def of_shards(self, shape: Sequence[int]) -> Port:
+        """Return the port for shards of a shape."""
+        counts = [
+            1 if self.sharding is None else self.sharding.of_dimension(dim).sharded_size(self.mesh)
+            for dim in range(len(shape))
+        ]
+        sizes = zip(self.type.shape, shape, counts, strict=True)
+        whole = tuple(part * count if size < 0 else size for size, part, count in sizes)
+        return Port(ArrayType(whole, self.type.dtype), tuple(shape), self.sharding, self.mesh)
+
     def parts(self, count: int) -> list[tuple[slice, ...]]:
         """Return the part of the global array that each of some devices has, without padding."""
         sizes = zip(self.shard_shape, self.type.shape, strict=True)
         columns = [self._column(dim, size, whole, count) for dim, (size, whole) in enumerate(sizes)]
         return [tuple(column[device] for column in columns) for device in range(count)]
+
+    def _fits(self, other: ArrayType) -> bool:
+        """Return whether an array differs in dynamic sizes only."""
+        same_rank = len(other.shape) == len(self.type.shape) and other.dtype == self.type.dtype
+        return same_rank and all(size in (-1, new) for size, new in zip(self.type.shape, other.shape, strict=True))
 
     def _column(self, dim: int, size: int, whole: int, count: int) -> list[slice]:
         axes = () if self.sharding is None else self.sharding.of_dimension(dim).axes
@@ -68,10 +126,9 @@ class Port:
         import numpy
 
         given = as_numpy(array, number)
-        found = ArrayType(tuple(given.shape), given.dtype)
-        if found != self.type:
-            message = f"argument {number} is {self.type}, given is {found}"
-            raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
+        shape = self.checked_shape(given, number)
+        if self.is_dynamic:
+            return self.of_shape(shape, number).split(given, count, number)
         result = numpy.zeros((count, *self.shard_shape), given.dtype)
         has_zeros = self.reduction_op == "sum"
         for device, (part, number) in enumerate(zip(self.parts(count), self.addends(count), strict=True)):
@@ -93,6 +150,8 @@ class Port:
         """
         import numpy
 
+        if self.is_dynamic:
+            return self.of_shards(shards.shape[1:]).join(shards, number)
         result = numpy.zeros(self.type.shape, shards.dtype)
         first: dict[tuple[int, ...], int] = {}
         addends = self.addends(len(shards))
@@ -137,7 +196,8 @@ def make_ports(program: Program, values: Sequence[Value], types: Sequence[ArrayT
 
 def _port(program: Program, value: Value, type_: ArrayType) -> Port:
     sharding = program.sharding(value)
+    shape = tuple(-1 if size is None else size for size in getattr(value.type, "shape", ()))
     if sharding is None:
-        return Port(type_, value.shape, None, Mesh())
+        return Port(type_, shape, None, Mesh())
     mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else program.meshes[sharding.mesh]
-    return Port(type_, value.shape, sharding, mesh)
+    return Port(type_, shape, sharding, mesh)

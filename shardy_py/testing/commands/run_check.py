@@ -35,7 +35,7 @@ def run_check(
 
     registry = Registry.from_entry_points(plugins=[module])
     sources = {path: read_input(path, untrusted=untrusted, registry=registry) for path in programs}
-    report = check_plugin(module, functions, sources, trials=trials, seed=seed)
+    report = check_plugin(module, functions, sources, trials=trials, seed=seed, registry=registry)
     if as_json:
         click.echo(json.dumps({"ok": report.ok, **attrs.asdict(report)}, indent=2))
     else:

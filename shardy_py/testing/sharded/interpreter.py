@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, UnsupportedError
-from shardy_py.ir.graph.attributes import DenseElements, OpaqueElements, RawAttribute
+from shardy_py.ir.graph.attributes import Attribute, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
@@ -160,9 +160,12 @@ def _check_argument(argument: Value, array: Array) -> None:
 
 def is_constant(op: Op) -> bool:
     """Return whether an op is a constant whose elements are an attribute."""
-    return not op.operands and isinstance(
-        op.attributes.get("value"), (DenseElements, OpaqueElements, RawAttribute, int, float)
-    )
+    return not op.operands and isinstance(_elements(op), (DenseElements, OpaqueElements, RawAttribute, int, float))
+
+
+def _elements(op: Op) -> Attribute | None:
+    """Return the attribute that holds the elements of a constant: ``value``, or ``values`` as in TOSA."""
+    return op.attributes.get("value", op.attributes.get("values"))
 
 
 def nothing(type_: Type) -> Array:
@@ -173,9 +176,9 @@ def nothing(type_: Type) -> Array:
 
 def constant_array(op: Op) -> Array:
     """Return the elements of a constant."""
-    value, type_ = op.attributes["value"], op.results[0].type
+    value, type_ = _elements(op), op.results[0].type
     if not isinstance(type_, TensorType):
-        return np.asarray(value)
+        return np.asarray(value.values if isinstance(value, DenseElements) else value)
     shape, dtype = static_shape(type_) or (), numpy_dtype(type_.element_type)
     if isinstance(value, (int, float)):
         return np.full(shape, value, dtype)
@@ -185,7 +188,7 @@ def constant_array(op: Op) -> Array:
     text = str(value).removeprefix("dense<").partition("> :")[0]
     if not text.startswith(("[", '"')):
         return np.full(shape, _number(text, dtype))
-    return np.array(value.native).astype(dtype).reshape(shape)
+    return np.array(getattr(value, "native", value)).astype(dtype).reshape(shape)
 
 
 def missing_functions(names: Iterable[str]) -> OptionError:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import prod
 from typing import ClassVar
 
-from attrs import evolve
+from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, PROPAGATION_BARRIER, RESHARD
@@ -48,8 +48,10 @@ from shardy_py.transforms.finish.reshards.replicated_tensors import (
     replicate_captures,
 )
 from shardy_py.transforms.finish.reshards.sharding_carriers import OpInfo, visits_named, visits_of
+from shardy_py.transforms.finish.reshards.single_device import refuse_single_device_interface, reshard_single_device_op
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
+from shardy_py.transforms.upstream import HEAD, JAXLIB, is_upstream
 from shardy_py.values import NoFields, frozen
 
 
@@ -66,12 +68,15 @@ class InsertExplicitReshardsPass:
         enable_full_version: Whether all ops are resharded.
         reshard_ops_without_rule: Whether the full version also lets ops without a rule compute on whole tensors, as
             nobody knows what they would make of parts. The reference leaves them alone.
+        upstream: Whose behaviour is mirrored where versions differ: ``0.10.2`` of jaxlib, or ``head``, which also
+            reshards around ops on a single device.
     """
 
     name: ClassVar[str] = "sdy-insert-explicit-reshards"
 
     enable_full_version: bool = False
     reshard_ops_without_rule: bool = False
+    upstream: str = field(default=JAXLIB, validator=is_upstream)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Insert the reshards of all functions.
@@ -84,6 +89,7 @@ class InsertExplicitReshardsPass:
             context,
             mode=Mode.FULL if self.enable_full_version else Mode.MINIMAL,
             without_rule=self.reshard_ops_without_rule,
+            around_single_devices=self.upstream == HEAD,
         )
 
 
@@ -108,7 +114,9 @@ class InsertPartitionerReshardsPass(NoFields):
         insert_reshards(program, context, mode=Mode.PARTITIONER, without_rule=True)
 
 
-def insert_reshards(program: Program, context: PassContext, *, mode: Mode, without_rule: bool) -> None:
+def insert_reshards(
+    program: Program, context: PassContext, *, mode: Mode, without_rule: bool, around_single_devices: bool = False
+) -> None:
     """Insert the reshards of all functions.
 
     Args:
@@ -116,6 +124,7 @@ def insert_reshards(program: Program, context: PassContext, *, mode: Mode, witho
         context: What the passes know.
         mode: ``FULL``, ``PARTITIONER``, or ``MINIMAL`` for what the partitioner is not left to do.
         without_rule: Whether ops without a rule compute on whole tensors, unless the mode is minimal.
+        around_single_devices: Whether operands of ops on a single device go there by reshards.
 
     Raises:
         VerificationError: unreduced axes end, or begin, where nothing can be inserted for them.
@@ -127,8 +136,9 @@ def insert_reshards(program: Program, context: PassContext, *, mode: Mode, witho
     resharder = Resharder.of(program, semantics)
     resharder.survey.open_partial_shardings(program.shardings)
     replicate_captures(resharder, semantics)
-    run = _Run(resharder, semantics, mode=mode, without_rule=without_rule)
-    everything = mode.is_full or _has_unreduced_axes(program)
+    around_single_devices = around_single_devices and any(mesh.is_maximal for mesh in resharder.meshes.values())
+    run = _Run(resharder, semantics, mode=mode, without_rule=without_rule, around_single_devices=around_single_devices)
+    everything = mode.is_full or around_single_devices or _has_unreduced_axes(program)
     functions = resharder.functions.values()
     # What is inserted is not visited, in whatever function it is.
     if everything:
@@ -136,6 +146,8 @@ def insert_reshards(program: Program, context: PassContext, *, mode: Mode, witho
     else:
         visits = visits_named(program, _names_of_interest(program, semantics), semantics)
     for function in functions:
+        if around_single_devices:
+            refuse_single_device_interface(resharder, function)
         for op, info in visits.get(function, ()):
             run.visit(op, info)
         reshard_returns(resharder, function, full=mode.is_full)
@@ -210,6 +222,7 @@ class _Run:
     """One run of the pass over a program."""
 
     __slots__ = (
+        "_around_single_devices",
         "_extended",
         "_full",
         "_full_mode",
@@ -221,7 +234,16 @@ class _Run:
         "_without_rule",
     )
 
-    def __init__(self, resharder: Resharder, semantics: OpSemantics, *, mode: Mode, without_rule: bool) -> None:
+    def __init__(
+        self,
+        resharder: Resharder,
+        semantics: OpSemantics,
+        *,
+        mode: Mode,
+        without_rule: bool,
+        around_single_devices: bool,
+    ) -> None:
+        self._around_single_devices = around_single_devices
         self._resharder = resharder
         self._semantics = semantics
         self._planner = _Planner(resharder.meshes)
@@ -245,6 +267,8 @@ class _Run:
             return
         if op.name == CALL:
             reshard_call(resharder, op)
+            return
+        if self._around_single_devices and op.name != RESHARD and reshard_single_device_op(resharder, op):
             return
         cache_key = self._cache_key(op, info)
         if cache_key is not None and cache_key in self._known_unchanged:

@@ -24,6 +24,15 @@ func.func @main(%x: tensor<?x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}
   return %1 : tensor<?x4xf32>
 }
 """
+SLICED = """
+sdy.mesh @mesh = <["d"=2, "m"=2]>
+func.func @main(%x: tensor<?x16xf32>) -> (tensor<?x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}) {
+  %0 = sdy.sharding_constraint %x <@mesh, [{}, {}]> : tensor<?x16xf32>
+  %1 = stablehlo.tanh %0 : tensor<?x16xf32>
+  %2 = sdy.sharding_constraint %1 <@mesh, [{"d"}, {}]> : tensor<?x16xf32>
+  return %2 : tensor<?x16xf32>
+}
+"""
 TOY = sdy.Dialect("m")
 TOY.op("m.mm", rule="i k, k j -> i j", reduction="k")
 TOY.op("m.merge", rule="i j -> (i j)")
@@ -110,14 +119,33 @@ def test_a_program_with_sizes_runs() -> None:
     np.testing.assert_allclose(local.run(x, w)[0], np.tanh(x) @ w, rtol=1e-5)
 
 
+@pytest.mark.parametrize("is_explicit", [False, True])
+def test_a_local_program_has_dynamic_sizes(is_explicit: bool) -> None:
+    """Shards have dynamic sizes as well; a run takes them from the arrays, which must have equal parts."""
+    local = sdy.propagate(LAYER, explicit_collectives=is_explicit).local()
+    assert "stablehlo.tanh %arg0" in local.text
+    assert local.text.count("tensor<?x16xf32>") > 1
+    x = np.linspace(-1, 1, 80, dtype=np.float32).reshape(5, 16)
+    w = np.linspace(0, 1, 64, dtype=np.float32).reshape(16, 4)
+    with pytest.raises(OptionError, match="dimension 0 of argument 0 has 5 elements, not 2 equal parts"):
+        local.run(x, w)
+    if is_explicit:
+        np.testing.assert_allclose(local.run(x[:4], w)[0], np.tanh(x[:4]) @ w, rtol=1e-5)
+
+
 def test_what_needs_a_number_names_the_dimension() -> None:
-    """Local programs and sessions need sizes, and say which and how to give them."""
-    with pytest.raises(UnsupportedError, match=r"argument 0 .*tensor<\?x16xf32>") as caught:
-        sdy.propagate(LAYER, explicit_collectives=True).local()
-    assert "--size arg0.0=64" in caught.value.diagnostics[0].hint
-    with pytest.raises(UnsupportedError, match=r"argument 0: .*static shape") as caught:
-        sdy.Session.open(LAYER)
-    assert "--size arg0.0=64" in caught.value.diagnostics[0].hint
+    """Slices of whole tensors, costs, arrays of JAX and sessions need sizes, and say which and how to give them."""
+    result = sdy.propagate(LAYER)
+    sliced = sdy.propagate(SLICED)
+    for needs, words in (
+        (sliced.local, r"stablehlo\.\w+' op: the op needs the size of a dynamic dimension"),
+        (result.cost, r"a cost needs a number for dimension 0 of argument"),
+        (result.to_jax, r"argument 0 has a dynamic size in dimension 0"),
+        (lambda: sdy.Session.open(LAYER), r"argument 0: .*static shape"),
+    ):
+        with pytest.raises(UnsupportedError, match=words) as caught:
+            needs()
+        assert "arg0.0" in str(caught.value.diagnostics[0].hint)
     sdy.Session.open(LAYER, sizes={"?": 8})
 
 

@@ -23,6 +23,16 @@ from shardy_py.transforms.propagate import UserPriorityPropagationPass
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=2]>'
 T = "tensor<8x8xf32>"
 
+ON_ONE_DEVICE = """
+sdy.mesh @mesh = <["x"=2]>
+sdy.mesh @device_1 = <[], device_ids=[1]>
+func.func @main(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {
+  %0 = stablehlo.custom_call @f(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@device_1, []>]>}
+      : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+"""
+
 
 def _argument(name: str, dims: str, type_: str = T) -> str:
     return f"{name}: {type_} {{sdy.sharding = #sdy.sharding<@mesh, {dims}>}}"
@@ -176,6 +186,7 @@ def test_options_of_a_single_run_change_it(tmp_path: Path) -> None:
         "strict": True,
         "explicit_collectives": True,
         "local": True,
+        "upstream": "head",
         "verify": False,
         "record_copies": True,
         "trace": True,
@@ -199,6 +210,10 @@ def test_options_of_a_single_run_change_it(tmp_path: Path) -> None:
         sdy.propagate(UNKNOWN, strict=True)
     assert sdy.propagate(PLAIN, explicit_collectives=True).has_explicit_collectives
     assert sdy.propagate(PLAIN, local=True).local().device_count == 4
+    assert sdy.propagate(ON_ONE_DEVICE, upstream="head").text.count("sdy.reshard") == 3
+    assert sdy.propagate(ON_ONE_DEVICE).text.count("sdy.reshard") == 0
+    with pytest.raises(sdy.ShardyError, match="not a version of upstream"):
+        sdy.propagate(PLAIN, upstream="tail")
     assert plain.copies is None
     assert sdy.propagate(PLAIN, record_copies=True).copies is not None
     assert plain.trace is None

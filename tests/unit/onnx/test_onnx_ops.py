@@ -15,7 +15,6 @@ from tests.unit.onnx.onnx_models import assert_runs_sharded
 from tests.unit.onnx.op_cases import CASES
 
 MESH = {"d": 2}
-WITHOUT_RULE = ("If", "Loop")
 
 
 def shardings(model: Any) -> list[dict[str, Any]]:
@@ -40,7 +39,7 @@ def test_an_operator_runs_on_shards(name: str) -> None:
         assert_runs_sharded(model, MESH, way)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in WITHOUT_RULE])
+@pytest.mark.parametrize("name", CASES)
 def test_an_operator_has_a_rule(name: str) -> None:
     """No operator of the cases is left without a rule."""
     assert sdy.propagate(CASES[name](), MESH).coverage.missing == ()

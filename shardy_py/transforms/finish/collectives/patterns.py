@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
+from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.data_flow import shardable_value
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
@@ -24,6 +25,7 @@ from shardy_py.ir.graph.op_names import (
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.axes import AxisRef, add_axis_or_merge
 from shardy_py.sharding.axis_lists import sort_and_merge
+from shardy_py.sharding.combiner import parse_reduction_op, reduction_op_text
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.op_attributes import ListOfAxisRefLists
@@ -50,8 +52,9 @@ def fuse_into_reduce_scatter(rewriter: Rewriter, op: Op) -> bool:
     if scattered is None:
         return False
     attributes = {"reduce_scatter_axes": split.scattered}
-    if "reduction_op" in reduce.attributes:
-        attributes["reduction_op"] = reduce.attributes["reduction_op"]
+    reduction = parse_reduction_op(reduce.attributes.get("reduction_op"))
+    if reduction != "sum":
+        attributes["reduction_op"] = RawAttribute(reduction_op_text(reduction))
     result = rewriter.insert_before(op, REDUCE_SCATTER, reduce.operands[0], attributes, scattered)
     if not split.rest.is_empty:
         result = rewriter.insert_before(op, ALL_SLICE, result, {"slicing_axes": split.rest}, sliced)
