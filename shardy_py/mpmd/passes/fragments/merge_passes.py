@@ -22,6 +22,7 @@ from shardy_py.mpmd.passes.fragments.merging import (
     Condition,
     Positions,
     fragment_users,
+    may_merge_forward_with_backward,
     may_merge_inferred,
     may_merge_user,
     merge,
@@ -63,6 +64,18 @@ class MergeUserFragmentsIntoSchedulingUnitsPass(NoFields):
             _Merger(block_of(function), may_merge_user, context).run(any_consumer=False, sideways=False)
 
 
+class MergeForwardWithBackwardPass(NoFields):
+    """Merge forward fragments with backward ones that come next on their mesh."""
+
+    name: ClassVar[str] = "mpmd-merge-forward-with-backward"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Merge the fragments of each function, the last forward one first."""
+        for function in mpmd_functions(program):
+            merger = _Merger(block_of(function), may_merge_forward_with_backward, context)
+            merger.run(any_consumer=False, sideways=True)
+
+
 class _Merger:
     """Merges the fragments of one block."""
 
@@ -91,7 +104,7 @@ class _Merger:
     def _merge(self, producer: Op, *, any_consumer: bool, sideways: bool) -> Op | None:
         """Merge a fragment with a user of it, and return the merged one; None where there is none to merge with."""
         if sideways:
-            following = _next_of_mesh(producer)
+            following = next_of_mesh(producer)
             candidates = [] if following is None else [following]
         else:
             candidates = sorted(fragment_users(producer), key=self.positions.of)
@@ -107,7 +120,8 @@ class _Merger:
         return None
 
 
-def _next_of_mesh(op: Op) -> Op | None:
+def next_of_mesh(op: Op) -> Op | None:
+    """Return the next fragment of the mesh of one."""
     mesh, following = mesh_of(op), op.next
     while following is not None and not (is_fragment(following) and mesh_of(following) == mesh):
         following = following.next
