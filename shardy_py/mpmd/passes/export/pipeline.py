@@ -23,6 +23,7 @@ from shardy_py.mpmd.passes.export.validate import (
 from shardy_py.mpmd.passes.fragments.copy_constants import CopyConstantsPass
 from shardy_py.mpmd.passes.fragments.dead_fragments import FragmentDcePass, FragmentDedupPass
 from shardy_py.mpmd.passes.fragments.merge_passes import MergeInferredFragmentsPass
+from shardy_py.mpmd.passes.fragments.move_transfers import SimplifyTransfersPass
 from shardy_py.mpmd.passes.fragments.uniquify import UniquifyFunctionInputsOutputsPass
 from shardy_py.transforms.run import PassPipeline, Stage
 from shardy_py.values import frozen
@@ -70,6 +71,7 @@ class MpmdExportPipeline(PassPipeline):
         copies = Stage(CopyConstantsPass(), "what is copied need not be handed over")
         return (
             *((copies,) if self.copy_constant_creation_from_producer_to_consumer else ()),
+            Stage(SimplifyTransfersPass(), "copies for outputs whose shardings are equal are not needed"),
             Stage(FragmentDedupPass(), "one buffer for equal values"),
             Stage(FragmentDcePass(), "none for what nobody uses"),
             Stage(UniquifyFunctionInputsOutputsPass(), "each output has a buffer of its own"),

@@ -12,6 +12,7 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.ops import Broadcast, DynamicSlice, DynamicUpdate, OpSemantics, Reshape
 from shardy_py.mpmd.dialect.fragments import body_of, terminator_of
 from shardy_py.mpmd.dialect.types import DEVICE, PINNED_HOST
+from shardy_py.mpmd.passes.region_ops import BARRIER
 
 _ATTRIBUTES = "mhlo.frontend_attributes"
 _TARGET = "call_target_name"
@@ -111,4 +112,4 @@ def _is_identity(op: Op) -> bool:
     """Return whether each result of an op is the operand of the same number."""
     if str(op.attributes.get(_TARGET, "")) in _IDENTITIES:
         return True
-    return op.name.endswith(".optimization_barrier")
+    return op.name.endswith(BARRIER)

@@ -168,7 +168,7 @@ def _with_types(program: Program, block: Block, types: list[Type]) -> Block:
 
 
 class SimplifyProgramPass(NoFields):
-    """Simplify fragments, and drop transfers to where a tensor is: users before producers."""
+    """Drop duplicate, unused and forwarded results of fragments, and what only they need: users before producers."""
 
     name: ClassVar[str] = "mpmd-simplify-program"
 
@@ -178,8 +178,5 @@ class SimplifyProgramPass(NoFields):
             for op in reversed(list(block_of(function).ops)):
                 if is_fragment(op):
                     simplify(op, context.semantics, may_forward=lambda operand, result: operand.type == result.type)
-                elif op.name == TRANSFER:
-                    if op.operands[0].type == op.results[0].type:
-                        op.results[0].replace_all_uses_with(op.operands[0])
-                    if not op.results[0].uses:
-                        op.erase()
+                elif op.name == TRANSFER and not op.results[0].uses:
+                    op.erase()
