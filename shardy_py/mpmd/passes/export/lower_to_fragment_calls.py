@@ -18,17 +18,15 @@ from shardy_py.ir.graph.symbols import SymbolTable
 from shardy_py.ir.graph.types import function_type
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, set_attributes_at
-from shardy_py.mpmd.dialect.fragments import MESH_NAME, body_of, is_fragment, mesh_of, mpmd_functions, origins_of
+from shardy_py.mpmd.dialect.fragments import MESH_NAME, body_of, is_fragment, mesh_of, mpmd_functions, number_of, origins_of
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, ORIGIN, REMAT
 from shardy_py.mpmd.dialect.types import require_topology
 from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name
+from shardy_py.mpmd.passes.export.reserved_memory import RESERVED
 from shardy_py.mpmd.passes.region_ops import move_ops
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
 from shardy_py.values import frozen
-
-_RESERVED = "reserved_hbm_bytes"
-
 
 @frozen
 class LowerToFragmentCallsPass:
@@ -104,9 +102,9 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
         "function_type": function_type([value.type for value in block.arguments], results),
         MESH_SHAPE: RawAttribute(f"#sdy.mesh{topology.mesh(mesh_of(first))}"),
     }
-    reserved = [op.attributes[_RESERVED] for op in group if _RESERVED in op.attributes]
+    reserved = [count for op in group if (count := number_of(op.attributes, RESERVED)) is not None]
     if reserved:
-        attributes[_RESERVED] = max(reserved)
+        attributes[RESERVED] = RawAttribute(f"{max(reserved)} : i64")
     function = Op(program, FUNCTION, (), (), attributes, [Region([block])])
     program.new_function_results(function, results)
     items = first.attributes.get("arg_attrs"), first.attributes.get("res_attrs")
