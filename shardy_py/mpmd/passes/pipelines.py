@@ -23,6 +23,7 @@ from shardy_py.mpmd.passes.inference.validate import DEFAULT_LIMIT
 from shardy_py.mpmd.passes.named.call_inline import CallInlinePass
 from shardy_py.mpmd.passes.named.calls_to_named_ops import CallsToNamedOpsPass
 from shardy_py.mpmd.passes.named.copy_topology import CopyTopologyFromMainPass
+from shardy_py.mpmd.passes.named.fold_splats import FoldSplatsPass
 from shardy_py.mpmd.passes.named.inline_nested import InlineNestedUserExposedOpsPass
 from shardy_py.mpmd.passes.named.introduce_transfers import IntroduceTransfersPass
 from shardy_py.mpmd.passes.named.map_input_output import MapInputOutputToMeshPass
@@ -40,6 +41,7 @@ from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import PipelineSchedule
 from shardy_py.mpmd.passes.scheduling.rule_passes import RuleBasedMergePass, RuleBasedSchedulePass
 from shardy_py.mpmd.passes.scheduling.verify_stages import VerifyStageMergingPass
 from shardy_py.mpmd.passes.scheduling.verify_units import SchedulingUnitsVerifierPass
+from shardy_py.transforms.canonicalize import CanonicalizePass, CsePass
 from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
 from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
 from shardy_py.transforms.run import PassPipeline, Stage
@@ -92,9 +94,13 @@ class MpmdImportPipeline(PassPipeline):
         return (
             Stage(CallsToNamedOpsPass(names=functions), "before calls are inlined: some stand for names"),
             Stage(InlineCallsPass(), "inference looks at ops, not into functions"),
+            Stage(CsePass(), "equal ops would get a mesh each"),
+            Stage(FoldSplatsPass(), "what is constant needs no mesh"),
+            Stage(CanonicalizePass(), "what folds needs none, either"),
             Stage(CopyTopologyFromMainPass(), "microbatches are on the meshes of their caller"),
             *(_mesh_stages() if self.enable_heterogeneous_meshes else ()),
             Stage(UnrollForLoopsPass(), "the rest knows straight code only"),
+            Stage(CanonicalizePass(), "indices of unrolled loops are constants"),
             Stage(FromUnrollToCallCounterPass(), "each iteration is a microbatch"),
             Stage(SinkNegligibleOpsIntoCallOpPass(), "constants have no mesh; as arguments they would need one"),
             Stage(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.mpmd.passes.fragments.uniquify import UniquifyFunctionInputsOutputsPass
+from shardy_py.mpmd.passes.named.fold_splats import FoldSplatsPass
 from shardy_py.mpmd.passes.shardings.extract_reshards import ExtractReshardsFromInterMeshTransfersPass
 from shardy_py.mpmd.passes.shardings.sharded_types import ConvertSdyShardingsToMpmdTypesPass, SimplifyProgramPass
 from shardy_py.mpmd.passes.shardings.user_shardings import EnforceUserShardingsPass, PopulateUnreducedOutShardingPass
@@ -31,5 +32,6 @@ class MpmdShardingPropagationPipeline(NoFields, PassPipeline):
             Stage(EnforceUserShardingsPass(), "what the user wants wins over what was propagated"),
             Stage(ExtractReshardsFromInterMeshTransfersPass(), "shardings of both ends are settled"),
             Stage(ConvertSdyShardingsToMpmdTypesPass(), "each function gets the shardings of what it is called with"),
+            Stage(FoldSplatsPass(identities=True), "nothing in a fragment has a sharding any more that folding would lose"),
             Stage(SimplifyProgramPass(), "copies that no sharding needed go again"),
         )

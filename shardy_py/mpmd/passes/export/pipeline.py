@@ -25,6 +25,7 @@ from shardy_py.mpmd.passes.fragments.dead_fragments import FragmentDcePass, Frag
 from shardy_py.mpmd.passes.fragments.merge_passes import MergeInferredFragmentsPass
 from shardy_py.mpmd.passes.fragments.move_transfers import SimplifyTransfersPass
 from shardy_py.mpmd.passes.fragments.uniquify import UniquifyFunctionInputsOutputsPass
+from shardy_py.transforms.canonicalize import CanonicalizePass, CsePass
 from shardy_py.transforms.run import PassPipeline, Stage
 from shardy_py.values import frozen
 
@@ -70,7 +71,9 @@ class MpmdExportPipeline(PassPipeline):
     def _simplify(self) -> tuple[Stage, ...]:
         copies = Stage(CopyConstantsPass(), "what is copied need not be handed over")
         return (
+            Stage(CsePass(), "what fragments compute twice"),
             *((copies,) if self.copy_constant_creation_from_producer_to_consumer else ()),
+            Stage(CanonicalizePass(), "what folds once shardings are known"),
             Stage(SimplifyTransfersPass(), "copies for outputs whose shardings are equal are not needed"),
             Stage(FragmentDedupPass(), "one buffer for equal values"),
             Stage(FragmentDcePass(), "none for what nobody uses"),

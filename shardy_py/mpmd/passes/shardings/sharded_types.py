@@ -56,6 +56,7 @@ class _Converter:
 
     def run(self) -> None:
         function = self._function
+        self._complete()
         for op in list(block_of(function).ops):
             self._convert(op)
         arguments = [self._type_of(value) for value in block_of(function).arguments]
@@ -76,6 +77,23 @@ class _Converter:
         for old, argument in zip(old_arguments, block_of(new).arguments, strict=True):
             old.replace_all_uses_with(argument)
         function.erase()
+
+    def _complete(self) -> None:
+        """Give neighbours of sharded arguments and results of fragments a sharding, and then what fragments use.
+
+        As in the reference, the attributes of a fragment speak of all its arguments, or of none.
+        """
+        fragments = [op for op in self._function.walk() if is_fragment(op)]
+        for op in fragments:
+            for values in (op.regions[0].block.arguments, op.results):
+                known = next((self._table[value.id] for value in values if value.id in self._table), None)
+                for value in values if known is not None else ():
+                    if value.id not in self._table:
+                        self._table[value.id] = TensorSharding.fully_closed(known.mesh, len(value.shape))
+        for op in fragments:
+            for value, argument in zip(op.operands, op.regions[0].block.arguments, strict=True):
+                if argument.id in self._table:
+                    self._table.setdefault(value.id, self._table[argument.id])
 
     def _type_of(self, value: Value) -> Type:
         """Return the type of a value with its sharding in it."""
