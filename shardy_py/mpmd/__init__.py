@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardy_py.mpmd.jax_functions import call, named_computation, named_tensor
+    from shardy_py.mpmd.jax_functions import broadcast, call, fori_loop, named_computation, named_tensor, reduce
     from shardy_py.mpmd.jit import jit
     from shardy_py.mpmd.pipeline_program import PipelineProgram, partition
     from shardy_py.mpmd.schedules.actions import Action, ActionKind
@@ -27,17 +27,20 @@ __all__ = [
     "PipelineSchedule",
     "StageTimes",
     "Timeline",
+    "broadcast",
     "build_schedule",
     "call",
+    "fori_loop",
     "jit",
     "named_computation",
     "named_tensor",
     "partition",
+    "reduce",
     "simulate",
 ]
 
 _HOMES = {
-    "shardy_py.mpmd.jax_functions": "call named_computation named_tensor",
+    "shardy_py.mpmd.jax_functions": "broadcast call fori_loop named_computation named_tensor reduce",
     "shardy_py.mpmd.jit": "jit",
     "shardy_py.mpmd.pipeline_program": "PipelineProgram partition",
     "shardy_py.mpmd.schedules.actions": "Action ActionKind",

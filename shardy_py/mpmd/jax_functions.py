@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
-from shardy_py.mpmd.dialect.name_marks import call_mark, computation_mark, tensor_mark
+from shardy_py.mpmd.dialect.name_marks import broadcast_mark, call_mark, computation_mark, reduce_mark, tensor_mark
 from shardy_py.support.arguments import as_integer, shown
 
 
@@ -140,6 +140,63 @@ def named_tensor(value: Any, name: str) -> Any:
     import jax
 
     return jax.jit(_marked(lambda x: jax.lax.optimization_barrier(x), tensor_mark(name)))(value)
+
+
+def broadcast(value: Any) -> Any:
+    """Return an array, or a tree of them, that goes from its mesh to all meshes that use it.
+
+    Its transpose is `reduce`: gradients of all meshes are added up.
+
+    Args:
+        value: The array.
+    """
+    return _exchange(broadcast_mark(), reduce_mark())(value)
+
+
+def reduce(value: Any) -> Any:
+    """Return an array, or a tree of them, that is a sum of values of several meshes, added up mesh by mesh first.
+
+    Its transpose is `broadcast`.
+
+    Args:
+        value: The array: what a sum, maximum or minimum of values of several meshes returns.
+    """
+    return _exchange(reduce_mark(), broadcast_mark())(value)
+
+
+def _exchange(mark: str, transposed_mark: str) -> Callable[[Any], Any]:
+    """Return the identity under a mark, whose transpose is the identity under another one."""
+    require_library("jax", purpose="values of several meshes need", extra="jax")
+    import jax
+
+    def identity(value: Any) -> Any:
+        return jax.lax.optimization_barrier(value)
+
+    forward, backward = (jax.jit(_marked(identity, name)) for name in (mark, transposed_mark))
+    exchange = jax.custom_vjp(lambda value: forward(value))
+    exchange.defvjp(lambda value: (forward(value), None), lambda _, cotangent: (backward(cotangent),))
+    return exchange
+
+
+def fori_loop(iterations: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """Return what a loop carries after its last iteration; each iteration is a microbatch.
+
+    Args:
+        iterations: The number of iterations.
+        body: Takes the number of an iteration and what the loop carries, and returns what it carries on.
+        init: What the first iteration gets.
+
+    Raises:
+        OptionError: the number of iterations is not a number from 1 on.
+    """
+    count = as_integer(iterations)
+    if count is None or count < 1:
+        message = f"iterations is {shown(iterations)}, not a number from 1 on"
+        raise OptionError(Diagnostic("invalid-iterations", message, hint="give the number of microbatches"))
+    carried = init
+    for number in range(count):
+        carried = call(body, call_counter=number)(number, carried)
+    return carried
 
 
 def call(function: Callable[..., Any], *, call_counter: int) -> Callable[..., Any]:

@@ -155,7 +155,7 @@ def run_native_pass(program: Program, name: str) -> None:
     Args:
         program: The program; its contents are replaced. Its table of shardings is left alone, it refers to values
             that are gone.
-        name: ``canonicalize`` or ``symbol-dce``.
+        name: ``canonicalize``, ``cse`` or ``symbol-dce``.
 
     Raises:
         VerificationError: the pass fails.

@@ -11,7 +11,7 @@ from shardy_py.frontends.mlir.native_ops import NativeProgram
 from shardy_py.frontends.mlir.writer import write
 from shardy_py.ir.graph.program import Program
 
-GENERIC_PASSES = ("canonicalize", "symbol-dce")
+GENERIC_PASSES = ("canonicalize", "cse", "symbol-dce")
 
 
 def run(program: Program, name: str) -> None:

@@ -88,6 +88,8 @@ Maximum = Trait("Maximum")
 """Takes the larger of its two operands."""
 Minimum = Trait("Minimum")
 """Takes the smaller of its two operands."""
+Product = Trait("Product")
+"""Multiplies its two operands."""
 CrossDeviceReduction = Trait("CrossDeviceReduction")
 """Combines the values of several devices by the op that its region ends with, as `Reduction` does."""
 Reshape = Trait("Reshape")

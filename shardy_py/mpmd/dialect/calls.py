@@ -7,12 +7,12 @@ from copy import copy
 from typing import Any
 
 from shardy_py.errors import Diagnostic, VerificationError
-from shardy_py.ir.graph.attributes import SymbolRef
+from shardy_py.ir.graph.attributes import RawAttribute, SymbolRef
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.types import Type, function_type
-from shardy_py.mpmd.dialect.op_names import CALL, FRAGMENT_CALL
+from shardy_py.mpmd.dialect.op_names import ALIASING_OUTPUT, CALL, FRAGMENT_CALL
 from shardy_py.sharding.tensor import symbol
 
 
@@ -83,9 +83,15 @@ def attributes_at(function: Op, name: str, count: int) -> list[dict[str, Any]]:
 def set_attributes_at(function: Op, name: str, items: Sequence[dict[str, Any]]) -> None:
     """Set the attributes of the arguments or results of a function."""
     if any(items):
-        function.attributes[name] = tuple(dict(item) for item in items)
+        function.attributes[name] = tuple(map(_with_narrow_numbers, items))
     elif name in function.attributes:
         del function.attributes[name]
+
+
+def _with_narrow_numbers(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes of an argument in which the number of an output has 32 bits, as JAX writes it."""
+    number = attributes.get(ALIASING_OUTPUT)
+    return dict(attributes) | ({ALIASING_OUTPUT: RawAttribute(f"{number} : i32")} if isinstance(number, int) else {})
 
 
 def with_signature(

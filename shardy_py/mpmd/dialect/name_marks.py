@@ -10,7 +10,7 @@ import re
 
 from shardy_py.mpmd.dialect.origins import UserOrigin
 
-_MARK = re.compile(r"mpmd\|(computation|tensor|call)\|(.*)\|(\d+)\|(?:_\d+)?")
+_MARK = re.compile(r"mpmd\|(computation|tensor|call|broadcast|reduce)\|(.*)\|(\d+)\|(?:_\d+)?")
 
 
 def computation_mark(name: str, transpose_count: int) -> str:
@@ -25,6 +25,16 @@ def computation_mark(name: str, transpose_count: int) -> str:
 def tensor_mark(name: str) -> str:
     """Return the name of a function that is a named tensor."""
     return f"mpmd|tensor|{name}|0|"
+
+
+def broadcast_mark() -> str:
+    """Return the name of a function that hands its argument to all meshes that use it."""
+    return "mpmd|broadcast||0|"
+
+
+def reduce_mark() -> str:
+    """Return the name of a function that ends a reduction over meshes."""
+    return "mpmd|reduce||0|"
 
 
 def call_mark(counter: int) -> str:
@@ -42,6 +52,12 @@ def marked_tensor(name: str) -> str | None:
     """Return the name of the named tensor that a function is, or None."""
     match = _MARK.fullmatch(name)
     return match[2] if match is not None and match[1] == "tensor" else None
+
+
+def marked_exchange(name: str) -> str | None:
+    """Return ``broadcast`` or ``reduce`` for a function that is one, or None."""
+    match = _MARK.fullmatch(name)
+    return match[1] if match is not None and match[1] in ("broadcast", "reduce") else None
 
 
 def marked_call(name: str) -> int | None:

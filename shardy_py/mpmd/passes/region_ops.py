@@ -12,6 +12,8 @@ from shardy_py.mpmd.dialect.fragments import body_of, terminator_of
 from shardy_py.mpmd.dialect.op_names import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.sharding.tensor import TensorShardingPerValue
 
+BARRIER = ".optimization_barrier"
+"""How the name of an op ends that hands on each operand and orders nothing else."""
 _PER_OPERAND = (IN_SHARDINGS, "arg_attrs")
 _PER_RESULT = (OUT_SHARDINGS, "res_attrs")
 
@@ -95,6 +97,9 @@ def simplify(op: Op, semantics: OpSemantics, *, may_forward: Callable[[Value, Va
     ]
     if len(kept) < len(op.results):
         op = rebuild(op, range(len(op.operands)), kept)
+    for inner in list(body_of(op).ops):
+        if inner.name.endswith(BARRIER) and len(inner.operands) == len(inner.results):
+            _drop_unused_of_barrier(inner)
     erase_dead_in(body_of(op), semantics)
     if not op.results and body_of(op).first is body_of(op).last:
         op.erase()
@@ -108,6 +113,20 @@ def simplify(op: Op, semantics: OpSemantics, *, may_forward: Callable[[Value, Va
             first.setdefault(value.id, number)
     used = [argument.index for argument in arguments if argument.uses]
     return rebuild(op, used, range(len(op.results))) if len(used) < len(arguments) else op
+
+
+def _drop_unused_of_barrier(op: Op) -> None:
+    """Drop what goes through a barrier and is not used behind it."""
+    used = [value.index for value in op.results if value.uses]
+    if len(used) == len(op.results) or op.parent is None:
+        return
+    if used:
+        operands = [op.operands[number] for number in used]
+        new = Op(op.program, op.name, operands, [value.type for value in operands], copy(op.attributes))
+        op.parent.insert_before(op, new)
+        for number, value in zip(used, new.results, strict=True):
+            op.results[number].replace_all_uses_with(value)
+    op.erase()
 
 
 def _merge_results(op: Op, may_forward: Callable[[Value, Value], bool]) -> None:

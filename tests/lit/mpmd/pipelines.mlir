@@ -6,10 +6,10 @@
 // Two microbatches in a loop. The sharding of the input goes through the fragments and the transfer.
 
 // CHECK-LABEL: func.func @main
-// CHECK-SAME:    %arg0: !mpmd.mesh_tensor<"m0", tensor<4x8xf32>> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}
-// CHECK:         mpmd.fragment<mesh="m0", origin=["f"], in_shardings=[<@mesh, [{"x"}, {}]>], out_shardings=[<@mesh, [{"x"}, {}]>]>
-// CHECK:         mpmd.transfer {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>}
-// CHECK:         mpmd.fragment<mesh="m1", origin=["g"], in_shardings=[<@mesh, [{"x"}, {}]>
+// CHECK-SAME:    %arg0: !mpmd.mesh_tensor<"m0", tensor<4x8xf32>, sharding=<@mesh, [{"x"}, {}]>>
+// CHECK:         mpmd.fragment<mesh="m0", origin=["f"]>
+// CHECK:         mpmd.transfer {{.*}} -> !mpmd.mesh_tensor<"m1", tensor<4x8xf32>, sharding=<@mesh, [{"x"}, {}]>>
+// CHECK:         mpmd.fragment<mesh="m1", origin=["g"]>
 
 // ORDER:         origin=["f"]> {{.*}} {call_counter = 0 : ui32}
 // ORDER:         origin=["f"]> {{.*}} {call_counter = 1 : ui32}

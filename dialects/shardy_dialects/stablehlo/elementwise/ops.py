@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import field
 
 from shardy_dialects.stablehlo.definitions import LazyFacets
-from shardy_py.plugins import CostOpInterface, Maximum, Minimum, Sum, Trait
+from shardy_py.plugins import CostOpInterface, Maximum, Minimum, Product, Sum, Trait
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.values import frozen
 
@@ -159,6 +159,7 @@ OPS = (
         "stablehlo.multiply",
         _by_type("arith.mulf", "arith.muli", boolean="arith.andi", complex_="complex.mul"),
         _neutral(1),
+        traits=(Product,),
         in_library=True,
         combiner=Combiner.MUL,
         on_integers=operator.mul,

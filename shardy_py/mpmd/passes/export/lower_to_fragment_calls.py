@@ -5,31 +5,40 @@ Mirrors mpmd/transforms/export/lower_to_fragment_calls.cc.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
+from attrs import evolve
+
+from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.attributes import RawAttribute, SymbolRef
-from shardy_py.ir.graph.op_names import FUNCTION, RETURN
+from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION, MESH, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region
 from shardy_py.ir.graph.symbols import SymbolTable
 from shardy_py.ir.graph.types import function_type
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, set_attributes_at
-from shardy_py.mpmd.dialect.fragments import MESH_NAME, body_of, is_fragment, mesh_of, mpmd_functions, origins_of
+from shardy_py.mpmd.dialect.fragments import MESH_NAME, body_of, is_fragment, mesh_of, mpmd_functions, number_of, origins_of
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, ORIGIN, REMAT
 from shardy_py.mpmd.dialect.types import require_topology
 from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name
+from shardy_py.mpmd.passes.export.reserved_memory import RESERVED
 from shardy_py.mpmd.passes.region_ops import move_ops
+from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
-from shardy_py.values import NoFields
+from shardy_py.values import frozen
 
-_RESERVED = "reserved_hbm_bytes"
+@frozen
+class LowerToFragmentCallsPass:
+    """Turn each fragment into a call of a function; equal fragments of one mesh share it.
 
-
-class LowerToFragmentCallsPass(NoFields):
-    """Turn each fragment into a call of a function; equal fragments of one mesh share it."""
+    Args:
+        verbose_logging: Whether warnings list what each mesh will run.
+    """
 
     name: ClassVar[str] = "mpmd-lower-to-fragment-calls"
+
+    verbose_logging: bool = False
 
     def run(self, program: Program, context: PassContext) -> None:
         """Lower the fragments of all functions; groups are numbered in the order in which they appear."""
@@ -39,6 +48,8 @@ class LowerToFragmentCallsPass(NoFields):
                 if is_fragment(op):
                     groups.setdefault(body_key(op), []).append(op)
             fragments = [op for group in groups.values() for op in group]
+            if self.verbose_logging:
+                context.warnings.extend(_what_meshes_run(function, program))
             has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
             symbols = SymbolTable(program)
             for number, group in enumerate(groups.values()):
@@ -46,11 +57,33 @@ class LowerToFragmentCallsPass(NoFields):
                 _lower(group, name, symbols)
 
 
+def _what_meshes_run(function: Op, program: Program) -> Iterator[Diagnostic]:
+    """Yield a text for each mesh with the origins of its fragments, in order."""
+    module = str(program.attributes.get("sym_name") or "main").removeprefix("jit_")
+    fragments = [op for op in block_of(function).ops if is_fragment(op)]
+    has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
+    by_mesh: dict[str, list[Op]] = {}
+    for op in fragments:
+        by_mesh.setdefault(mesh_of(op), []).append(op)
+    for mesh, ops in by_mesh.items():
+        lines = [f"from program with origins [{_show_origins(op, with_phase=has_backward)}]" for op in ops]
+        message = "\n".join([f"Module {module} on mesh {mesh} will execute:", *lines])
+        yield Diagnostic("fragments-of-mesh", message, function.location, function.name)
+
+
+def _show_origins(op: Op, *, with_phase: bool) -> str:
+    phases = {0: "(fwd)", 1: "(bwd)"}
+    return ", ".join(
+        origin.name + (phases.get(origin.transpose_count, f"({origin.transpose_count})") if with_phase else "")
+        for origin in origins_of(op)
+    )
+
+
 def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
     """Make the function of a group from its first fragment, and calls of it in the places of all."""
     first = group[0]
     program = first.program
-    shardings = argument_shardings(first)
+    topology, shardings = require_topology(first), argument_shardings(first)
     old = body_of(first)
     block = Block(program, [argument.type for argument in old.arguments])
     terminator = old.terminator
@@ -67,11 +100,11 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
     attributes: dict[str, Any] = {
         "sym_name": name,
         "function_type": function_type([value.type for value in block.arguments], results),
-        MESH_SHAPE: RawAttribute(f"#sdy.mesh{require_topology(first).mesh(mesh_of(first))}"),
+        MESH_SHAPE: RawAttribute(f"#sdy.mesh{topology.mesh(mesh_of(first))}"),
     }
-    reserved = [op.attributes[_RESERVED] for op in group if _RESERVED in op.attributes]
+    reserved = [count for op in group if (count := number_of(op.attributes, RESERVED)) is not None]
     if reserved:
-        attributes[_RESERVED] = max(reserved)
+        attributes[RESERVED] = RawAttribute(f"{max(reserved)} : i64")
     function = Op(program, FUNCTION, (), (), attributes, [Region([block])])
     program.new_function_results(function, results)
     items = first.attributes.get("arg_attrs"), first.attributes.get("res_attrs")
@@ -88,8 +121,23 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
         for number, sharding in found.items():
             table[values[number].id] = sharding  # type: ignore[assignment]
     final = symbols.insert(function)
+    _rename_manual_meshes(function, mesh_of(first), topology.mesh(mesh_of(first)))
     for op in group:
         _replace_by_call(op, final)
+
+
+def _rename_manual_meshes(function: Op, name: str, mesh: Mesh | None) -> None:
+    """Let manual computations refer to the mesh of their function by its name in the topology."""
+    program, table = function.program, function.program.shardings
+    for op in function.walk():
+        if op.name != MANUAL_COMPUTATION or mesh is None:
+            continue
+        for value in (*op.regions[0].block.arguments, *op.results):
+            sharding = table.get(value.id)
+            if sharding is not None:
+                table[value.id] = evolve(sharding, mesh=name)
+        if name not in program.meshes:
+            program.body.insert_after(None, Op(program, MESH, attributes={"sym_name": name, "mesh": mesh}))
 
 
 def end_operands(block: Block) -> list[Any]:

@@ -8,20 +8,24 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.interfaces.ops import ConstantLike
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, calls_of
 from shardy_py.mpmd.dialect.fragments import (
+    body_of,
     is_fragment,
     is_inferred_fragment,
     is_user_fragment,
     mesh_of,
     mpmd_functions,
 )
+from shardy_py.mpmd.dialect.op_names import TRANSFER
 from shardy_py.mpmd.passes.fragments.dead_fragments import is_dead
 from shardy_py.mpmd.passes.fragments.merging import (
     Condition,
     Positions,
     fragment_users,
+    may_merge_forward_with_backward,
     may_merge_inferred,
     may_merge_user,
     merge,
@@ -63,6 +67,18 @@ class MergeUserFragmentsIntoSchedulingUnitsPass(NoFields):
             _Merger(block_of(function), may_merge_user, context).run(any_consumer=False, sideways=False)
 
 
+class MergeForwardWithBackwardPass(NoFields):
+    """Merge forward fragments with backward ones that come next on their mesh."""
+
+    name: ClassVar[str] = "mpmd-merge-forward-with-backward"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Merge the fragments of each function, the last forward one first."""
+        for function in mpmd_functions(program):
+            merger = _Merger(block_of(function), may_merge_forward_with_backward, context)
+            merger.run(any_consumer=False, sideways=True)
+
+
 class _Merger:
     """Merges the fragments of one block."""
 
@@ -91,7 +107,7 @@ class _Merger:
     def _merge(self, producer: Op, *, any_consumer: bool, sideways: bool) -> Op | None:
         """Merge a fragment with a user of it, and return the merged one; None where there is none to merge with."""
         if sideways:
-            following = _next_of_mesh(producer)
+            following = next_of_mesh(producer)
             candidates = [] if following is None else [following]
         else:
             candidates = sorted(fragment_users(producer), key=self.positions.of)
@@ -107,7 +123,8 @@ class _Merger:
         return None
 
 
-def _next_of_mesh(op: Op) -> Op | None:
+def next_of_mesh(op: Op) -> Op | None:
+    """Return the next fragment of the mesh of one."""
     mesh, following = mesh_of(op), op.next
     while following is not None and not (is_fragment(following) and mesh_of(following) == mesh):
         following = following.next
@@ -135,9 +152,25 @@ class AbsorbInferredFragmentsPass:
                 and function.attributes.get("sym_visibility", "public") == "public"
             )
             if not is_entry or self.absorb_on_entry_point_function:
+                for op in reversed([op for op in block_of(function).ops if op.name == TRANSFER]):
+                    if not op.results[0].uses:
+                        op.erase()
                 positions = Positions(block_of(function))
                 while _absorb_one(block_of(function), positions):
                     positions.changed()
+                for op in filter(is_fragment, block_of(function).ops):
+                    _constants_first(op, context)
+
+
+def _constants_first(op: Op, context: PassContext) -> None:
+    """Move the constants of a fragment to its start, as MLIR's rewriter does."""
+    block, anchor = body_of(op), None
+    for inner in list(block.ops):
+        if context.semantics.has_trait(inner, ConstantLike):
+            if inner.prev is not anchor:
+                block.remove(inner)
+                block.insert_after(anchor, inner)
+            anchor = inner
 
 
 def _absorb_one(block: Block, positions: Positions) -> bool:
@@ -164,13 +197,13 @@ def _absorb_producer(root: Op, positions: Positions) -> bool:
     producers = {
         op.id: op for value in root.operands if is_inferred_fragment(op := value.defining_op) and op is not None
     }
-    for producer in sorted(producers.values(), key=positions.of, reverse=True):
+    for producer in producers.values():
         if not may_merge_inferred(producer, root):
             continue
         move_transfers_to_users(producer, positions)
         users = [user for value in producer.results for user, _ in value.uses]
         if positions.first(users) is root:
-            merge(producer, root, root)
+            merge(producer, root, root, leading=root)
             return True
     return False
 
@@ -183,7 +216,7 @@ def _absorb_consumer(root: Op, positions: Positions) -> bool:
         _move_transfers_before(root, consumer, positions)
         producers = [op for value in consumer.operands if (op := value.defining_op) is not None]
         if positions.last(producers) is root:
-            merge(root, consumer, root)
+            merge(root, consumer, root, leading=root)
             return True
     return False
 
@@ -194,7 +227,7 @@ def _move_transfers_before(root: Op, consumer: Op, positions: Positions) -> None
     assert block is not None
     for value in consumer.operands:
         op = value.defining_op
-        if op is None or op.name != "mpmd.transfer" or positions.of(op) < positions.of(root):
+        if op is None or op.name != TRANSFER or positions.of(op) < positions.of(root):
             continue
         source = op.operands[0].defining_op
         if source is root or (source is not None and positions.of(source) > positions.of(root)):

@@ -87,6 +87,13 @@ def may_merge_user(producer: Op, consumer: Op) -> bool:
     return has_one_counter and can_share_stage(producer, consumer) and split_kind(producer) == split_kind(consumer)
 
 
+def may_merge_forward_with_backward(producer: Op, consumer: Op) -> bool:
+    """Return whether a forward fragment may be merged with a backward one of its stage that uses it."""
+    if not (is_user_fragment(producer) and is_user_fragment(consumer)) or not can_share_stage(producer, consumer):
+        return False
+    return any(value.defining_op is producer for value in consumer.operands) and (single_transpose_count(producer), single_transpose_count(consumer)) == (0, 1)
+
+
 def place_for(producer: Op, consumer: Op, positions: Positions) -> Op | None:
     """Return which of two fragments the merged one stands at, or None where it cannot stand anywhere.
 
@@ -115,13 +122,19 @@ def _in_block(op: Op, block: Block) -> Op:
     return op
 
 
-def merge(producer: Op, consumer: Op, anchor: Op) -> Op:
+def merge(producer: Op, consumer: Op, anchor: Op, *, leading: Op | None = None) -> Op:
     """Put one fragment in the place of two: the ops of the producer, then those of the consumer.
 
     Operands are those of the producer, then the new ones of the consumer; results those of the producer that something
     else uses, then those of the consumer.
+
+    Args:
+        producer: The first fragment.
+        consumer: The second one.
+        anchor: Where the merged one stands, one of the two.
+        leading: The one whose other attributes stay; by default that of a named computation, else the producer.
     """
-    program = producer.program
+    program, leading = producer.program, leading or _leading(producer, consumer)
     operands, position_of = _merged_operands(producer, consumer)
     kept = [value for value in producer.results if any(user is not consumer for user, _ in value.uses)]
     block = Block(program, [_argument_type(value, producer, consumer) for value in operands])
@@ -142,10 +155,10 @@ def merge(producer: Op, consumer: Op, anchor: Op) -> Op:
         producer.name,
         operands,
         [value.type for value in (*kept, *consumer.results)],
-        copy(_leading(producer, consumer).attributes),
+        copy(leading.attributes),
         [Region([block])],
     )
-    _set_attributes(merged, producer, consumer)
+    _set_attributes(merged, producer, consumer, leading)
     assert anchor.parent is not None
     anchor.parent.insert_before(anchor, merged)
     for value, new in zip((*kept, *consumer.results), merged.results, strict=True):
@@ -197,7 +210,7 @@ def _replace_except(value: Value, new: Value, consumer: Op) -> None:
             user.set_operand(number, new)
 
 
-def _set_attributes(merged: Op, producer: Op, consumer: Op) -> None:
+def _set_attributes(merged: Op, producer: Op, consumer: Op, leading: Op) -> None:
     attributes = merged.attributes
     origins = dict.fromkeys((*origins_of(producer), *origins_of(consumer)))
     attributes[ORIGIN] = tuple(item.attribute for item in origins)
@@ -205,7 +218,8 @@ def _set_attributes(merged: Op, producer: Op, consumer: Op) -> None:
     if stage is not None:
         attributes[STAGE] = stage
     _set_counter(merged, producer, consumer)
-    makers = [item for op in (producer, consumer) for item in op.attributes.get(INFERRED_BY, ())]
+    both = (producer, consumer) if leading is producer else (consumer, producer)
+    makers = [item for op in both for item in op.attributes.get(INFERRED_BY, ())]
     if origins and INFERRED_BY in attributes:
         del attributes[INFERRED_BY]
     elif makers and not origins:

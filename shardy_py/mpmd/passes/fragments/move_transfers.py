@@ -10,7 +10,7 @@ from typing import ClassVar
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of
-from shardy_py.mpmd.dialect.fragments import mpmd_functions
+from shardy_py.mpmd.dialect.fragments import is_inter_mesh, mpmd_functions
 from shardy_py.mpmd.dialect.op_names import TRANSFER
 from shardy_py.mpmd.dialect.types import require_mesh_tensor
 from shardy_py.values import NoFields
@@ -34,6 +34,25 @@ class MoveTransfersToProducerPass(NoFields):
                 block.remove(op)
                 block.insert_after(anchor, op)
                 last[key] = op
+
+
+class SimplifyTransfersPass(NoFields):
+    """Drop transfers to where a tensor is, and let the second of two within one mesh start from the first operand."""
+
+    name: ClassVar[str] = "mpmd-simplify-transfers"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Visit the transfers of each function in order."""
+        for function in mpmd_functions(program):
+            for op in [op for op in block_of(function).ops if op.name == TRANSFER]:
+                before = op.operands[0].defining_op
+                if before is not None and before.name == TRANSFER and not (is_inter_mesh(op) or is_inter_mesh(before)):
+                    op.set_operand(0, before.operands[0])
+                if op.operands[0].type == op.results[0].type:
+                    op.results[0].replace_all_uses_with(op.operands[0])
+            for op in reversed([op for op in block_of(function).ops if op.name == TRANSFER]):
+                if not op.results[0].uses:
+                    op.erase()
 
 
 class RemoveTransferCyclesPass(NoFields):

@@ -48,6 +48,39 @@ class SplitBwdFragmentsPass(NoFields):
                     _split(op, context.semantics)
 
 
+class SplitAndPrioritizeTransferIndependentComputationsPass(NoFields):
+    """Split fragments before the first op that uses what was transferred to them: all before need not wait."""
+
+    name: ClassVar[str] = "mpmd-split-and-prioritize-transfer-independent-computations"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Split the fragments of named computations of each function."""
+        for function in mpmd_functions(program):
+            for op in list(block_of(function).ops):
+                if is_user_fragment(op) and not split_kind(op):
+                    _split_at_transferred(op, context.semantics)
+
+
+def _split_at_transferred(op: Op, semantics: OpSemantics) -> None:
+    """Split a fragment at the first user of a transferred argument, unless no op is before it."""
+    body, terminator = body_of(op), terminator_of(op)
+    waiting = {
+        argument.id
+        for value, argument in zip(op.operands, body.arguments, strict=True)
+        if (producer := value.defining_op) is not None and producer.name == TRANSFER and is_inter_mesh(producer)
+    }
+    ops = [inner for inner in body.ops if inner is not terminator]
+    uses = [number for number, inner in enumerate(ops) if any(value.id in waiting for value in _used(inner))]
+    if not uses or uses[0] == 0:
+        return
+    kept = {inner.id for inner in ops[: uses[0]]}
+    early = tuple(value.index for value in op.results if _is_kept(terminator.operands[value.index], kept))
+    late = tuple(value.index for value in op.results if value.index not in early)
+    later = ops[uses[0] :]
+    inputs, clones = _inputs(later, [terminator.operands[index] for index in late], body, semantics)
+    _make_halves(op, _Halves(early, late, tuple(later), tuple(inputs), tuple(clones)))
+
+
 def _split(op: Op, semantics: OpSemantics) -> None:
     """Split a fragment where both halves have something to do."""
     transferred = [value.index for value in op.results if _is_transferred(value)]
@@ -62,8 +95,8 @@ def _split(op: Op, semantics: OpSemantics) -> None:
     # What the first half makes already need not go through the second one.
     early = [index for index in rest if _is_kept(terminator.operands[index], kept)]
     late = [index for index in rest if index not in early]
-    residuals, clones = _residuals(later, [terminator.operands[index] for index in late], kept, semantics)
-    _make_halves(op, _Halves((*transferred, *early), tuple(late), tuple(later), tuple(residuals), tuple(clones)))
+    inputs, clones = _inputs(later, [terminator.operands[index] for index in late], body, semantics)
+    _make_halves(op, _Halves((*transferred, *early), tuple(late), tuple(later), tuple(inputs), tuple(clones)))
 
 
 def _is_transferred(value: Value) -> bool:
@@ -92,21 +125,34 @@ def _needed_for(values: Sequence[Value], body: Block) -> set[int]:
     return needed
 
 
-def _residuals(
-    later: Sequence[Op], returned: Sequence[Value], kept: set[int], semantics: OpSemantics
+def _inputs(
+    later: Sequence[Op], returned: Sequence[Value], body: Block, semantics: OpSemantics
 ) -> tuple[list[Value], list[Op]]:
-    """Return the values that the second half needs of the first one, and the cheap ops that it makes again instead."""
-    residuals: dict[int, Value] = {}
+    """Return the values that the second half needs, and the cheap ops that it makes again instead.
+
+    As in the reference, the order is that of a walk from the last result up, the last operand of an op first.
+    """
+    waiting = {op.id: op for op in later}
+    later_ids = frozenset(waiting)
+    inputs: dict[int, Value] = {}
     clones: dict[int, Op] = {}
-    for value in [*(value for op in later for value in _used(op)), *returned]:
-        producer = value.defining_op
-        if producer is None or producer.id not in kept:
+    stack = list(returned)
+    while stack or waiting:
+        if not stack:
+            stack = _used(waiting.pop(next(iter(waiting))))
             continue
-        if is_negligible(producer, semantics):
-            clones[producer.id] = producer
-        else:
-            residuals[value.id] = value
-    return list(residuals.values()), list(clones.values())
+        value = stack.pop()
+        producer = value.defining_op
+        if producer is not None and producer.id in waiting:
+            stack += {item.id: item for item in _used(waiting.pop(producer.id))}.values()
+        elif value.owner is body:
+            inputs[value.id] = value
+        elif producer is not None and producer.parent is body and producer.id not in later_ids:
+            if is_negligible(producer, semantics):
+                clones[producer.id] = producer
+            else:
+                inputs[value.id] = value
+    return list(inputs.values()), list(clones.values())
 
 
 @frozen(eq=False)
@@ -117,27 +163,26 @@ class _Halves:
         first: The numbers of the results of the first half.
         late: The numbers of the results of the second half.
         later: The ops of the second half.
-        residuals: The values that it needs of the first one.
+        inputs: The values that it needs: arguments, and what the first half makes.
         clones: The cheap ops that both have.
     """
 
     first: tuple[int, ...]
     late: tuple[int, ...]
     later: tuple[Op, ...]
-    residuals: tuple[Value, ...]
+    inputs: tuple[Value, ...]
     clones: tuple[Op, ...]
 
 
 def _make_halves(op: Op, halves: _Halves) -> None:
     """Put two fragments in the place of one."""
-    first, late, residuals = halves.first, halves.late, halves.residuals
+    first, late, inputs = halves.first, halves.late, halves.inputs
     program, parent, body, terminator = op.program, op.parent, body_of(op), terminator_of(op)
     assert parent is not None
-    mesh = mesh_of(op)
     late_values = [terminator.operands[index] for index in late]
-    arguments = list(body.arguments)
-    second_block = Block(program, [value.type for value in (*arguments, *residuals)])
-    mapping = {value.id: new for value, new in zip((*arguments, *residuals), second_block.arguments, strict=True)}
+    residuals = [value for value in inputs if value.owner is not body]
+    second_block = Block(program, [value.type for value in inputs])
+    mapping = {value.id: new for value, new in zip(inputs, second_block.arguments, strict=True)}
     for producer in halves.clones:
         second_block.append(clone_op(producer, mapping))
     for inner in halves.later:
@@ -152,13 +197,15 @@ def _make_halves(op: Op, halves: _Halves) -> None:
     body.append(Op(program, MPMD_RETURN, [*(terminator.operands[index] for index in first), *residuals]))
     terminator.erase()
     types = [op.results[index].type for index in first]
-    residual_types = [MeshTensor(mesh, value.type).type for value in residuals]  # type: ignore[arg-type]
+    residual_types = [MeshTensor(mesh_of(op), value.type).type for value in residuals]  # type: ignore[arg-type]
+    numbers = {value.id: value.index for value in body.arguments}
     region = op.regions[0]
     op.regions = ()
     op.add_region(Region())
     keep = Op(program, op.name, op.operands, [*types, *residual_types], _half(op, KEEP_TRANSFERRED), [region])
     parent.insert_before(op, keep)
-    operands = [*op.operands, *keep.results[len(first) :]]
+    handed_over = iter(keep.results[len(first) :])
+    operands = [op.operands[numbers[value.id]] if value.id in numbers else next(handed_over) for value in inputs]
     late_types = [op.results[index].type for index in late]
     drop = Op(program, op.name, operands, late_types, _half(op, DROP_TRANSFERRED), [Region([second_block])])
     parent.insert_before(op, drop)

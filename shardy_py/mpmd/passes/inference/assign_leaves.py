@@ -66,7 +66,8 @@ class InferMeshAssignMeshFuncLeavesPass:
         problems: list[Diagnostic] = []
         for function in mpmd_functions(program):
             leaves = _Leaves(function, context.semantics, may_transfer=self.infer_transfers)
-            leaves.assign(calls.get(function.attributes["sym_name"], []))
+            called = calls.get(function.attributes["sym_name"], [])
+            leaves.assign(called, is_callee=bool(called) or function.attributes.get("sym_visibility") == "private")
             problems += leaves.problems
         raise_some(problems, self.error_limit)
 
@@ -82,19 +83,22 @@ class _Leaves:
         self.default = min(require_topology(function).names)
         self.problems: list[Diagnostic] = []
 
-    def assign(self, calls: list[Op]) -> None:
+    def assign(self, calls: list[Op], *, is_callee: bool) -> None:
         """Assign all leaves, and erase the use sets, which are found anew."""
         block = block_of(self.function)
         unused_arguments = {value.index for value in block.arguments if not value.uses and not is_on_mesh(value)}
-        unused_results = self._unused_results(calls)
+        unused_results = self._unused_results(calls) if is_callee else {}
         self._broadcasts_and_reduces()
         self._unused_ops()
-        if not calls:
+        if not is_callee:
             self._results()
         clear_sets(self.function, USE_SET)
-        if calls:
+        if is_callee:
             for index in sorted(unused_arguments):
-                mesh = self._choose(None, set_of_argument(self.function, index, SRC_SET)) or self.default
+                mesh = self._choose(None, set_of_argument(self.function, index, SRC_SET))
+                if mesh is None:
+                    self._refuse(f"input {index}")
+                    continue
                 self._put("arg_attrs", len(block.arguments), index, mesh, "inferred_unused_callee_in")
             for index, mesh in unused_results.items():
                 self._put("res_attrs", len(self.function.function_results), index, mesh, "inferred_unused_callee_out")
@@ -162,17 +166,20 @@ class _Leaves:
     def _unused_results(self, calls: list[Op]) -> dict[int, str]:
         """Return number to mesh of the results that no call uses."""
         result: dict[int, str] = {}
-        for number, value in enumerate(return_of(self.function).operands if calls else ()):
+        for number, value in enumerate(return_of(self.function).operands):
             if is_on_mesh(value) or any(call.results[number].uses for call in calls):
                 continue
             mesh = self._choose(self._use_set(value), self.sets.of_value(value))
             if mesh is None:
-                name = self.function.attributes["sym_name"]
-                message = f"Callee @{name} unused output {number} has no mesh to be assigned to."
-                self.problems.append(Diagnostic("no-mesh", message, self.function.location, hint=_HINT))
+                self._refuse(f"output {number}")
             else:
                 result[number] = mesh
         return result
+
+    def _refuse(self, what: str) -> None:
+        name = self.function.attributes["sym_name"]
+        message = f"Callee @{name} unused {what} has no mesh to be assigned to."
+        self.problems.append(Diagnostic("no-mesh", message, self.function.location, hint=_HINT))
 
     def _broadcasts_and_reduces(self) -> None:
         block = block_of(self.function)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op
-from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Reduction, Sum
+from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Product, Reduction, Sum
 
-_WORDS = {Sum: "add", Maximum: "max", Minimum: "min"}
+_WORDS = {Sum: "add", Maximum: "max", Minimum: "min", Product: "mul"}
 
 
 def combiner_of(op: Op, semantics: OpSemantics) -> str | None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Sum
+from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Product, Sum
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, calls_of, with_signature
 from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_fragment, new_unassign
@@ -24,7 +24,7 @@ from shardy_py.mpmd.passes.named.transfers import chain_before, earliest, transf
 from shardy_py.values import frozen
 
 CONVERT_REDUCE = "infer_mesh_convert_reduce_ops"
-_TRAITS = {"add": Sum, "max": Maximum, "min": Minimum}
+_TRAITS = {"add": Sum, "max": Maximum, "min": Minimum, "mul": Product}
 
 
 @frozen

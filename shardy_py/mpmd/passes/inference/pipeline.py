@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.mpmd.passes.inference.assign_leaves import InferMeshAssignMeshFuncLeavesPass
+from shardy_py.mpmd.passes.inference.constraints import InferMeshAssignUsingInputOutputConstraintsPass
 from shardy_py.mpmd.passes.inference.convert_reduce_ops import InferMeshConvertReduceOpsPass
 from shardy_py.mpmd.passes.inference.finalize import InferMeshFinalizePass
 from shardy_py.mpmd.passes.inference.rewrite import InferMeshRewriteUsingAnalysisPass
@@ -28,6 +29,7 @@ class InferMeshPipeline(PassPipeline):
         infer_cross_mesh_reductions: Whether reductions of values of several meshes become reductions over meshes.
         error_limit: The largest number of errors of one kind; -1 for all.
         max_clones: The number of fragments up to which an op is cloned into each.
+        constraints: Pairs ``argument:result`` by number that are on one mesh.
     """
 
     name: ClassVar[str] = "mpmd-infer-mesh-pipeline"
@@ -36,6 +38,7 @@ class InferMeshPipeline(PassPipeline):
     infer_cross_mesh_reductions: bool = False
     error_limit: int = DEFAULT_LIMIT
     max_clones: int = 1
+    constraints: tuple[str, ...] = ()
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
@@ -45,6 +48,7 @@ class InferMeshPipeline(PassPipeline):
         return (
             Stage(InferMeshPopulateUseSetPass(), "from the assigns, the only ops that know where they are used"),
             Stage(InferMeshPopulateSrcSetPass(), "arguments can be had where they are used, so after the use sets"),
+            *(_constraints(self.constraints) if self.constraints else ()),
             Stage(InferMeshConvertReduceOpsPass(infer_cross_mesh_reductions=reduces), "src sets mark the reductions"),
             *checks,
             Stage(
@@ -56,6 +60,11 @@ class InferMeshPipeline(PassPipeline):
             Stage(InferMeshRewriteUsingAnalysisPass(max_clones=self.max_clones), "all use sets are known"),
             Stage(InferMeshFinalizePass(infer_transfers=self.infer_transfers), "only assigns and unassigns are left"),
         )
+
+
+def _constraints(pairs: tuple[str, ...]) -> tuple[Stage, ...]:
+    item = InferMeshAssignUsingInputOutputConstraintsPass(constraints=pairs)
+    return (Stage(item, "both sets are known, and neither end is assigned yet"),)
 
 
 def _src_check(limit: int) -> Stage:

@@ -121,7 +121,7 @@ class _Callee:
     def _meshes(self, value: Value, use_set: object) -> list[str]:
         if is_on_mesh(value) or not isinstance(value.type, TensorType):
             return []
-        return list(getattr(use_set, "names", ())) or [self.default]
+        return sorted(getattr(use_set, "names", ())) or [self.default]
 
     def _assign_results(self, returned: list[Value], meshes: Sequence[list[str]], copies: Sequence[list[int]]) -> None:
         terminator = return_of(self.function)
@@ -226,7 +226,7 @@ class _Rewriter:
                 for assign in assigns
                 if any(user is fragment for user, _ in assign.results[0].uses)
             }
-            _pull_in(op, values, fragment, assigned)
+            _pull_in(op, _free_first(op, values), fragment, assigned)
         for assign in assigns:
             assign.erase()
         previous = op.prev
@@ -374,6 +374,12 @@ def _pull_in(op: Op, values: Sequence[Value], fragment: Op, assigned: dict[int, 
         old_value.replace_all_uses_with(new_value)
     fragment.erase()
     return new
+
+
+def _free_first(op: Op, values: Sequence[Value]) -> list[Value]:
+    """Return the values that an op uses, those of its regions before its operands, as the reference orders them."""
+    operands = {value.id for value in op.operands}
+    return [*(value for value in values if value.id not in operands), *(value for value in values if value.id in operands)]
 
 
 def _assigned_value(value: Value) -> int | None:

@@ -5,7 +5,7 @@ Mirrors mpmd/transforms/import/infer_mesh_validation.cc.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -14,9 +14,10 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, calls_of
 from shardy_py.mpmd.dialect.fragments import mpmd_functions
-from shardy_py.mpmd.dialect.op_names import REDUCTION, SRC_SET, UNASSIGN, USE_SET
+from shardy_py.mpmd.dialect.op_names import CALL, REDUCTION, SRC_SET, UNASSIGN, USE_SET
 from shardy_py.mpmd.dialect.origins import MeshSet
 from shardy_py.mpmd.passes.inference.mesh_sets import blocks_of, get_set, is_meshless, set_of_argument, used_values
+from shardy_py.mpmd.passes.inference.source_names import SourceNames
 from shardy_py.mpmd.passes.inference.src_sets import SrcSets
 from shardy_py.values import frozen
 
@@ -42,8 +43,12 @@ class InferMeshValidateSrcSetNotEmptyPass:
         Raises:
             UnsupportedError: the operands of an op have no mesh in common.
         """
-        sets = SrcSets(program, context.semantics)
-        raise_some([item for op in _meshless_ops(program) for item in _conflicts(op, sets)], self.error_limit)
+        sets, sources = SrcSets(program, context.semantics), SourceNames(program)
+        problems = [item for op in _meshless_ops(program) for item in _conflicts(op, sets, sources)]
+        for name, calls in calls_of(program).items():
+            if all(call.name == CALL for call in calls) and name in program.functions:
+                problems += _conflicting_calls(program.functions[name], calls, sets)
+        raise_some(problems, self.error_limit)
 
 
 @frozen
@@ -94,19 +99,45 @@ def _meshless_ops(program: Program) -> Iterator[Op]:
             yield from (op for op in block.ops if is_meshless(op))
 
 
-def _conflicts(op: Op, sets: SrcSets) -> Iterator[Diagnostic]:
+def _conflicts(op: Op, sets: SrcSets, sources: SourceNames) -> Iterator[Diagnostic]:
+    """Yield an error for an op whose operands have no mesh in common, unless one of them is such an op."""
     own = get_set(op.attributes, SRC_SET)
-    if own is None or own or REDUCTION in op.attributes:
+    values = used_values(op)
+    operands = [item for value in values if (item := sets.of_value(value)) is not None]
+    if own is None or any(not item for item in operands):
         return
-    operands = [item for value in used_values(op) if (item := sets.of_value(value)) is not None]
-    if any(not item for item in operands):
-        return  # The conflict is further up.
-    shown = "; ".join(item.show() for item in operands)
+    if REDUCTION in op.attributes:
+        # A reduction over meshes that stayed an op: nobody asked for one.
+        if any(value.defining_op is not None and REDUCTION in value.defining_op.attributes for value in values):
+            return
+        own = operands[0] if operands else own
+        for item in operands[1:]:
+            own = own.intersection(item)
+    if own:
+        return
+    shown = "; ".join(f"operand {number} comes from {sources.show(value)}" for number, value in enumerate(values))
     message = (
         "Mesh assignment is not possible for op as its operands are on conflicting meshes and thus we need to transfer "
-        f"some of the operands. {_ADD_TRANSFER} The operands are on {shown}"
+        f"some of the operands. {_ADD_TRANSFER} The operands are on meshes: {shown}"
     )
-    yield Diagnostic("mesh-conflict", message, op.location, op.name, hint="or set infer-transfers=true")
+    option = "infer-cross-mesh-reductions=true" if REDUCTION in op.attributes else "infer-transfers=true"
+    yield Diagnostic("mesh-conflict", message, op.location, op.name, hint=f"or set {option}")
+
+
+def _conflicting_calls(function: Op, calls: Sequence[Op], sets: SrcSets) -> Iterator[Diagnostic]:
+    """Yield an error for each argument that calls of a function pass from meshes that have none in common."""
+    name = str(function.attributes["sym_name"]).removeprefix("shardy_mpmd")
+    for argument in block_of(function).arguments:
+        own = set_of_argument(function, argument.index, SRC_SET)
+        passed = [sets.of_value(call.operands[argument.index]) for call in calls]
+        if own is None or own or any(item is not None and not item for item in passed):
+            continue
+        shown = "; ".join(f"{{{item.show()}}}" for item in dict.fromkeys(passed) if item is not None)
+        message = (
+            f'Mesh assignment is not possible for arg{argument.index} of mpmd.call "{name}" as its calls pass it from '
+            f"conflicting meshes: {shown}. {_ADD_TRANSFER}"
+        )
+        yield Diagnostic("mesh-conflict", message, function.location, function.name, hint="or set infer-transfers=true")
 
 
 def _missing(op: Op, use_set: MeshSet | None, src_set: MeshSet | None) -> Iterator[Diagnostic]:

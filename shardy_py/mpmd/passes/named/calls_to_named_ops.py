@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.attributes import SymbolRef
@@ -13,11 +13,17 @@ from shardy_py.ir.graph.rewriting import clone_region
 from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.fragments import unsigned
-from shardy_py.mpmd.dialect.name_marks import marked_call, marked_computation, marked_tensor
+from shardy_py.mpmd.dialect.name_marks import (
+    marked_call,
+    marked_computation,
+    marked_exchange,
+    marked_tensor,
+)
 from shardy_py.mpmd.dialect.op_names import CALL as MPMD_CALL
-from shardy_py.mpmd.dialect.op_names import CALL_COUNTER, NAMED_COMPUTATION, NAMED_TENSOR, ORIGIN
+from shardy_py.mpmd.dialect.op_names import BROADCAST, CALL_COUNTER, NAMED_COMPUTATION, NAMED_TENSOR, ORIGIN, REDUCE
 from shardy_py.mpmd.dialect.op_names import RETURN as MPMD_RETURN
 from shardy_py.mpmd.dialect.origins import UserOrigin
+from shardy_py.mpmd.passes.inference.combiners import reduction_attribute
 from shardy_py.values import frozen
 
 
@@ -50,18 +56,19 @@ class CallsToNamedOpsPass:
             self._erase_unused(program)
 
     def _is_marked(self, name: str) -> bool:
-        marks = (marked_computation(name), marked_tensor(name), marked_call(name))
+        marks = (marked_computation(name), marked_tensor(name), marked_call(name), marked_exchange(name))
         return name in self.names or any(mark is not None for mark in marks)
 
     def _rewrite(self, call: Op) -> None:
         name, program, block = callee_of(call) or "", call.program, call.parent
         assert block is not None
-        tensor, counter = marked_tensor(name), marked_call(name)
+        tensor, counter, exchange = marked_tensor(name), marked_call(name), marked_exchange(name)
         types = [value.type for value in call.results]
-        if tensor is not None:
-            # A tree of arrays has one tensor for each.
+        if tensor is not None or exchange is not None:
+            # A tree of arrays has one op for each.
+            op_name, attributes = _op_for_each(tensor, exchange)
             for operand, result in zip(call.operands, call.results, strict=True):
-                new = Op(program, NAMED_TENSOR, [operand], [result.type], {"name": tensor})
+                new = Op(program, op_name, [operand], [result.type], dict(attributes))
                 result.replace_all_uses_with(block.insert_before(call, new).results[0])
             call.erase()
             return
@@ -82,6 +89,13 @@ class CallsToNamedOpsPass:
             is_computation = marked_call(name) is None and self._is_marked(name)
             if is_computation and name not in called and function.attributes.get("sym_visibility") == "private":
                 function.erase()
+
+
+def _op_for_each(tensor: str | None, exchange: str | None) -> tuple[str, dict[str, Any]]:
+    """Return the op that stands for a function of arrays one by one, and its attributes."""
+    if exchange == "reduce":
+        return REDUCE, {"reduction": reduction_attribute("none")}
+    return (BROADCAST, {}) if exchange is not None else (NAMED_TENSOR, {"name": tensor})
 
 
 def _computation(call: Op, origin: UserOrigin) -> Op:

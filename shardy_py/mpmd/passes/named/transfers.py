@@ -20,10 +20,20 @@ def sorted_meshes(types: Iterable[MeshTensor]) -> list[MeshTensor]:
     `m2` comes before `m10`.
     """
     items = list(types)
-    numbers = [_NUMBER_AT_END.search(item.mesh) for item in items]
-    if all(numbers):
-        return sorted(items, key=lambda item: (int(_NUMBER_AT_END.search(item.mesh)[1]), item.mesh))  # type: ignore[index]
+    if all(_number_at_end(item.mesh) is not None for item in items):
+        return sorted(items, key=lambda item: (_number_at_end(item.mesh) or 0, item.mesh))
     return sorted(items, key=lambda item: item.mesh)
+
+
+def comes_before_mesh(first: str, second: str) -> bool:
+    """Return whether a mesh comes before another one: by the numbers at the ends of their names, or by text."""
+    numbers = _number_at_end(first), _number_at_end(second)
+    return first < second if None in numbers else (numbers[0] or 0) < (numbers[1] or 0)
+
+
+def _number_at_end(name: str) -> int | None:
+    match = _NUMBER_AT_END.search(name)
+    return None if match is None else int(match[1])
 
 
 def find_transfer(value: Value, type_: MeshTensor) -> Op | None:

@@ -68,6 +68,11 @@ def _erase_arguments(function: Op, calls: Sequence[Op]) -> None:
         for number, index in passed.items():
             call.results[number].replace_all_uses_with(call.operands[index])
     kept_results = [number for number in range(len(returned)) if number not in passed]
+    if not kept_results and block.first is block.last and function.attributes.get("sym_visibility") == "private":
+        # Nothing is left to call.
+        for op in (*calls, function):
+            op.erase()
+        return
     set_returned(function, [returned[number] for number in kept_results])
     kept = [value.index for value in block.arguments if value.index not in unused]
     _restrict(function, calls, kept, kept_results, {})

@@ -4,28 +4,44 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.errors import Diagnostic
+from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.op_names import NAMED_COMPUTATION, NAMED_TENSOR, TOPOLOGY
-from shardy_py.values import NoFields
+from shardy_py.values import frozen
 
 _WORDS = {NAMED_COMPUTATION: "Named computations", NAMED_TENSOR: "Named tensors"}
 
 
-class ValidateNamedOpsInMpmdFuncPass(NoFields):
-    """Warn of named computations and tensors outside of functions with a topology: their names have no effect."""
+@frozen
+class ValidateNamedOpsInMpmdFuncPass:
+    """Report named computations and tensors outside of functions with a topology: their names have no effect.
+
+    Args:
+        fail_on_misplaced_names: Whether they are an error.
+    """
 
     name: ClassVar[str] = "mpmd-validate-named-ops-in-mpmd-func"
 
+    fail_on_misplaced_names: bool = False
+
     def run(self, program: Program, context: PassContext) -> None:
-        """Add a warning for each."""
+        """Visit all of them.
+
+        Raises:
+            VerificationError: there is one, and the option is set.
+        """
+        problems = []
         for op in ops_named(program, NAMED_COMPUTATION, NAMED_TENSOR):
             if not _has_meaning(op):
                 message = f"{_WORDS[op.name]} can only be nested in mpmd functions or mpmd ops."
-                context.warnings.append(Diagnostic("misplaced-name", message, op.location, op.name))
+                hint = "give the function a topology, or inline it into one that has one"
+                problems.append(Diagnostic("misplaced-name", message, op.location, op.name, hint))
+        if problems and self.fail_on_misplaced_names:
+            raise VerificationError(*problems)
+        context.warnings.extend(problems)
 
 
 def _has_meaning(op: Op) -> bool:

@@ -108,7 +108,9 @@ def ancestors(block: Block) -> Ancestors:
     return Ancestors(block)
 
 
-def order_block(block: Block, pairs: Iterable[tuple[Op, Op]], schedule: str) -> list[Diagnostic]:
+def order_block(
+    block: Block, pairs: Iterable[tuple[Op, Op]], schedule: str, *, always: bool = False
+) -> list[Diagnostic]:
     """Sort the ops of a block so that each comes after what it uses and after what must come before it.
 
     As MLIR sorts: the ops that are not ordered yet are visited in order, again and again, and each whose
@@ -118,6 +120,7 @@ def order_block(block: Block, pairs: Iterable[tuple[Op, Op]], schedule: str) -> 
         block: The block.
         pairs: Ops of which the first must come before the second.
         schedule: The name of the schedule, for warnings.
+        always: Whether ops are sorted without pairs, too.
 
     Returns:
         A warning for each fragment that the schedule would let wait for itself.
@@ -125,7 +128,7 @@ def order_block(block: Block, pairs: Iterable[tuple[Op, Op]], schedule: str) -> 
     before: dict[int, list[Op]] = {}
     for first, second in pairs:
         before.setdefault(second.id, []).append(first)
-    if not before:
+    if not before and not always:
         return []
     terminator = block.terminator
     waiting = [op for op in block.ops if op is not terminator]

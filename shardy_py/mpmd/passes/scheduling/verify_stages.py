@@ -61,7 +61,7 @@ class VerifyStageMergingPass(NoFields):
 def _attributes(op: Op) -> str:
     splits = {"keep": "kKeepTransferred", "drop": "kDropTransferred", "": "nullopt"}
     counts = [single_transpose_count(op), call_counter_of(op)]
-    transpose, call = ["nullopt" if count is None else str(count) for count in counts]
+    transpose, call = ["-1" if count is None else str(count) for count in counts]
     return (
         f"mesh={mesh_of(op)}, stage_id={stage_of(op)}, transpose_count={transpose}, call_count={call}, "
         f"split_type={splits[split_kind(op)]}, is_remat={int(is_remat(op))}"
