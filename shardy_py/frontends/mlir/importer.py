@@ -136,6 +136,11 @@ class _BytecodeTables:
                 self._kept.result_types[types] = self.result_types[types]
         return self.names[name], self.sets[attributes], self.result_types[types]
 
+    @property
+    def value_types(self) -> Sequence[Type]:
+        """The types of all values that were read, and maybe others."""
+        return [*self._types.values(), *self._decoded_types.values()]
+
     def function_results(self, type_: ir.TypeAttr) -> list[Type]:
         """Return the types of the results of a function of a type."""
         types = self._function_results.get(type_)
@@ -182,6 +187,7 @@ class _Importer:
         self._values = [None] * self._reader.number()
         count, _ = self._reader.block()
         self._fill(self._program.body, module.body, count, 0)
+        self._program.value_types = self._known.value_types
 
     def _fill(self, block: Block, native_block: ir.Block, count: int, position: int) -> int:
         """Convert the ops of a block.
