@@ -196,9 +196,6 @@ def read_input(
                 on_stage("convert")
             program, warnings = function("read_like_jit")(module, frontend, registry)
             like = "passes" if program is None else "jit"
-            if program is not None:
-                # Its types changed before, and nobody else has it.
-                program.kinds_hold = True
     if program is None:
         registry = registry.with_options(evolve(registry.options, like_jit=like == "jit"))
         program = read_through(frontend, module, verify=verify)

@@ -48,10 +48,10 @@ def put_stand_ins(program: Program) -> bool:
     known = program.known_types()
     if known is not None and not any(map(is_dynamic, known)):
         return False
-    program.value_types = None
     dynamic = [value for value in _values(program) if is_dynamic(value.type)]
     for value in dynamic:
         value.type = with_stand_ins(value.type)
+        program.kinds_hold = False
     return bool(dynamic)
 
 

@@ -37,6 +37,7 @@ def read(source: Any, frontend: Frontend, semantics: OpSemantics) -> Program:
     else:
         raise ConversionError(f"programs of the frontend {frontend.name!r} are not compiled by XLA")
     program = import_module(module, name=name)
+    program.kinds_hold = True
     _import_as_xla(program, semantics)
     return program
 
