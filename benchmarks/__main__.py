@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and write the requested outputs; return 1 where results are not those of the C++ passes."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    settings = Settings(min_ops=options.min_ops, memory=options.memory, again=options.again)
+    settings = Settings(min_ops=options.min_ops, memory=options.memory, again=options.again, passes=options.passes)
     if options.alternations is not None:
         settings = evolve(settings, alternations=options.alternations, seconds=0.0)
     try:

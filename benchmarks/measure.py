@@ -27,6 +27,7 @@ class Settings:
 
     Args:
         alternations: How often each side runs at least, besides one run of each whose results are compared.
+        passes: Whether each of our passes is timed, in runs of their own.
         seconds: Programs that take little time run on until so many seconds have passed, `MANY` times at most.
         min_ops: Programs in files with fewer ops are left out.
         memory: Whether memory is measured.
@@ -37,6 +38,7 @@ class Settings:
     min_ops: int = 0
     memory: bool = True
     again: bool = True
+    passes: bool = False
     seconds: float = 4.0
 
 
@@ -63,6 +65,7 @@ class Measurement:
         difference: Where both results first differ, or "" for equal ones.
         memory: The additional memory of either side.
         again: The times of solving, and of solving again.
+        by_pass: Our runs in which each pass was timed.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Measurement:
     difference: str = ""
     memory: Memory | None = None
     again: SolvedAgain | None = None
+    by_pass: tuple[Run, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -133,7 +137,8 @@ class Measurement:
     @property
     def passes(self) -> dict[str, float]:
         """The median of each of our passes, in the order in which they ran."""
-        return {name: median(run.passes[name] for run in self.ours) for name in self.first.passes}
+        names = self.by_pass[0].passes if self.by_pass else ()
+        return {name: median(run.passes[name] for run in self.by_pass) for name in names}
 
     @property
     def stages(self) -> dict[str, float]:
@@ -179,6 +184,7 @@ def measure(program: Program, settings: Settings) -> Measurement | Skipped:
         difference,
         memory,
         solve_again(fresh) if settings.again else None,
+        tuple([run_ours(fresh(), by_pass=True) for _ in range(settings.alternations if settings.passes else 0)]),
     )
 
 

@@ -18,6 +18,8 @@ from shardy_py.api.stub_rules import (
 )
 from shardy_py.api.summary import is_sharded, sharding_of
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.ir.graph import kinds
+from shardy_py.ir.graph.kinds import SharedOpKind
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType
@@ -87,7 +89,14 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
     excluded = _excluded_names(program, semantics)
     # Ops that are alike share their facts.
     with_rule: dict[int, tuple[OpFacts, bool]] = {}
+    # And those of a kind mostly do, so that they need not be asked for.
+    counted: dict[SharedOpKind | None, bool] = {}
     for op in all_ops(program):
+        kind = kinds.kind_of(op)
+        count = counted.get(kind)
+        if count is not None:
+            total += count
+            continue
         if op.name in excluded:
             continue
         facts = facts_of(op)
@@ -96,6 +105,8 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
             if known is None:
                 known = with_rule[identity(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _needs_rule(op)
             total += known[1]
+            if kind is not None and kinds.shares_facts(kind, op.program, facts):
+                counted[kind] = known[1]
         elif _could_propagate(op, semantics) or _is_opaque(op, semantics):
             total += 1
             if semantics.get_data_flow(op) is None:

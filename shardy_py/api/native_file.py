@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from shardy_py.api.result import Result
@@ -31,6 +30,8 @@ def native_file(result: Result, path: str) -> bytes:
     frontend = frontend_of(result.program)
     if frontend.name in BUNDLED_NAMES and not frontend.writes_files:
         return result.text.encode(errors="surrogateescape")
+    from tempfile import TemporaryDirectory
+
     with TemporaryDirectory() as folder:
         file = Path(folder) / (Path(path).name or "program")
         if frontend.writes_files or not frontend.accepts(file):
@@ -49,6 +50,8 @@ def local_file(frontend: Frontend, native: Any, path: str) -> bytes:
     Raises:
         ShardyError: the frontend cannot write the program.
     """
+    from tempfile import TemporaryDirectory
+
     with TemporaryDirectory() as folder:
         return _written(frontend, native, Path(folder) / (Path(path).name or "program"))
 

@@ -38,6 +38,7 @@ class ProgramFrontend(Frontend):
         if source.frontend not in (None, self):
             # Whoever gives it may have changed it since it was read.
             source.attribute_names = None
+            source.kinds_hold = False
             return source
         verify_given(source)
         result = copy_program(source)

@@ -20,6 +20,8 @@ from shardy_py.ir.interfaces.ops import (
 from shardy_py.plugins.argument_checks import check_callable, check_methods, methods_of, misspelt_methods, refuse
 
 _NO_TRAITS: frozenset[Trait] = frozenset()
+NO_CONDITION: Mapping[str, Any] = MappingProxyType({})
+"""The condition of definitions that are about all ops of a name."""
 _TRAIT_NAMES = tuple(trait.name for trait in TRAITS)
 _DATA_FLOW_NEEDS = ("get_edge_sources", "get_edge_owner_from_target", "get_edge_owner_from_source")
 
@@ -111,6 +113,8 @@ def as_condition(condition: Any) -> Mapping[str, Any]:
     Raises:
         PluginError: they are not a mapping from names of attributes to texts, numbers or booleans.
     """
+    if condition is NO_CONDITION:
+        return NO_CONDITION
     hint = 'for example when={"call_target_name": "rms_norm"}'
     if not isinstance(condition, Mapping):
         raise refuse("invalid-condition", f"when is {shown(condition)}, not a mapping", "", hint=hint)
@@ -118,7 +122,7 @@ def as_condition(condition: Any) -> Mapping[str, Any]:
         if not isinstance(name, str) or not name.strip() or not isinstance(value, (str, bool, int)):
             message = f"when has {shown(name)}: {shown(value)}, not the name of an attribute with a text or a number"
             raise refuse("invalid-condition", message, "", hint=hint)
-    return MappingProxyType(dict(sorted(condition.items())))
+    return MappingProxyType(dict(sorted(condition.items()))) if condition else NO_CONDITION
 
 
 def check_attribute_name(name: Any, *, op: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attrs import field
@@ -19,7 +18,7 @@ from shardy_py.ir.interfaces.ops import (
 )
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.bodies import as_emission, as_indexing
-from shardy_py.plugins.definition_checks import as_traits, check_dialect_name, check_op_name
+from shardy_py.plugins.definition_checks import NO_CONDITION, as_traits, check_dialect_name, check_op_name
 from shardy_py.plugins.op_definition import (
     CombinerOf,
     ContextOf,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]
 _NONE = ()
-_ALWAYS: Mapping[str, Any] = MappingProxyType({})
 _KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial", "order")
 
 
@@ -95,7 +93,7 @@ class Dialect:
         combiner: Combiner | CombinerOf = Combiner.ADD,
         initial_of: InitialOf | None = None,
         sums_collectives: bool = False,
-        when: Mapping[str, Any] = _ALWAYS,
+        when: Mapping[str, Any] = NO_CONDITION,
         told_apart_by: str = "",
     ) -> OpDefinition:
         """Define an op; also a decorator over its rule function.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, fields
@@ -19,6 +18,7 @@ from shardy_py.ir.interfaces.ops import (
 )
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.plugins.definition_checks import (
+    NO_CONDITION,
     as_condition,
     as_traits,
     check_attribute_name,
@@ -106,16 +106,17 @@ def _check_parts(definition: OpDefinition, names: Iterable[str]) -> None:
 def _check_together(definition: OpDefinition) -> None:
     """Check that the parts of a definition go with its name and with each other."""
     name = definition.name
-    if definition.is_glob and definition.when:
-        raise refuse("invalid-glob", "a name with wildcards cannot depend on attributes", name, hint="leave out when")
-    if definition.when and (definition.data_flow is not None or definition.mesh_reference is not None):
-        message = "data flow and mesh references are those of all ops of a name"
-        raise refuse("invalid-condition", message, name, hint="leave out when, or give a rule")
     if definition.is_glob:
+        if definition.when:
+            message = "a name with wildcards cannot depend on attributes"
+            raise refuse("invalid-glob", message, name, hint="leave out when")
         of_one_op = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
         if of_one_op:
             message = f"a name with wildcards can only give traits, not {of_one_op[0]}"
             raise refuse("invalid-glob", message, name, hint=f"give {of_one_op[0]} to every full op name")
+    if definition.when and (definition.data_flow is not None or definition.mesh_reference is not None):
+        message = "data flow and mesh references are those of all ops of a name"
+        raise refuse("invalid-condition", message, name, hint="leave out when, or give a rule")
     if definition.rule is not None and definition.data_flow is not None:
         message = "the op has a rule and a data flow; shardings go through it by one of them"
         raise refuse("rule-and-data-flow", message, name, hint="leave out the rule, or data_flow")
@@ -187,7 +188,7 @@ class OpDefinition:
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)
     initial_of: InitialOf | None = field(default=None, kw_only=True)
     sums_collectives: bool = field(default=False, kw_only=True)
-    when: Mapping[str, Any] = field(default=MappingProxyType({}), kw_only=True, converter=as_condition)
+    when: Mapping[str, Any] = field(default=NO_CONDITION, kw_only=True, converter=as_condition)
     told_apart_by: str = field(default="", kw_only=True)
     _register: Callable[[OpDefinition], object] | None = field(default=None, kw_only=True, eq=False, repr=False)
 

@@ -106,7 +106,7 @@ def make_facts_of(
         attributes_key = shared_key(attributes)
         if resolved.is_plain and attributes_key is not None and not rules:
             # This is nearly every op; the rest of the function does the same with more questions.
-            key = attributes_key, *identity_key(name, operands, op.results)
+            key = identity_key(attributes_key, name, operands, op.results)
             known = memo.get(key)
             if known is None:
                 known = memo[key] = recalled(op, name, resolved, resolved.traits, attributes_key)
@@ -126,7 +126,7 @@ def make_facts_of(
         if resolved.predicates or resolved.context_of is not None:
             kind = (name, traits, None if resolved.context_of is None else resolved.context_of(op))
         if attributes_key is not None:
-            key = attributes_key, *identity_key(kind, operands, op.results)
+            key = identity_key(attributes_key, kind, operands, op.results)
         else:
             value_types = [value.type for value in (*operands, *op.results)]
             key = (kind, freeze(attributes), len(operands), *value_types)

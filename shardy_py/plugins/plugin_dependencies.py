@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from hashlib import sha256
 from importlib.machinery import ModuleSpec
 from importlib.util import resolve_name
 from pathlib import Path
@@ -59,6 +58,8 @@ class ImportedModules:
 
 def digest_file(file: str) -> str:
     """Return a digest of a file's content; "" where it cannot be read."""
+    from hashlib import sha256
+
     try:
         return sha256(Path(file).read_bytes()).hexdigest()
     except OSError:

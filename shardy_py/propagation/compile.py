@@ -9,6 +9,7 @@ from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.graph.dead_ops import find_dead_ops
 from shardy_py.ir.graph.enum_attributes import direction_code
 from shardy_py.ir.graph.graphs import main_function
+from shardy_py.ir.graph.kinds import SharedOpKind, kind_of, shares_facts
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee
@@ -150,12 +151,19 @@ class _Compiler:
             problem.step_rules,
             problem.step_groups,
         )
+        # Those of ops of a kind, which mostly share their facts, so that these need not be asked for.
+        plans_of_kinds: dict[SharedOpKind | None, _Plan] = {}
         for op in all_ops(self.program):
-            if op.name in _OPS_WITHOUT_RULE_STEP:
+            kind = kind_of(op)
+            plan = plans_of_kinds.get(kind)
+            if plan is None and op.name in _OPS_WITHOUT_RULE_STEP:
                 self._add_edge(op)
             else:
-                facts = facts_of(op)
-                plan = plans.get(facts) or self._make_plan(op, facts)
+                if plan is None:
+                    facts = facts_of(op)
+                    plan = plans.get(facts) or self._make_plan(op, facts)
+                    if kind is not None and shares_facts(kind, op.program, facts):
+                        plans_of_kinds[kind] = plan
                 if plan.rule is not None:
                     # As `has_multi_use`, `slots_of` and `Problem.add_step`, without calls: nearly every op comes here.
                     multi_use, slots = False, []

@@ -192,6 +192,9 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
     Raises:
         UnsupportedError: a dynamic shape or a tuple; every such op is named.
     """
+    known = program.known_types()
+    if known is not None and not any(map(_type_problem, known)):
+        return
     if not any(map(_type_problem, _distinct_types(program, arguments))):
         return
     problems: list[Diagnostic] = []

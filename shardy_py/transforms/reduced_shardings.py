@@ -6,7 +6,8 @@ So what becomes of a given sharding is known before anything runs, in a session 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.graphs import callee_of
@@ -49,12 +50,14 @@ def warn_of_reduced_shardings(
         inline_calls: Whether calls, and with them the inputs and outputs of other functions, will be gone.
     """
     warnings = []
+    table, meshes = program.shardings, program.meshes
     for op in _interfaces(program, main, semantics, inline_calls=inline_calls):
         for value in inputs_and_outputs(op, semantics):
-            sharding = program.shardings.get(value.id)
+            sharding = table.get(value.id)
             if sharding is None:
                 continue
-            reasons = _reduce(value, sharding, program.meshes, is_main=op is main)
+            shape, mesh = static_shape(value.type), resolve_mesh(sharding.mesh, meshes)
+            reasons = None if shape is None or mesh is None else _reduce(shape, sharding, mesh, op is main)
             if reasons is not None:
                 reduced, why = reasons
                 subject = _describe(op, value, main, name_of(value))
@@ -76,13 +79,11 @@ def _interfaces(program: Program, main: Op | None, semantics: OpSemantics, *, in
             yield op
 
 
+@lru_cache(maxsize=4096)
 def _reduce(
-    value: Value, sharding: TensorSharding, meshes: Mapping[str, Mesh], *, is_main: bool
+    shape: tuple[int, ...], sharding: TensorSharding, mesh: Mesh, is_main: bool
 ) -> tuple[TensorSharding, str] | None:
     """Return the sharding to which finishing reduces another, with the reason; None where it stays the same."""
-    shape, mesh = static_shape(value.type), resolve_mesh(sharding.mesh, meshes)
-    if shape is None or mesh is None:
-        return None
     sharding = remove_size_one_axes(sharding, mesh)
     even = evenly_sharded(sharding, shape, mesh)
     reduced = even.map_dims(whole_axes) if is_main else even

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import OpaqueType, Type
 from shardy_py.ir.graph.verify import MAX_REGION_DEPTH
 from shardy_py.support.gc_pause import no_garbage_collection
+from shardy_py.support.identity import identity
 
 _UNKNOWN = OpaqueType("?")
 _OUTLINE = "move what is inside to functions, and call them"
@@ -98,9 +99,9 @@ class _BytecodeTables:
         "_attribute_names",
         "_decoded_types",
         "_function_results",
-        "_kept",
         "_op_names",
         "_types",
+        "kept",
         "names",
         "result_types",
         "sets",
@@ -108,7 +109,7 @@ class _BytecodeTables:
 
     def __init__(self, program: Program, kept: Tables) -> None:
         origin: NativeProgram = program.origin
-        self._kept = kept
+        self.kept = kept
         self.names = kept.names
         self.sets: dict[int, AttributeSet] = {}
         self.result_types = dict(kept.result_types)
@@ -130,14 +131,19 @@ class _BytecodeTables:
             self._op_names.add(known)
         if attributes not in self.sets:
             found_set = self.sets[attributes] = self._all_sets.of(
-                native, self._kept.contents_of(attributes), self._kept.kinds
+                native, self.kept.contents_of(attributes), self.kept.kinds
             )
             self._attribute_names.update(found_set.native, found_set.decoded)
         if types not in self.result_types:
             self.result_types[types] = self._types_of(types, native.results)
-            if self._kept.types.keys() >= set(types):
-                self._kept.result_types[types] = self.result_types[types]
+            if self.kept.types.keys() >= set(types):
+                self.kept.result_types[types] = self.result_types[types]
         return self.names[name], self.sets[attributes], self.result_types[types]
+
+    @property
+    def value_types(self) -> Sequence[Type]:
+        """The types of all values that were read, and maybe others."""
+        return [*self._types.values(), *self._decoded_types.values()]
 
     def function_results(self, type_: ir.TypeAttr) -> list[Type]:
         """Return the types of the results of a function of a type."""
@@ -158,7 +164,7 @@ class _BytecodeTables:
             if number not in known:
                 decoded = known[number] = self._decoded_types[values[index].type]
                 if is_plain(decoded):
-                    self._kept.types[number] = decoded
+                    self.kept.types[number] = decoded
         return [known[number] for number in numbers]
 
 
@@ -185,6 +191,7 @@ class _Importer:
         self._values = [None] * self._reader.number()
         count, _ = self._reader.block()
         self._fill(self._program.body, module.body, count, 0)
+        self._program.value_types = self._known.value_types
 
     def _fill(self, block: Block, native_block: ir.Block, count: int, position: int) -> int:
         """Convert the ops of a block.
@@ -201,7 +208,8 @@ class _Importer:
         self._depth += 1
         program, values, natives, known = self._program, self._values, self._natives, self._known
         names, sets, result_types = known.names, known.sets, known.result_types
-        value_of, next_id = values.__getitem__, program.next_id
+        kept, forward, next_id = known.kept, self._forward, program.next_id
+        kind_of_numbers = kept.kinds_by_numbers.get
         previous: Op | None = None
         ops: list[Op] = []
         records = self._reader.ops(count)
@@ -210,20 +218,26 @@ class _Importer:
                 op_name, base, op_result_types = names[name], sets[attributes], result_types[types]
             except KeyError:
                 op_name, base, op_result_types = known.learn(native, name, attributes, types)
-            operands: tuple[Any, ...]
+            operands: tuple[Value, ...]
+            numbers: Hashable
             if len(operand_numbers) == 1:
-                operands = (values[operand_numbers[0]],)
+                value = values[operand_numbers[0]] or self._operand(operand_numbers[0])
+                operands = (value,)
+                numbers = name, attributes, types, identity(value.type)
             elif len(operand_numbers) == 2:
-                operands = (values[operand_numbers[0]], values[operand_numbers[1]])
+                value = values[operand_numbers[0]] or self._operand(operand_numbers[0])
+                second = values[operand_numbers[1]] or self._operand(operand_numbers[1])
+                operands = value, second
+                numbers = name, attributes, types, identity(value.type), identity(second.type)
             else:
-                operands = tuple(map(value_of, operand_numbers))
-            if not all(operands):
-                operands = tuple([self._operand(number) for number in operand_numbers])
+                operands = tuple([values[number] or self._operand(number) for number in operand_numbers])
+                numbers = (name, attributes, types, *[identity(value.type) for value in operands])
             # Without the initializers of ops, values and attributes, which take as long as all the rest.
             handle = NativeAttributes.__new__(NativeAttributes)
             handle.base = handle.key = base
             handle.native, handle.operands = native, operands
-            handle.kind = handle.model = handle.overlay = None
+            kind = handle.kind = kind_of_numbers(numbers)
+            handle.model = handle.overlay = None
             op = Op.__new__(Op)
             op.id = next_id()
             op.program, op.name, op.operands = program, op_name, operands
@@ -243,6 +257,9 @@ class _Importer:
                 position += len(op_result_types)
             else:
                 op.results = ()
+            if kind is None and base.kinds is not None and not forward:
+                # With values to come, whose types are not known yet, it is found when it is asked for.
+                handle.kind = kept.learn_kind(numbers, op, base.contents)
             if regions:
                 self._add_regions(op, isolated=bool(regions & 1))
             if op_name == FUNCTION:

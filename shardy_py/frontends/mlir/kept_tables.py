@@ -12,7 +12,8 @@ from threading import Lock
 from typing import Any
 
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute, SymbolRef, Unit
-from shardy_py.ir.graph.kinds import SharedOpKinds
+from shardy_py.ir.graph.kinds import MANY_KINDS, SharedOpKind, SharedOpKinds
+from shardy_py.ir.graph.op_graph import Op
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.axes import SdyAttribute
 
@@ -65,9 +66,11 @@ class Tables:
         result_types: The types of the results of ops.
         contents: The dictionaries of attributes.
         kinds: The kinds of ops.
+        kinds_by_numbers: The same by the numbers of name, attributes and result types, and by the identities of the
+            types of the operands, which live as long as the kinds.
     """
 
-    __slots__ = ("contents", "kinds", "names", "result_types", "types")
+    __slots__ = ("contents", "kinds", "kinds_by_numbers", "names", "result_types", "types")
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
@@ -75,6 +78,14 @@ class Tables:
         self.result_types: dict[Hashable, Sequence[Type]] = {}
         self.contents: dict[int, AttributeContents] = {}
         self.kinds = SharedOpKinds()
+        self.kinds_by_numbers: dict[Hashable, SharedOpKind] = {}
+
+    def learn_kind(self, numbers: Hashable, op: Op, contents: AttributeContents) -> SharedOpKind:
+        """Return the kind of an op that is the first of its numbers."""
+        kind = self.kinds.of(op, contents)
+        if len(self.kinds_by_numbers) < MANY_KINDS:
+            self.kinds_by_numbers[numbers] = kind
+        return kind
 
     def contents_of(self, number: int) -> AttributeContents:
         """Return the contents of a dictionary of attributes, and count the run."""

@@ -45,9 +45,13 @@ def without_stand_ins(type_: Type) -> Type:
 
 def put_stand_ins(program: Program) -> bool:
     """Put numbers in the places of all dynamic sizes of a program, and return whether there are any."""
+    known = program.known_types()
+    if known is not None and not any(map(is_dynamic, known)):
+        return False
     dynamic = [value for value in _values(program) if is_dynamic(value.type)]
     for value in dynamic:
         value.type = with_stand_ins(value.type)
+        program.kinds_hold = False
     return bool(dynamic)
 
 

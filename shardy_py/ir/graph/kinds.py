@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardy_py.ir.graph.op_graph import Op, Value
 from shardy_py.ir.graph.types import Type
 from shardy_py.support.identity import identity
+
+if TYPE_CHECKING:
+    from shardy_py.ir.graph.program import Program
 
 MANY_KINDS = 20_000
 """The limit on the kinds that are kept together; others are found anew by each op."""
@@ -49,7 +52,7 @@ class SharedOpKinds(dict[Hashable, SharedOpKind]):
             attributes: The same object for ops with the same attributes, which lives as long as the kinds.
         """
         name, operands, results = op.name, op.operands, op.results
-        key = attributes, *identity_key(name, operands, results)
+        key = identity_key(attributes, name, operands, results)
         kind = self.get(key)
         if kind is None:
             # With the types, so that no others get their identities.
@@ -77,8 +80,15 @@ def kind_of(op: Op) -> SharedOpKind | None:
     return kind if kind.name == op.name else None
 
 
-def identity_key(kind: Hashable, operands: Sequence[Value], results: Sequence[Value]) -> tuple[object, ...]:
-    """Return a key that is equal for ops of a kind with the same types, for as long as these live.
+def shares_facts(kind: SharedOpKind, program: Program, facts: object) -> bool:
+    """Return whether all ops of a kind have the facts that a registry has just told of one of them."""
+    return kind.known[1] is facts and not program.rules
+
+
+def identity_key(
+    attributes: object, kind: Hashable, operands: Sequence[Value], results: Sequence[Value]
+) -> tuple[object, ...]:
+    """Return a key that is equal for ops of a kind with the same attributes and types, for as long as these live.
 
     Identities are hashed much faster than types, and a frontend with keys of its own has one object for equal types.
     Most ops have one result and few operands; comprehensions would take twice as long for them.
@@ -86,7 +96,7 @@ def identity_key(kind: Hashable, operands: Sequence[Value], results: Sequence[Va
     count = len(operands)
     if len(results) == 1 and 0 < count < 3:
         if count == 1:
-            return kind, identity(operands[0].type), identity(results[0].type)
-        return kind, identity(operands[0].type), identity(operands[1].type), identity(results[0].type)
+            return attributes, kind, identity(operands[0].type), identity(results[0].type)
+        return attributes, kind, identity(operands[0].type), identity(operands[1].type), identity(results[0].type)
     # No identity is as small as this number, so that the two kinds of keys never meet.
-    return (kind, count, *[identity(value.type) for value in (*operands, *results)])
+    return (attributes, kind, count, *[identity(value.type) for value in (*operands, *results)])

@@ -31,6 +31,7 @@ class Program:
         op_names: The names of all ops that are or ever were in the program, so that a pass need not look for others.
         attribute_names: The names of the attributes that a frontend read with the ops, until somebody may change them;
             None where that is not known.
+        value_types: The types of all values that a frontend read, and maybe others, or None; ask `known_types`.
         index: The ops by name; ask it by the functions of `shardy_py.ir.graph.walk`.
         next_id: Returns a new id. An op and its first result have the same one, as each number is an object.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.rewriting`.
@@ -65,12 +66,14 @@ class Program:
         "scope_of",
         "shardings",
         "stand_ins",
+        "value_types",
     )
 
     def __init__(self) -> None:
         self.next_id: Callable[[], int] = count().__next__
         self.op_names: set[str] = set()
         self.attribute_names: Collection[str] | None = None
+        self.value_types: Collection[Type] | None = None
         self.index: OpIndex[Op] = OpIndex(lambda: self.body.list_ops())
         self.body = Block(self)
         self.attributes: MutableMapping[str, Attribute] = {}
@@ -91,6 +94,10 @@ class Program:
     def new_function_results(self, function: Op, types: Iterable[Type]) -> None:
         """Give a function one value per result, to carry its sharding."""
         function.function_results = [Value(self.next_id(), type_, function, index) for index, type_ in enumerate(types)]
+
+    def known_types(self) -> Collection[Type] | None:
+        """Return the types of all values, and maybe others; None where somebody may have changed them."""
+        return self.value_types if self.kinds_hold else None
 
     def walk(self) -> Iterator[Op]:
         """Iterate over all ops, each before those in its regions."""

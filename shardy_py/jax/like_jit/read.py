@@ -37,6 +37,7 @@ def read(source: Any, frontend: Frontend, semantics: OpSemantics) -> Program:
     else:
         raise ConversionError(f"programs of the frontend {frontend.name!r} are not compiled by XLA")
     program = import_module(module, name=name)
+    program.kinds_hold = True
     _import_as_xla(program, semantics)
     return program
 
@@ -61,8 +62,8 @@ def _import_as_xla(program: Program, semantics: OpSemantics) -> None:
         )
     _refuse_split_shardings(program)
     open_captured_values(program)
-    # Nothing here keeps count of the names of attributes.
-    program.attribute_names = None
+    # Nothing here keeps count of the names of attributes, nor of types.
+    program.attribute_names = program.value_types = None
 
 
 def _refuse_split_shardings(program: Program) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
+    from concurrent.futures import Executor
 
 _ROOT = str(Path(__file__).resolve().parents[3])
 _START = (
@@ -36,6 +38,8 @@ def start_worker(worker: str, *, stderr: IO[bytes], python: str = "") -> subproc
     Raises:
         OSError: it cannot be started.
     """
+    import subprocess
+
     path = [] if python else search_path()
     code = _START.format(path=ascii(path), root=ascii(_ROOT), worker=worker)
     return subprocess.Popen(

@@ -16,7 +16,6 @@ from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.torch.frontend.packed import PackedProgram
-from shardy_py.torch.parallel.placements import placements_of
 from shardy_py.values import frozen
 
 __all__ = ["TORCH", "TorchFrontend"]
@@ -77,6 +76,8 @@ class TorchFrontend(Frontend):
 
     def constraint_code(self, sharding: TensorSharding, mesh: Mesh) -> str:
         """Return the redistribution of a DTensor; "" where placements cannot say the sharding."""
+        from shardy_py.torch.parallel.placements import placements_of
+
         try:
             placements = placements_of(sharding, mesh)
         except UnsupportedError:

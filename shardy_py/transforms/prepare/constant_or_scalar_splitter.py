@@ -69,9 +69,11 @@ def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | N
     """Turn constants of dialects into ``sdy.constant``, which no folding merges again."""
     table = program.shardings
     program.op_names.add(CONSTANT)
-    for op in ops_among(program, names_with_trait(program, semantics, AsSdyConstant)):
+    names = names_with_trait(program, semantics, AsSdyConstant)
+    always = {name for name in names if AsSdyConstant in (semantics.traits_of_name(name) or ())}
+    for op in ops_among(program, names):
         block = op.parent
-        if block is None or AsSdyConstant not in semantics.get_traits(op):
+        if block is None or not (op.name in always or AsSdyConstant in semantics.get_traits(op)):
             continue
         constant = clone_op(op, {})
         constant.name = CONSTANT

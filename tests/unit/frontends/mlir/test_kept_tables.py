@@ -8,6 +8,7 @@ from jaxlib.mlir import ir
 from shardy_py.frontends.mlir import import_module, importer, parse_module, print_module, write_back
 from shardy_py.frontends.mlir.kept_tables import MANY_TABLES, TableMemory
 from shardy_py.ir.graph.attributes import symbols_in
+from shardy_py.ir.graph.kinds import kind_of
 from shardy_py.ir.graph.program import Op
 
 TEXT = """\
@@ -163,3 +164,25 @@ def test_constants_that_are_large_are_not_kept(memory, monkeypatch):
     assert _read(_import()) == expected
     assert not memory._kept
     assert isinstance(_find(_import(), "stablehlo.add").attributes.base.native["t.who"], ir.Attribute)
+
+
+def test_ops_are_read_with_their_kinds(memory):
+    """A kind has the name and the types of its ops; where values come later, it is found when it is asked for."""
+    text = f"""{TEXT}
+"t.graph"() ({{
+  %0 = "t.early"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "t.late"() : () -> tensor<4xf32>
+}}) : () -> ()
+"""
+    for _ in range(3):
+        program = _import(text)
+        program.kinds_hold = True
+        read = {op.name for op in program.walk() if op.attributes.kind is not None}
+        assert {"t.two", "t.inner", "stablehlo.add", "func.return"} <= read
+        assert "t.early" not in read
+        for op in program.walk():
+            kind = kind_of(op)
+            if kind is not None:
+                assert kind.name == op.name
+                assert kind.types == [value.type for value in (*op.operands, *op.results)]
+        assert kind_of(_find(program, "t.early")) is not None
