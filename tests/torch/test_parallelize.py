@@ -206,22 +206,3 @@ def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:
     program = sdy.propagate(exported, mesh, in_shardings={"0.weight": ("model", None)}).to_torch(mesh)
     with torch.no_grad():
         assert program(torch.ones(2, 4))[0].shape == (2, 4)
-
-
-def test_checkpoints_of_activations_are_said_to_have_no_effect(mesh: Any) -> None:
-    """Gradients are those of the model, and a warning says that its activations are saved."""
-
-    class Checkpointed(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.up, self.down = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.utils.checkpoint.checkpoint(lambda y: self.down(self.up(y).sin()), x, use_reentrant=False)
-
-    model, x = Checkpointed(), torch.ones(4, 8)
-    with pytest.warns(UserWarning, match=r"activation checkpointing has no effect[^\n]*\[hooks-not-called\]"):
-        parallel = sdy.parallelize(model, mesh, x)
-    parallel(x).sum().backward()
-    model(x).sum().backward()
-    torch.testing.assert_close(parallel.up.weight.grad.full_tensor(), model.up.weight.grad)

@@ -13,6 +13,7 @@ from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.torch.modules.checkpoints import checkpoint_regions
 from shardy_py.torch.modules.expressible import make_expressible
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
@@ -109,7 +110,8 @@ def make_step(
     forward_count = sum(item.kind != "gradient" and item.is_tensor for item in trace.outputs)
     buffers = {item.name for item in trace.outputs if item.kind == "buffer"}
     written = [number for number, name in enumerate(names) if name in buffers]
-    graphs = split_graph(builder.graph, tangents, forward_count, written)
+    checkpoints = checkpoint_regions(trace.module.graph, explicit, made, builder)
+    graphs = split_graph(builder.graph, tangents, forward_count, written, checkpoints)
     return LocalStep(
         result,
         trace,
