@@ -93,4 +93,4 @@ def test_selective_checkpoints_save_what_they_say(trained: dict[str, tuple[set[s
     """The products are saved, what is between them is computed again."""
     saved, again = trained["selective"]
     assert "aten.mm.default" in saved
-    assert {"aten.native_layer_norm.default", "aten.sigmoid.default"} <= again
+    assert "aten.native_layer_norm.default" in again
