@@ -13,6 +13,7 @@ from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.torch.modules.automatic_plans import AutomaticPlan
 from shardy_py.torch.modules.checkpoints import checkpoint_regions
 from shardy_py.torch.modules.expressible import make_expressible
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
@@ -54,6 +55,7 @@ def make_step(
     groups: ProcessGroups,
     *,
     in_shardings: Any,
+    plan: AutomaticPlan | None,
     strict: bool,
     warn: Callable[[Diagnostic], None],
     options: Mapping[str, Any],
@@ -65,6 +67,7 @@ def make_step(
         device_mesh: The devices.
         groups: The process groups.
         in_shardings: The shardings of inputs, parameters and buffers.
+        plan: The plan of the module, which has these shardings already; None without one.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
         warn: Gets warnings.
         options: Further options of `propagate`.
@@ -72,7 +75,8 @@ def make_step(
     Raises:
         ShardyError: a sharding does not fit, an op has no local form, or the module has control flow.
     """
-    result = propagate(trace, device_mesh, in_shardings=in_shardings, keep_uneven_shardings=True, **options)
+    source, given = (trace, in_shardings) if plan is None else (plan.program(trace, device_mesh), None)
+    result = propagate(source, device_mesh, in_shardings=given, keep_uneven_shardings=True, **options)
     program = result.program
     mesh = next(iter(program.meshes.values()), Mesh())
     make_expressible(program)
