@@ -15,7 +15,7 @@ from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan
 from shardy_py.torch.modules.checkpoints import checkpoint_regions
-from shardy_py.torch.modules.expressible import make_expressible
+from shardy_py.torch.modules.expressible import make_expressible, tie_pairs
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
 from shardy_py.torch.modules.local_tensors import ModulePort, make_port
@@ -80,6 +80,7 @@ def make_step(
     program = result.program
     mesh = next(iter(program.meshes.values()), Mesh())
     make_expressible(program)
+    tie_pairs(program, trace.pairs)
     explicit = explicit_program(program, result.registry)
     made = localized(explicit, result.registry, options=LocalOptions(strict=strict))
     for item in (*trace.warnings, *result.warnings, *made.warnings):
