@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import asdict, field
 
+from shardy_py.plans.write import WrittenPlan
 from shardy_py.sharding.jax_text import partition_spec
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes, format_seconds
@@ -124,6 +125,7 @@ class ShardingPlan:
         constraints: Constraints inside.
         result_count: The number of results.
         roles: Axis to what it does, with the patterns of the names of the arguments that it does this with.
+        written: The plan by places in the program, to be written into it.
         space: The space in which the bound holds.
         known: Known layouts beside it, the cheapest first.
     """
@@ -141,6 +143,7 @@ class ShardingPlan:
     constraints: tuple[PlannedConstraint, ...]
     result_count: int
     roles: Mapping[str, Mapping[str, tuple[str, ...]]]
+    written: WrittenPlan = field(repr=False)
     _write: Callable[[], str] = field(repr=False)
     space: str = SPACE
     known: tuple[KnownLayout, ...] = ()

@@ -15,7 +15,7 @@ from shardy_py.plans.model import Choice
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.result import PlannedConstraint, ShardingPlan
 from shardy_py.plans.roles import axis_roles
-from shardy_py.plans.write import Pin, PlanWriter
+from shardy_py.plans.write import Pin, PlanWriter, WrittenPlan
 from shardy_py.values import define
 
 _SAME = 1e-3
@@ -104,7 +104,8 @@ class PlanTrials:
 
     def _price(self, writer: PlanWriter, pins: Sequence[Pin]) -> ShardingPlan:
         options = {**keywords(self.source), **self.options.run_options()}
-        session = Session.open(**options, keep_names=True, on_given=writer.on_given(pins))
+        written = writer.written(pins)
+        session = Session.open(**options, keep_names=True, on_given=written.write_into)
         cost = session.price(session.solve(), self.prices.machine).cost
         ops = {node.op.id: node.op for node in self.graph.nodes if node.op is not None}
         return ShardingPlan(
@@ -125,9 +126,10 @@ class PlanTrials:
             result_count=len(self.graph.returned()),
             roles=axis_roles(writer),
             space=self.space,
-            write=lambda: self._text(writer, pins),
+            written=written,
+            write=lambda: self._text(written),
         )
 
-    def _text(self, writer: PlanWriter, pins: Sequence[Pin]) -> str:
-        write = writer.on_given(pins)
-        return annotated_text(self.source, self.options.load_registry(), lambda read: write(read.program, read.main))
+    def _text(self, written: WrittenPlan) -> str:
+        load_registry = self.options.load_registry
+        return annotated_text(self.source, load_registry(), lambda read: written.write_into(read.program, read.main))

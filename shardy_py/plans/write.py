@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import field
 
@@ -31,6 +31,40 @@ class Pin:
     op: int
     operand: int | None
     sharding: TensorSharding
+
+
+@frozen
+class WrittenPlan:
+    """Shardings of a plan by their places in the program, which may be read anew, and in another process.
+
+    Args:
+        arguments: Number of an argument to its sharding.
+        results: Number of a result to its sharding.
+        pins: The shardings inside.
+        uses: A use of the result of each op with a sharding, by op and operand: the data-flow edge behind a call is not
+            in the program as it is before any pass, and what uses its result is.
+    """
+
+    arguments: Mapping[int, TensorSharding]
+    results: Mapping[int, TensorSharding]
+    pins: tuple[Pin, ...]
+    uses: Mapping[int, tuple[int, int]]
+
+    def write_into(self, program: Program, main: Op) -> None:
+        """Write the plan into the program, as it is before any pass."""
+        arguments, results = arguments_of(main), main.function_results
+        program.shardings.update({arguments[number].id: item for number, item in self.arguments.items()})
+        program.shardings.update({results[number].id: item for number, item in self.results.items()})
+        ops = {op.id: op for op in main.regions[0].blocks[0].ops}
+        for pin in self.pins:
+            if pin.operand is not None:
+                continue
+            user, number = self.uses.get(pin.op, (-1, 0))
+            if pin.op in ops:
+                program.shardings[ops[pin.op].results[0].id] = pin.sharding
+            elif user in ops and number < len(ops[user].operands):
+                program.shardings[ops[user].operands[number].id] = pin.sharding
+        _constrain(program, ops, [(pin.op, pin.operand, pin.sharding) for pin in self.pins if pin.operand is not None])
 
 
 @define(eq=False)
@@ -96,39 +130,25 @@ class PlanWriter:
                     operands.append(Pin(node.op.id, number, self.sharding(want, len(self.graph.shape(slot)))))
         return (*results, *operands)
 
-    def on_given(self, pins: Sequence[Pin]) -> Callable[[Program, Op], None]:
-        """Return what writes the plan into the program that was given, before any pass."""
+    def written(self, pins: Sequence[Pin]) -> WrittenPlan:
+        """Return the plan with some of its shardings inside."""
         slots = self.graph.session.problem.slot_of
-        arguments = {node.results[0]: node for node in self.graph.nodes if node.op is None}
+        nodes = {node.results[0]: node for node in self.graph.nodes if node.op is None}
+        arguments = {}
+        for number, value in enumerate(arguments_of(self.graph.session.main)):
+            node = nodes.get(slots.get(value.id, -1))
+            if node is not None:
+                arguments[number] = self.sharding(self.out(node.number), len(self.graph.shape(node.results[0])))
+        return WrittenPlan(arguments, self.results(), tuple(pins), self._uses_of_edges(pins))
 
-        def write(program: Program, main: Op) -> None:
-            for value in arguments_of(main):
-                node = arguments.get(slots.get(value.id, -1))
-                if node is not None:
-                    program.shardings[value.id] = self.sharding(
-                        self.out(node.number), len(self.graph.shape(node.results[0]))
-                    )
-            results = main.function_results
-            program.shardings.update({results[number].id: item for number, item in self.results().items()})
-            ops = {op.id: op for op in main.regions[0].blocks[0].ops}
-            calls = self._results_of_calls(ops)
-            for pin in pins:
-                if pin.operand is None and pin.op in ops:
-                    program.shardings[ops[pin.op].results[0].id] = pin.sharding
-                elif pin.operand is None and pin.op in calls:
-                    program.shardings[calls[pin.op]] = pin.sharding
-            _constrain(program, ops, [(pin.op, pin.operand, pin.sharding) for pin in pins if pin.operand is not None])
-
-        return write
-
-    def _results_of_calls(self, ops: dict[int, Op]) -> dict[int, int]:
-        """Return the data-flow edges behind calls, by id, to the values of the program that was given."""
+    def _uses_of_edges(self, pins: Sequence[Pin]) -> dict[int, tuple[int, int]]:
+        """Return a use, by op and operand, of the result of each op with a sharding; the last one of several."""
+        pinned = {pin.op for pin in pins if pin.operand is None}
         return {
-            flattened.defining_op.id: value.id
+            value.defining_op.id: (op.id, number)
             for op in self.graph.session.main.regions[0].blocks[0].ops
-            if op.id in ops
-            for flattened, value in zip(op.operands, ops[op.id].operands, strict=False)
-            if flattened.defining_op is not None and flattened.defining_op.id not in ops
+            for number, value in enumerate(op.operands)
+            if value.defining_op is not None and value.defining_op.id in pinned
         }
 
 

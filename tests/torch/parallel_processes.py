@@ -89,6 +89,7 @@ class Case:
         is_loss_inside: Whether the parallel module computes the loss.
         is_compiled: Whether it is compiled.
         kwargs: Inputs by name.
+        options: Further arguments of `shardy_py.parallelize`.
     """
 
     make: Callable[[], nn.Module]
@@ -99,6 +100,7 @@ class Case:
     is_loss_inside: bool = False
     is_compiled: bool = False
     kwargs: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
 
 
 _GRID = {"data": 2, "model": 2}
@@ -113,6 +115,9 @@ CASES = {
     "zero": Case(Perceptron, {"data": 4}, (8, 16), {"x": ("data",), "*.weight": ("data", None)}),
     "grid": Case(Perceptron, _GRID, (8, 16), _BOTH),
     "compiled": Case(Perceptron, _GRID, (8, 16), _BOTH, is_compiled=True),
+    "planned": Case(
+        Perceptron, _GRID, (8, 16), {"up.bias": ("model",)}, options={"plan": "auto", "budget_memory": 15_000}
+    ),
     "words": Case(
         Words, _GRID, (5, 6), {"tokens": ("data",), "head.weight": ("model", None)}, 51, kwargs={"scale": 0.5}
     ),
@@ -128,7 +133,7 @@ def trained(case: Case) -> tuple[nn.Module, nn.Module, dict[str, Any]]:
     labels = torch.randint(0, case.words or 1, case.shape)
     inside = {"loss": _token_loss, "example_targets": (labels,)} if case.is_loss_inside else {}
     kwargs = dict(case.kwargs)
-    parallel = sdy.parallelize(plain, mesh, (x,), case.shardings, example_kwargs=kwargs, **inside)
+    parallel = sdy.parallelize(plain, mesh, (x,), case.shardings, example_kwargs=kwargs, **inside, **case.options)
     run = torch.compile(parallel, fullgraph=True) if case.is_compiled else parallel
 
     def loss_of(output: Any) -> torch.Tensor:

@@ -66,6 +66,14 @@ def test_checkpoints_are_read_on_another_mesh(trained: dict[str, list[dict[str, 
     assert [seen["reloaded"] for seen in trained["grid"]] == [0] * 4
 
 
+def test_plans_place_what_is_not_given(trained: dict[str, list[dict[str, Any]]]) -> None:
+    """A memory budget that replicated weights exceed shards them; all processes have the plan of the first."""
+    placed = [seen["placements"] for seen in trained["planned"]]
+    assert placed[0]["up.bias"] == ["R", "S(0)"]
+    assert placed[0]["down.weight"] != ["R", "R"]
+    assert placed[1:] == placed[:1] * 3
+
+
 def test_gradients_are_reduced_to_the_shards_of_parameters(mesh: Any) -> None:
     """Batches in parts: the gradient of each weight is summed over the processes of its shard, and nothing else is."""
     shardings = {"input": ("data",), "0.weight": ("model", None)}
@@ -159,6 +167,12 @@ def test_what_cannot_be_parallel_is_refused(mesh: Any) -> None:
         sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), loss=Perceptron())
     with pytest.raises(sdy.UnsupportedError, match="not-traced"):
         sdy.parallelize(Chosen(), mesh, torch.randn(8))
+    with pytest.raises(sdy.OptionError, match="'megatron' is not a valid plan"):
+        sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), plan="megatron")
+    with pytest.raises(sdy.OptionError, match="budget_memory are for a plan"):
+        sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), budget_memory=1e9)
+    with pytest.raises(sdy.OptionError, match="budget-out-of-reach"):
+        sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), plan="auto", budget_memory=1000)
 
 
 def test_constraints_hold_inside_of_models(mesh: Any) -> None:
@@ -187,6 +201,21 @@ def test_other_shapes_have_programs_of_their_own(mesh: Any) -> None:
     assert len(parallel.sdy_program.steps) == 3
 
 
+def test_compiled_modules_change_modes_and_shapes(mesh: Any) -> None:
+    """A compiled module is traced for another mode, or for another shape, when it is called in it first."""
+    model, x = Images(), torch.randn(8, 3, 6, 6)
+    parallel = sdy.parallelize(model, mesh, x, dynamic_shapes=True)
+    run = torch.compile(parallel, fullgraph=True, backend="aot_eager")
+    assert run(x).shape == (8, 10)
+    model.eval(), parallel.eval()
+    model.norm.running_mean.copy_(parallel.norm.running_mean.to_local())
+    model.norm.running_var.copy_(parallel.norm.running_var.to_local())
+    with torch.no_grad():
+        for batch in (8, 4):
+            torch.testing.assert_close(run(x[:batch]), model(x[:batch]))
+    assert len(parallel.sdy_program.steps) == 3
+
+
 def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:
     """Layers that are numbered, and names that differ in dots only."""
 
@@ -206,22 +235,3 @@ def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:
     program = sdy.propagate(exported, mesh, in_shardings={"0.weight": ("model", None)}).to_torch(mesh)
     with torch.no_grad():
         assert program(torch.ones(2, 4))[0].shape == (2, 4)
-
-
-def test_checkpoints_of_activations_are_said_to_have_no_effect(mesh: Any) -> None:
-    """Gradients are those of the model, and a warning says that its activations are saved."""
-
-    class Checkpointed(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.up, self.down = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.utils.checkpoint.checkpoint(lambda y: self.down(self.up(y).sin()), x, use_reentrant=False)
-
-    model, x = Checkpointed(), torch.ones(4, 8)
-    with pytest.warns(UserWarning, match=r"activation checkpointing has no effect[^\n]*\[hooks-not-called\]"):
-        parallel = sdy.parallelize(model, mesh, x)
-    parallel(x).sum().backward()
-    model(x).sum().backward()
-    torch.testing.assert_close(parallel.up.weight.grad.full_tensor(), model.up.weight.grad)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 
 from shardy_py.ir.graph.program import Program, Value
@@ -32,6 +34,30 @@ def make_expressible(program: Program) -> dict[int, TensorSharding]:
             changed[value.id] = sharding
             program.shardings[value.id] = kept
     return changed
+
+
+def tie_pairs(program: Program, pairs: Sequence[tuple[int, int]]) -> None:
+    """Let what a module takes and returns for one tensor have one sharding, also where a caller or a plan asks for two.
+
+    The gradient of a parameter or input is returned where that is; the gradient of an output is taken where that is.
+
+    Args:
+        program: A propagated program of a traced module, before its communication is explicit.
+        pairs: Numbers of arguments and of outputs.
+    """
+    main, origin = program.functions["main"], program.origin
+    for argument, output in pairs:
+        number = origin.outputs[output].result
+        if number is None:
+            continue
+        value, result = main.regions[0].blocks[0].arguments[argument], main.function_results[number]
+        if origin.arguments[argument].kind == "tangent":
+            value, result = result, value
+        sharding = program.shardings.get(value.id)
+        if sharding is None:
+            program.shardings.pop(result.id, None)
+        else:
+            program.shardings[result.id] = sharding
 
 
 def _kept(value: Value, sharding: TensorSharding, mesh: Mesh) -> TensorSharding:

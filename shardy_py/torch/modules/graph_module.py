@@ -81,6 +81,13 @@ class GraphBuilder:
         """Return a new node."""
         return self.graph.call_function(target, args, kwargs)
 
+    def node_of(self, value: Any) -> Any:
+        """Return the node of a value of the local program, or None where the graph has none."""
+        import torch
+
+        node = self._nodes.get(value.id)
+        return node if isinstance(node, torch.fx.Node) else None
+
     def start(self, kind: str, node: Any, finish: Callable[[Any], Any]) -> Callable[[], Any]:
         """Note a started collective.
 

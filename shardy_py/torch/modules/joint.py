@@ -15,6 +15,7 @@ from attrs import evolve, field
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.support.identity import identity
 from shardy_py.torch.frontend.origin import Argument, ArgumentKind
+from shardy_py.torch.modules.checkpoints import checkpoints_noted
 from shardy_py.torch.modules.input_names import input_names
 from shardy_py.values import frozen
 
@@ -97,7 +98,7 @@ def trace_joint(
         stack.enter_context(mode)
         stack.enter_context(torch.enable_grad())
         stack.enter_context(_as_in_an_export())
-        warnings = stack.enter_context(_dropped_hooks())
+        warnings = stack.enter_context(checkpoints_noted())
         try:
             joint = aot_export_joint_with_descriptors(stack, wrapper, tuple(args), dict(kwargs))
         except ShardyError:
@@ -108,33 +109,6 @@ def trace_joint(
             raise UnsupportedError(Diagnostic("not-traced", message, hint=hint)) from error
         trace = _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
         return evolve(trace, warnings=tuple(warnings.values()))
-
-
-@contextmanager
-def _dropped_hooks() -> Iterator[dict[str, Diagnostic]]:
-    """Collect a warning for each kind of hooks on saved tensors that is entered: a traced graph does not call them."""
-    from torch.autograd.graph import saved_tensors_hooks
-
-    warnings: dict[str, Diagnostic] = {}
-    enter = saved_tensors_hooks.__enter__
-
-    def noted(hooks: Any) -> Any:
-        kind = type(hooks).__name__
-        if kind == "_checkpoint_hook":
-            message = (
-                "activation checkpointing has no effect: what the backward pass reads is saved, not computed again"
-            )
-        else:
-            message = f"the hooks {kind} have no effect: saved tensors stay on the device as they are"
-        hint = "count the memory of activations as without it"
-        warnings.setdefault(kind, Diagnostic("hooks-not-called", message, hint=hint))
-        return enter(hooks)
-
-    saved_tensors_hooks.__enter__ = noted
-    try:
-        yield warnings
-    finally:
-        saved_tensors_hooks.__enter__ = enter
 
 
 @contextmanager

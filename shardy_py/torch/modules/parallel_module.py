@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
+from operator import index
 from typing import Any
 
 from attrs import field
@@ -13,7 +14,8 @@ from attrs import field
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.support.identity import copy_memo
 from shardy_py.torch.constraints import constraints_on
-from shardy_py.torch.modules.joint import trace_joint, without_elements
+from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
+from shardy_py.torch.modules.joint import trace_joint
 from shardy_py.torch.modules.local_tensors import ModulePort
 from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.step import LocalStep, make_step
@@ -42,7 +44,9 @@ class ParallelProgram:
         strict: Whether an op without a local form is an error.
         whole_outputs: Whether outputs are whole tensors; otherwise they are DTensors.
         dynamic_shapes: Whether inputs may have other shapes than the example's.
+        request: What a plan for the module has to keep to; None without one.
         options: Further options of `propagate`.
+        plan: The plan for the first program.
     """
 
     model: Any
@@ -56,7 +60,9 @@ class ParallelProgram:
     strict: bool
     whole_outputs: bool
     dynamic_shapes: bool
+    request: PlanRequest | None
     options: Mapping[str, Any]
+    plan: AutomaticPlan | None = field(default=None, init=False)
     steps: dict[tuple[Flags, Shapes], LocalStep] = field(factory=dict, init=False)
     groups: ProcessGroups = field(init=False)
 
@@ -73,24 +79,41 @@ class ParallelProgram:
         """
         key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else ()
         found = self.steps.get(key)
-        return self._make(key, args, kwargs) if found is None else found
+        if found is None:
+            self.add_step(key)
+            found = self.steps[key]
+        return found
 
     def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
         from torch.utils import _pytree as pytree
 
-        return tuple(tuple(getattr(leaf, "shape", ())) for leaf in pytree.tree_leaves((args, dict(kwargs))))
+        # A compiler that lets sizes vary makes numbers of them here.
+        return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in pytree.tree_leaves((args, dict(kwargs))))
 
-    def _make(self, key: tuple[Flags, Shapes], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
-        flags, _ = key
+    def add_step(self, key: tuple[Flags, Shapes]) -> None:
+        """Make what runs for some modes and shapes, also while a call of the module is compiled.
+
+        Args:
+            key: The modes and shapes.
+        """
+        import torch
+
+        # A compiler's own tensors without elements are of another mode.
+        with torch._guards.tracing(None):
+            self.steps[key] = self._make(*key)
+        if torch._guards.TracingContext.try_get() is not None:
+            # The compiler knows the programs that there were, and begins again.
+            raise torch._dynamo.exc.UnspecializeRestartAnalysis
+
+    def _make(self, flags: Flags, shapes: Shapes) -> LocalStep:
         for module, flag in zip(self.model.modules(), flags, strict=True):
             module.training = flag
-        if not self.dynamic_shapes:
-            args, kwargs = self.args, self.kwargs
+        args, kwargs = self._inputs(shapes)
         with constraints_on(self.device_mesh):
             trace = trace_joint(
                 self.model,
-                without_elements(args, self.mode, self.device_mesh.device_type),
-                without_elements(dict(kwargs), self.mode, self.device_mesh.device_type),
+                args,
+                kwargs,
                 mode=self.mode,
                 loss=self.loss,
                 count=self.count,
@@ -99,20 +122,40 @@ class ParallelProgram:
         first = next(iter(self.steps.values()), None)
         if first is not None:
             # Parameters stay where they are.
-            given |= {port.name: port.placements for port in first.arguments if port.name in _state_names(first)}
+            kept = ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input")
+            given |= {port.name: port.placements for port in first.arguments if port.name in _names(first, kept)}
+        elif self.request is not None:
+            self.plan = automatic_plan(trace, self.device_mesh, self.request, given, self.options)
         step = make_step(
             trace,
             self.device_mesh,
             self.groups,
             in_shardings=given,
+            plan=self.plan if first is None else None,
             strict=self.strict,
             warn=lambda item: warnings.warn(item.show("warning"), stacklevel=6),
             options=self.options,
         )
         if any(map(draws_numbers, step.result.program.walk())):
             self._check_random_states()
-        self.steps[key] = step
         return step
+
+    def _inputs(self, shapes: Shapes) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return inputs like the examples, without elements; of some shapes, if there are any."""
+        import torch
+        from torch.utils import _pytree as pytree
+
+        leaves, spec = pytree.tree_flatten((self.args, dict(self.kwargs)))
+        if shapes and len(shapes) == len(leaves):
+            with self.mode:
+                leaves = [
+                    torch.empty(shape, dtype=leaf.dtype, device=leaf.device, requires_grad=leaf.requires_grad)
+                    if isinstance(leaf, torch.Tensor)
+                    else leaf
+                    for leaf, shape in zip(leaves, shapes, strict=True)
+                ]
+        args, kwargs = pytree.tree_unflatten(leaves, spec)
+        return args, kwargs
 
     def _check_random_states(self) -> None:
         """Check that the processes would draw the same numbers."""
@@ -126,8 +169,8 @@ class ParallelProgram:
         check_random_states([states[rank] for rank in self.groups.ranks])
 
 
-def _state_names(step: LocalStep) -> set[str]:
-    return {item.name for _, item in step.trace.arguments if item.kind in ("parameter", "buffer")}
+def _names(step: LocalStep, kinds: Collection[str]) -> set[str]:
+    return {item.name for _, item in step.trace.arguments if item.kind in kinds}
 
 
 class ParallelMethods:
@@ -218,6 +261,10 @@ def _check_inputs(step: LocalStep, leaves: Sequence[Any], spec: Any) -> None:
 @cache
 def parallel_class(cls: Any) -> Any:
     """Return the class of the parallel modules of a class: it has all of its methods but ``forward``."""
+    import torch
+
+    # A compiler calls it, and does not look into it.
+    torch.compiler.assume_constant_result(ParallelProgram.add_step)
     return type(f"Parallel{cls.__name__}", (ParallelMethods, cls), {"__module__": cls.__module__})
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.torch.modules.automatic_plans import plan_request
 from shardy_py.torch.modules.joint import without_elements
 from shardy_py.torch.modules.parallel_module import ParallelProgram, parallel_class, with_tensors
 
@@ -22,6 +23,9 @@ def parallelize(
     whole_outputs: bool = True,
     dynamic_shapes: bool = False,
     strict: bool = False,
+    plan: Literal["auto"] | None = None,
+    budget_memory: float | None = None,
+    machine: Any = None,
     **options: Any,
 ) -> Any:
     """Return a module that is used as ``model`` is, and runs on shards as sharding propagation places them.
@@ -43,6 +47,10 @@ def parallelize(
         dynamic_shapes: Whether inputs of later calls may have other shapes; each has a program of its own, which is
             made when it comes first.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
+        plan: ``auto`` places what ``in_shardings`` leave open so that a step takes the least time, as `plan` does; the
+            plan is ``sdy_program.plan`` of the module.
+        budget_memory: The bytes that a device may use at most with a plan.
+        machine: The machine that a plan is for, as `plan` takes it; by default eight GPUs or CPUs.
         options: Further options of `propagate`, such as ``out_shardings`` or ``schedule``.
 
     Raises:
@@ -75,6 +83,7 @@ def parallelize(
         strict,
         whole_outputs,
         dynamic_shapes,
+        plan_request(plan, machine, budget_memory, kind),
         options,
     )
     step = program.step(tuple(module.training for module in model.modules()), args, kwargs)

@@ -1,15 +1,16 @@
 """Joint graphs in two: the forward pass, which returns what it saves, and the backward pass.
 
-The forward pass is what outputs need. What else does not need gradients of outputs, such as an activation that is
-computed again, belongs to the backward pass.
+The forward pass is what outputs need. What else does not need gradients of outputs belongs to the backward pass, and so
+does a second copy of what checkpoints of activations let it compute again.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from shardy_py.torch.modules.checkpoints import recomputable_nodes, recomputed_nodes
 from shardy_py.values import frozen
 
 
@@ -31,7 +32,13 @@ class SplitGraph:
     output_count: int
 
 
-def split_graph(graph: Any, tangent_count: int, output_count: int, written: Collection[int]) -> SplitGraph:
+def split_graph(
+    graph: Any,
+    tangent_count: int,
+    output_count: int,
+    written: Collection[int],
+    checkpoints: Mapping[Any, int | None],
+) -> SplitGraph:
     """Return the two passes of a graph.
 
     Args:
@@ -39,6 +46,7 @@ def split_graph(graph: Any, tangent_count: int, output_count: int, written: Coll
         tangent_count: How many these are.
         output_count: How many of its outputs are those of the forward pass, the first ones.
         written: The numbers of inputs that are written to after the forward pass: their old values are saved.
+        checkpoints: The checkpoint of activations that nodes are in.
     """
     import torch
 
@@ -51,16 +59,37 @@ def split_graph(graph: Any, tangent_count: int, output_count: int, written: Coll
     in_backward = [node for node in _in_order(graph, _needed(gradients)) if node not in in_forward]
     read = {operand for node in in_backward for operand in node.all_input_nodes}
     read |= {node for node in gradients if isinstance(node, torch.fx.Node)}
-    saved = [node for node in graph.nodes if node in in_forward and node in read]
+    read &= in_forward
+    again = recomputed_nodes(read, recomputable_nodes(graph, in_forward, checkpoints))
+    read |= {operand for node in again for operand in node.all_input_nodes}
+    saved = [node for node in graph.nodes if node in read and node not in again]
     ahead = [node for node in graph.nodes if node in in_forward and node.op not in ("placeholder", "output")]
     needed = _needed(outputs)
     old_values = {inputs[number] for number in written}
     return SplitGraph(
         _module(inputs, ahead, [*outputs, *saved], "ForwardPass", copied=old_values.intersection(saved)),
-        _module([*saved, *tangents], in_backward, gradients, "BackwardPass"),
+        _module([*saved, *tangents], _late(again, in_backward, gradients), gradients, "BackwardPass"),
         _module(inputs, [node for node in ahead if node in needed], outputs, "InferencePass"),
         output_count,
     )
+
+
+def _late(again: Collection[Any], nodes: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """Return nodes in order with those that are computed again just before the first that reads them."""
+    done: dict[Any, None] = {}
+
+    def add(node: Any) -> None:
+        left = [node]
+        while left:
+            missing = [item for item in left[-1].all_input_nodes if item in again and item not in done]
+            if missing:
+                left += reversed(missing)
+            else:
+                done.setdefault(left.pop())
+
+    for node in (*nodes, *(item for item in results if item in again)):
+        add(node)
+    return list(done)
 
 
 def _apart(graph: Any, outputs: Sequence[Any]) -> list[Any]:

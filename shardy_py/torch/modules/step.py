@@ -13,7 +13,9 @@ from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.torch.modules.expressible import make_expressible
+from shardy_py.torch.modules.automatic_plans import AutomaticPlan
+from shardy_py.torch.modules.checkpoints import checkpoint_regions
+from shardy_py.torch.modules.expressible import make_expressible, tie_pairs
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
 from shardy_py.torch.modules.local_tensors import ModulePort, make_port
@@ -53,6 +55,7 @@ def make_step(
     groups: ProcessGroups,
     *,
     in_shardings: Any,
+    plan: AutomaticPlan | None,
     strict: bool,
     warn: Callable[[Diagnostic], None],
     options: Mapping[str, Any],
@@ -64,6 +67,7 @@ def make_step(
         device_mesh: The devices.
         groups: The process groups.
         in_shardings: The shardings of inputs, parameters and buffers.
+        plan: The plan of the module, which has these shardings already; None without one.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
         warn: Gets warnings.
         options: Further options of `propagate`.
@@ -71,10 +75,12 @@ def make_step(
     Raises:
         ShardyError: a sharding does not fit, an op has no local form, or the module has control flow.
     """
-    result = propagate(trace, device_mesh, in_shardings=in_shardings, keep_uneven_shardings=True, **options)
+    source, given = (trace, in_shardings) if plan is None else (plan.program(trace, device_mesh), None)
+    result = propagate(source, device_mesh, in_shardings=given, keep_uneven_shardings=True, **options)
     program = result.program
     mesh = next(iter(program.meshes.values()), Mesh())
     make_expressible(program)
+    tie_pairs(program, trace.pairs)
     explicit = explicit_program(program, result.registry)
     made = localized(explicit, result.registry, options=LocalOptions(strict=strict))
     for item in (*trace.warnings, *result.warnings, *made.warnings):
@@ -109,7 +115,8 @@ def make_step(
     forward_count = sum(item.kind != "gradient" and item.is_tensor for item in trace.outputs)
     buffers = {item.name for item in trace.outputs if item.kind == "buffer"}
     written = [number for number, name in enumerate(names) if name in buffers]
-    graphs = split_graph(builder.graph, tangents, forward_count, written)
+    checkpoints = checkpoint_regions(trace.module.graph, explicit, made, builder)
+    graphs = split_graph(builder.graph, tangents, forward_count, written, checkpoints)
     return LocalStep(
         result,
         trace,

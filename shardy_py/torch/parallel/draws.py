@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -18,10 +18,20 @@ _NO_OPERATORS = ("func", "higher_order", "sdy", "spmd")
 
 def draws_numbers(op: Op) -> bool:
     """Return whether an op of a local program takes numbers from PyTorch's generator."""
-    if op.name.partition(".")[0] in _NO_OPERATORS or any(op.attributes.get(name) is False for name in _TRAINED):
+    return op.name.partition(".")[0] not in _NO_OPERATORS and call_draws_numbers(op.name, op.attributes)
+
+
+def call_draws_numbers(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Return whether a call of an operator takes numbers from PyTorch's generator.
+
+    Args:
+        name: The operator.
+        arguments: Its arguments by name.
+    """
+    if any(arguments.get(trained) is False for trained in _TRAINED):
         return False
-    chance = _chance_argument(op.name)
-    return _is_random(op.name) if chance is None else bool(op.attributes.get(chance))
+    chance = _chance_argument(name)
+    return _is_random(name) if chance is None else bool(arguments.get(chance))
 
 
 @cache
