@@ -22,6 +22,11 @@ else:
 class ExplainMethods(_Base):
     """Methods of a result that explain why tensors have their shardings."""
 
+    def _repr_html_(self) -> str:
+        from shardy_py.explain.result_html import result_html
+
+        return result_html(self)
+
     @checked
     def explain(
         self, value: Any, dim: int | None = None, *, names: Literal["result", "input"] = "result"
