@@ -46,7 +46,9 @@ COMMANDS = {
 
 RESULT_METHODS = {
     "shardy_py.cost.result_methods:CostMethods": "advise cost memory",
-    "shardy_py.explain.result_methods:ExplainMethods": "explain explain_op explainer explore not_settled picture",
+    "shardy_py.explain.result_methods:ExplainMethods": (
+        "_repr_html_ explain explain_op explainer explore not_settled picture"
+    ),
     "shardy_py.jax.result_methods:JaxMethods": "compare_jit for_gspmd for_xla in_specs jaxlib local out_specs to_jax",
     "shardy_py.torch.result_methods:TorchMethods": (
         "distribute parallelize_plan placements redistributions to_torch torch_forms"

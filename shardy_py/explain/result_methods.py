@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,11 @@ else:
 
 class ExplainMethods(_Base):
     """Methods of a result that explain why tensors have their shardings."""
+
+    def _repr_html_(self) -> str:
+        from shardy_py.explain.result_html import result_html
+
+        return result_html(self)
 
     @checked
     def explain(
@@ -94,7 +100,13 @@ class ExplainMethods(_Base):
 
     @checked
     def explore(
-        self, *, against: ScheduleLike | None = None, machine: Any = None, proposals: int = 3, title: str = ""
+        self,
+        *,
+        against: ScheduleLike | None = None,
+        variants: Mapping[str, Any] | None = None,
+        machine: Any = None,
+        proposals: int = 3,
+        title: str = "",
     ) -> Page:
         """Return a page that shows the program: shardings, the reasons for them, costs.
 
@@ -103,6 +115,8 @@ class ExplainMethods(_Base):
 
         Args:
             against: Another order of ops, to show beside that of the run.
+            variants: Names to modules of the same program with other shardings, to show beside, such as
+                ``{"plan": plan.to_mlir()}``.
             machine: What the program runs on, for times: a machine, its name, or a TOML file.
             proposals: For how many transfers other annotations are tried; each trial takes as long as propagating.
             title: The title of the page.
@@ -112,9 +126,15 @@ class ExplainMethods(_Base):
             ShardyError: an option is not valid.
         """
         from shardy_py.explain.explore.explore import ExploreOptions, explore_again
+        from shardy_py.explain.explore.variants import Variant
 
         arguments = self.arguments_again()
         options = ExploreOptions(
-            schedule=order_of(arguments), against=against, machine=machine, proposals=proposals, title=title
+            schedule=order_of(arguments),
+            against=against,
+            variants=[Variant(name, module) for name, module in (variants or {}).items()],
+            machine=machine,
+            proposals=proposals,
+            title=title,
         )
         return explore_again(arguments, options)

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import asdict, field
 
 from shardy_py.plans.write import WrittenPlan
+from shardy_py.report.sharding_html import ShardedTensor, sharding_table
 from shardy_py.sharding.jax_text import partition_spec
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes, format_seconds
@@ -189,6 +190,10 @@ class ShardingPlan:
 
     def __str__(self) -> str:
         return self.to_jax()
+
+    def _repr_html_(self) -> str:
+        tensors = [ShardedTensor(name, sharding) for name, sharding in self.inputs.items()]
+        return sharding_table("\n".join(self.head), self.mesh.items(), tensors)
 
     def to_jax(self) -> str:
         """Return the plan as Python for `jax.jit`, with the constraints as comments."""

@@ -220,7 +220,9 @@ def test_times_are_exported_for_perfetto(open_page, two_layers):
     pieces = [event for event in events if event["ph"] == "X" and event["tid"] > 1]
     seconds = two_layers.data["runs"][0]["quantities"]["seconds"]["value"]
     assert sum(event["dur"] for event in pieces) == pytest.approx(seconds * 1e6)
-    assert {"ij,jk->ik  layer_0/%arg1", "all-reduce"} <= {event["name"] for event in pieces}
+    names = {event["name"] for event in pieces}
+    assert "all-reduce" in names
+    assert any(name.startswith("ij,jk->ik  layer_0/") for name in names)
 
 
 def test_edges_are_bundled_until_all_are_asked_for(open_page, expect):

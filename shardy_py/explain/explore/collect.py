@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from attrs import evolve
@@ -27,7 +26,6 @@ from shardy_py.trace.trace import Trace
 from shardy_py.values import frozen
 
 SCHEMA, VERSION = "shardy-explore", 1
-_NONE: Mapping[str, ReshardExplainer] = MappingProxyType({})
 
 
 @frozen(eq=False)
@@ -50,7 +48,7 @@ def collect(
     title: str,
     machine: MachineLike | None = None,
     proposals: int = 0,
-    variants: Mapping[str, ReshardExplainer] = _NONE,
+    variants: Sequence[tuple[str, ReshardExplainer]] = (),
     step: StepCallback = tell_nothing,
 ) -> dict[str, Any]:
     """Return the data of a page.
@@ -61,7 +59,7 @@ def collect(
         title: The title.
         machine: What the program runs on; without one there are no times.
         proposals: For how many transfers proposals are tried.
-        variants: Names to the explainers of the same program with other shardings.
+        variants: The same program with other shardings: names with explainers.
         step: Called as each order but the first, each transfer, and the data of the page start.
     """
     session = explainer.session
@@ -86,7 +84,7 @@ def collect(
         replay = Replay(trace, rows.tables, rows.strings, rows.row_of, shown.__contains__).to_json()
         runs.append({"name": order.name, **run, "replay": replay})
     slots = [explainer.labels.value(slot) for slot in range(len(session.problem.slot_values))]
-    runs.extend(_variant_run(name, variant, rows, slots, machine) for name, variant in variants.items())
+    runs.extend(_variant_run(name, variant, rows, slots, machine) for name, variant in variants)
     return {
         "schema": SCHEMA,
         "version": VERSION,

@@ -27,10 +27,18 @@ def equation_of(
     """
     if not _is_product(rule):
         return ""
-    choices = {
-        _text(rule, letters): None for letters in letters_of(rule, written, is_backward=is_backward, sizes=sizes)
-    }
-    return next(iter(choices)) if len(choices) == 1 else _text(rule, _in_order(rule))
+    choices = dict.fromkeys(
+        _text(rule, letters) for letters in letters_of(rule, written, is_backward=is_backward, sizes=sizes)
+    )
+    # The order in which the result was written tells operands apart that differ in letters only.
+    exact = [text for text in choices if text.partition("->")[2] in _terms(written)]
+    best = exact or list(choices)
+    return best[0] if len(best) == 1 else _text(rule, _in_order(rule))
+
+
+def _terms(written: str) -> list[str]:
+    """Return the terms of an einsum, the result last."""
+    return written.replace(" ", "").replace("->", ",").split(",")
 
 
 def _text(rule: OpShardingRule, letters: dict[int, str]) -> str:
@@ -64,9 +72,8 @@ def letters_of(
 
     A gradient takes the gradient of the result and one of the operands, and has the dimensions of the other one.
     """
-    inputs, arrow, result = written.replace(" ", "").partition("->")
-    terms = [*inputs.split(","), result]
-    if not arrow or len(terms) != 3 or not all(term.isalpha() for term in terms):
+    terms = _terms(written)
+    if "->" not in written or len(terms) != 3 or not all(term.isalpha() for term in terms):
         return
     for order in permutations(range(3)):
         if (order[2] != 2) is is_backward:

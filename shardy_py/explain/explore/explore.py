@@ -67,11 +67,11 @@ def explore(session_arguments: SessionArguments, options: ExploreOptions | None 
     step = chosen.on_step or tell_nothing
     step("Propagating")
     explainer = ReshardExplainer(**arguments, schedule=chosen.schedule)
-    variants = {}
+    variants = []
     for variant in chosen.variants:
         step(f"Propagating {variant.name}")
         own = {**arguments, "module": variant.module, "in_shardings": None, "out_shardings": None}
-        variants[variant.name] = ReshardExplainer(**own, schedule=chosen.schedule)
+        variants.append((variant.name, ReshardExplainer(**own, schedule=chosen.schedule)))
     data = collect(
         explainer,
         _orders(chosen),

@@ -52,7 +52,7 @@ def checkpoints_noted() -> Iterator[dict[str, Diagnostic]]:
         """The other implementation of checkpoints, whose backward pass no graph has."""
 
         @staticmethod
-        def apply(function: Any, preserve_rng_state: bool, *args: Any) -> Any:  # noqa: FBT001
+        def apply(function: Any, preserve_rng_state: bool, *args: Any) -> Any:
             regions.enter()
             try:
                 return function(*args)

@@ -30,3 +30,13 @@ def test_a_page_needs_a_trace():
     """Without a trace nothing is kept to show."""
     with pytest.raises(OptionError, match="trace=True"):
         propagate(TWO_LAYERS).explore()
+
+
+def test_variants_are_runs_of_the_page():
+    """Other shardings of the same program have their own run, whose cost is that of the variant alone."""
+    other = TWO_LAYERS.replace('[{}, {"model"}]', "[{}, {}]").replace('[{"model"}, {}]', "[{}, {}]")
+    page = propagate(TWO_LAYERS, trace=True).explore(variants={"replicated": other})
+    alone = propagate(other, trace=True).explore()
+    names = [run["name"] for run in page.data["runs"]]
+    assert names == ["default", "replicated"]
+    assert page.data["runs"][1]["quantities"] == alone.data["runs"][0]["quantities"]

@@ -7,6 +7,7 @@ import pytest
 import shardy_py as sdy
 from shardy_py.errors import OptionError
 from shardy_py.explain.picture import picture_of
+from shardy_py.report.axis_colors import axis_hues, tint
 from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.sharding.parse import parse_tensor_sharding
 
@@ -100,3 +101,21 @@ def test_what_has_no_picture() -> None:
         result.picture("%9")
     with pytest.raises(OptionError, match="only tensors have parts"):
         result.picture(1)
+
+
+def test_notebooks_show_a_result_with_the_colours_of_its_axes():
+    """Each dimension has its axes as chips, in the hues that pages have."""
+    result = sdy.propagate(
+        """
+        sdy.mesh @mesh = <["data"=4, "model"=2]>
+        func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>},
+                        %b: tensor<2xf32>) -> tensor<8x4xf32> {
+          return %a : tensor<8x4xf32>
+        }
+        """
+    )
+    html = result._repr_html_()
+    assert html.count("<tr>") == 3
+    for axis, hue in axis_hues(["data", "model"]).items():
+        assert html.count(f'background:{tint(hue)};color:#000;border-radius:3px;padding:0 .4em">{axis}</span>') == 2
+    assert html.count("on every device") == 1

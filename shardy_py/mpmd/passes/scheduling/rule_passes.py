@@ -52,7 +52,7 @@ class RuleBasedMergePass:
 def _merge(block: Block, rule: FragmentMergeRule) -> None:
     sources = [op for op in block.ops if any(info.matches(op) for info in rule.sources)]
     meshes, stages = {mesh_of(op) for op in sources}, {stage_of(op) for op in sources} - {None}
-    if len(meshes | {rule.target.mesh}) > 1 and sources or len(stages) > 1:
+    if (len(meshes | {rule.target.mesh}) > 1 and sources) or len(stages) > 1:
         message = f"a rule merges fragments of different {'stages' if len(stages) > 1 else 'meshes'}: {rule}"
         hint = "merge fragments of one mesh and one stage"
         raise OptionError(Diagnostic("merge-of-stages", message, sources[0].location, hint=hint))

@@ -96,6 +96,10 @@ def test_equal_labels_are_told_apart_by_results_and_numbers():
         ("<([i, k], [k, j])->([i, j]) {i=2, j=4, k=3} reduction={k}>", "nd,df->nf", False, "nd,df->nf"),
         ("<([i, k], [j, k])->([i, j]) {i=2, j=3, k=4} reduction={k}>", "nd,df->nf", True, "nf,df->nd"),
         ("<([i, k], [k, j])->([i, j]) {i=2, j=3, k=4} reduction={k}>", "nd,fd->nf", False, "ij,jk->ik"),
+        (
+            "<([i, k, j, m], [i, l, j, m])->([i, j, k, l]) {i=2, j=3, k=5, l=5, m=6} reduction={m}>",
+            *("bthk,bshk->bhts", False, "bthk,bshk->bhts"),
+        ),
         ("<([i, j], [i, j])->([i, j]) {i=2, j=4}>", "", False, ""),
         ("<([ij, k], [k])->([ij]) {i=2, j=2, k=4} reduction={k}>", "", False, "(ij)k,k->(ij)"),
     ],
