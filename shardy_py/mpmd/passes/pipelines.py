@@ -109,7 +109,10 @@ class MpmdImportPipeline(PassPipeline):
             Stage(SimplifyNamedComputationsPass(), "what passes through a computation is not part of it"),
             Stage(inputs, "what the user chose is fixed before anything is inferred"),
             Stage(InlineNestedUserExposedOpsPass(assignment=names), "a fragment holds no names"),
-            Stage(ValidateNamedOpsInMpmdFuncPass(fail_on_misplaced_names=True), "names outside of functions with a topology have no effect"),
+            Stage(
+                ValidateNamedOpsInMpmdFuncPass(fail_on_misplaced_names=True),
+                "names outside of functions with a topology have no effect",
+            ),
             Stage(MapNamedOpsToMpmdOpsPass(assignment=names), "names become fragments, assigns and unassigns"),
             Stage(IntroduceTransfersPass(), "between the meshes of names, before others are inferred"),
             Stage(EraseUnusedCalleeBlockArgumentsPass(), "what passes through a microbatch needs no mesh there"),
@@ -184,7 +187,9 @@ class MpmdOptimizePipeline(PassPipeline):
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
-        remat = Stage(RematFragmentPass(merge_remat_fragments=self.merge_remat_fragments), "it is known what comes next")
+        remat = Stage(
+            RematFragmentPass(merge_remat_fragments=self.merge_remat_fragments), "it is known what comes next"
+        )
         merging = (
             Stage(AbsorbInferredFragmentsPass(absorb_on_entry_point_function=True), "calls are inlined by now"),
             *merge_stages()[1:],

@@ -32,6 +32,8 @@ class MpmdShardingPropagationPipeline(NoFields, PassPipeline):
             Stage(EnforceUserShardingsPass(), "what the user wants wins over what was propagated"),
             Stage(ExtractReshardsFromInterMeshTransfersPass(), "shardings of both ends are settled"),
             Stage(ConvertSdyShardingsToMpmdTypesPass(), "each function gets the shardings of what it is called with"),
-            Stage(FoldSplatsPass(identities=True), "nothing in a fragment has a sharding any more that folding would lose"),
+            Stage(
+                FoldSplatsPass(identities=True), "nothing in a fragment has a sharding any more that folding would lose"
+            ),
             Stage(SimplifyProgramPass(), "copies that no sharding needed go again"),
         )

@@ -147,7 +147,9 @@ class _Layouts:
                 message = f"Arg #{first_number} is returned as result #{number}, but with incompatible layouts: "
                 op, texts = self._function, (first, layout)
             else:
-                message = f"{kind} #{number} is also returned as result #{first_number}, but with incompatible layouts: "
+                message = (
+                    f"{kind} #{number} is also returned as result #{first_number}, but with incompatible layouts: "
+                )
                 op, texts = self._returned, (layout, first)
             message += f'"{texts[0]}" vs. "{texts[1]}"'
             result.append(Diagnostic("incompatible-layouts", message, op.location, op.name, hint))

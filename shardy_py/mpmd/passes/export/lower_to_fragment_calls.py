@@ -18,7 +18,15 @@ from shardy_py.ir.graph.symbols import SymbolTable
 from shardy_py.ir.graph.types import function_type
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, set_attributes_at
-from shardy_py.mpmd.dialect.fragments import MESH_NAME, body_of, is_fragment, mesh_of, mpmd_functions, number_of, origins_of
+from shardy_py.mpmd.dialect.fragments import (
+    MESH_NAME,
+    body_of,
+    is_fragment,
+    mesh_of,
+    mpmd_functions,
+    number_of,
+    origins_of,
+)
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, ORIGIN, REMAT
 from shardy_py.mpmd.dialect.types import require_topology
 from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name
@@ -27,6 +35,7 @@ from shardy_py.mpmd.passes.region_ops import move_ops
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import symbol
 from shardy_py.values import frozen
+
 
 @frozen
 class LowerToFragmentCallsPass:

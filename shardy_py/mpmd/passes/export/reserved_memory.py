@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of
@@ -19,7 +20,6 @@ from shardy_py.mpmd.passes.export.memory import (
     function_argument_attributes,
     host_values,
 )
-from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.values import NoFields
 
 RESERVED = "reserved_hbm_bytes"

@@ -6,13 +6,11 @@ validate_no_backward_deps.cc and validate_no_param_transfers.cc.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.frontends.mlir.native_reader import argument_names
-from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, callee_name, callee_of, return_of

@@ -91,7 +91,10 @@ def may_merge_forward_with_backward(producer: Op, consumer: Op) -> bool:
     """Return whether a forward fragment may be merged with a backward one of its stage that uses it."""
     if not (is_user_fragment(producer) and is_user_fragment(consumer)) or not can_share_stage(producer, consumer):
         return False
-    return any(value.defining_op is producer for value in consumer.operands) and (single_transpose_count(producer), single_transpose_count(consumer)) == (0, 1)
+    return any(value.defining_op is producer for value in consumer.operands) and (
+        single_transpose_count(producer),
+        single_transpose_count(consumer),
+    ) == (0, 1)
 
 
 def place_for(producer: Op, consumer: Op, positions: Positions) -> Op | None:

@@ -379,7 +379,10 @@ def _pull_in(op: Op, values: Sequence[Value], fragment: Op, assigned: dict[int, 
 def _free_first(op: Op, values: Sequence[Value]) -> list[Value]:
     """Return the values that an op uses, those of its regions before its operands, as the reference orders them."""
     operands = {value.id for value in op.operands}
-    return [*(value for value in values if value.id not in operands), *(value for value in values if value.id in operands)]
+    return [
+        *(value for value in values if value.id not in operands),
+        *(value for value in values if value.id in operands),
+    ]
 
 
 def _assigned_value(value: Value) -> int | None:

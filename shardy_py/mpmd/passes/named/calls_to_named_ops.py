@@ -19,8 +19,8 @@ from shardy_py.mpmd.dialect.name_marks import (
     marked_exchange,
     marked_tensor,
 )
-from shardy_py.mpmd.dialect.op_names import CALL as MPMD_CALL
 from shardy_py.mpmd.dialect.op_names import BROADCAST, CALL_COUNTER, NAMED_COMPUTATION, NAMED_TENSOR, ORIGIN, REDUCE
+from shardy_py.mpmd.dialect.op_names import CALL as MPMD_CALL
 from shardy_py.mpmd.dialect.op_names import RETURN as MPMD_RETURN
 from shardy_py.mpmd.dialect.origins import UserOrigin
 from shardy_py.mpmd.passes.inference.combiners import reduction_attribute

@@ -52,7 +52,7 @@ class RuleBasedMergePass:
 def _merge(block: Block, rule: FragmentMergeRule) -> None:
     sources = [op for op in block.ops if any(info.matches(op) for info in rule.sources)]
     meshes, stages = {mesh_of(op) for op in sources}, {stage_of(op) for op in sources} - {None}
-    if len(meshes | {rule.target.mesh}) > 1 and sources or len(stages) > 1:
+    if (len(meshes | {rule.target.mesh}) > 1 and sources) or len(stages) > 1:
         message = f"a rule merges fragments of different {'stages' if len(stages) > 1 else 'meshes'}: {rule}"
         hint = "merge fragments of one mesh and one stage"
         raise OptionError(Diagnostic("merge-of-stages", message, sources[0].location, hint=hint))
@@ -77,7 +77,7 @@ def _refuse_cycles(block: Block, sources: Sequence[Op]) -> None:
         if op in sources or not any(reachable.depends(op, source) for source in sources):
             continue
         if any(reachable.depends(source, op) for source in sources):
-            message = "Cycle detected in the program, fragments cannot be merged: this op needs one and another needs it"
+            message = "Cycle detected in the program: an op needs one of the fragments to merge, and another needs it"
             hint = "merge fragments that follow each other on their mesh"
             raise VerificationError(Diagnostic("merge-cycle", message, op.location, op.name, hint))
 

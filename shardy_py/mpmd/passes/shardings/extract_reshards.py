@@ -118,9 +118,7 @@ def _identity(value: Value, before: TensorSharding | None, after: TensorSharding
         return [block.arguments[0]]
 
     mesh = require_mesh_tensor(value).mesh
-    fragment = new_fragment(
-        program, mesh, [value], [value.type], attributes=inferred_by(EXTRACT_RESHARDS), body=fill
-    )
+    fragment = new_fragment(program, mesh, [value], [value.type], attributes=inferred_by(EXTRACT_RESHARDS), body=fill)
     parent.insert_before(anchor, fragment)
     known = before or after
     assert known is not None
