@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("jax", reason="running programs needs jax")
 
 
-@pytest.mark.parametrize(("name", "devices"), [("on_four_devices.py", 4), ("gpt_on_eight_devices.py", 8)])
+@pytest.mark.parametrize(
+    ("name", "devices"),
+    [
+        pytest.param("on_four_devices.py", 4, marks=pytest.mark.slow),
+        # It takes half a minute: eight microbatches of eight layers are traced and partitioned as one program.
+        pytest.param("gpt_on_eight_devices.py", 8, marks=pytest.mark.conformance),
+    ],
+)
 def test_on_host_devices(name: str, devices: int) -> None:
     """All tests in the file pass."""
     tests = Path(__file__).with_name(name)
