@@ -101,6 +101,22 @@ def test_what_cannot_be_exported_is_refused(flags: str, argument: str, result: s
     assert message in str(error.value)
 
 
+def test_a_call_that_does_not_fit_its_function_is_refused() -> None:
+    """MLIR does not compare the numbers of operands."""
+    text = """
+    func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> attributes {topology = #mpmd.topology<<"m0" : <["x"=2]>>>} {
+      %0 = mpmd.call @f(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    func.func private @f(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32>
+        attributes {topology = #mpmd.topology<<"m0" : <["x"=2]>>>} {
+      return %arg0 : tensor<4xf32>
+    }
+    """
+    with pytest.raises(ShardyError, match="1 operands and 1 results; the function has 2 arguments"):
+        run(text, "-mpmd-infer-mesh-pipeline")
+
+
 def test_fragments_of_two_meshes_are_not_merged() -> None:
     """The reference ends the process."""
     infos = ",".join(f'FragmentInfo(origins=["{name}"],stage={n},mesh_name="m{n}")' for n, name in enumerate("ab"))
