@@ -27,6 +27,7 @@ def mpmd() -> None:
     metavar="F=..,I=..,W=..,transfer=..",
     help="Times of a forward part, of gradients of inputs, of weights, and of a transfer.",
 )
+@click.option("--trace", metavar="FILE", type=click.Path(), help="Write the timeline for Perfetto, as JSON.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print only the schedule, one mesh a line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def simulate(**options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.files import read_stdin
+from shardy_py.cli.files import read_stdin, write_atomically
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.mpmd.schedules.builders import build_schedule
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
@@ -28,10 +28,11 @@ def run_simulate(
     microbatches: int | None,
     chunks: int | None,
     times: str,
+    trace: str | None,
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Print the timeline of a schedule, its figures, or the schedule itself."""
+    """Print the timeline of a schedule, its figures, or the schedule itself; write it as a trace where asked."""
     if as_csv and as_json:
         message, hint = "--csv and --json exclude each other", "leave out one of them"
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
@@ -51,6 +52,8 @@ def run_simulate(
         data = read_stdin() if file == "-" else Path(file).read_bytes()
         value = PipelineSchedule.parse(data.decode("utf-8", "replace"), name=file)
     timeline = simulate(value, parse_times(times))
+    if trace is not None:
+        write_atomically(trace, json.dumps({"traceEvents": timeline.trace_events()}) + "\n")
     if as_csv:
         click.echo(str(value))
     elif as_json:

@@ -44,6 +44,29 @@ def calls_of(program: Program) -> dict[str, list[Op]]:
     return calls
 
 
+def check_calls(program: Program) -> None:
+    """Check that each ``mpmd.call`` has the operands and results of its function, which MLIR does not.
+
+    Raises:
+        VerificationError: one has not; all are named.
+    """
+    problems = []
+    for op in program.walk():
+        if op.name != CALL:
+            continue
+        function = callee_of(op)
+        counts = len(block_of(function).arguments), len(function.function_results)
+        if (len(op.operands), len(op.results)) != counts:
+            name = symbol(callee_name(op))
+            message = (
+                f"a call of {name} has {len(op.operands)} operands and {len(op.results)} results; "
+                f"the function has {counts[0]} arguments and {counts[1]} results"
+            )
+            problems.append(Diagnostic("call-signature", message, op.location, op.name, "pass what it takes"))
+    if problems:
+        raise VerificationError(*problems)
+
+
 def callees_first(program: Program) -> list[Op]:
     """Return all functions, each after those that it calls with ``mpmd.call``."""
     functions, result, done = program.functions, [], set()

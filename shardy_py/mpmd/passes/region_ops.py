@@ -13,7 +13,7 @@ from shardy_py.mpmd.dialect.op_names import IN_SHARDINGS, OUT_SHARDINGS
 from shardy_py.sharding.tensor import TensorShardingPerValue
 
 BARRIER = ".optimization_barrier"
-"""How the name of an op ends that hands on each operand and orders nothing else."""
+"""The end of the name of an op that hands on each operand and orders nothing else."""
 _PER_OPERAND = (IN_SHARDINGS, "arg_attrs")
 _PER_RESULT = (OUT_SHARDINGS, "res_attrs")
 

@@ -82,7 +82,12 @@ def gpipe_but_last(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -
 
 
 def circular(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
-    """Forward before backward; groups of D microbatches go through all stages of a mesh."""
+    """Forward before backward; groups of D microbatches go through all stages of a mesh.
+
+    As in the reference, units without stages have no order.
+    """
+    if first.stage is None or second.stage is None:
+        return False
     if first.is_forward != second.is_forward:
         return first.is_forward
     keys = [(unit.counter // meshes, unit.stage or 0, unit.counter) for unit in (first, second)]
@@ -93,6 +98,8 @@ def circular(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool
 
 def circular_reversed(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """`circular` with the backward parts in the opposite order of the forward parts."""
+    if first.stage is None or second.stage is None:
+        return False
     if first.is_forward != second.is_forward:
         return first.is_forward
     keys = [(unit.counter // meshes, unit.stage or 0, unit.counter) for unit in (first, second)]

@@ -6,6 +6,7 @@ An action starts when its mesh is free and what it needs has arrived; a transfer
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import field
 
@@ -153,6 +154,29 @@ class Timeline:
                 line[begin:end] = [letter] * (min(end, width) - begin)
             lines.append(f"m{mesh} |{''.join(line)}|")
         return "\n".join(lines)
+
+    def trace_events(self) -> list[dict[str, Any]]:
+        """Return the timeline in the format of Chrome's traces, which Perfetto shows: a process for each mesh.
+
+        A unit of time is a millisecond there.
+        """
+        names: list[dict[str, Any]] = [
+            {"name": "process_name", "ph": "M", "pid": mesh, "args": {"name": f"m{mesh}"}}
+            for mesh in range(self.schedule.mesh_count)
+        ]
+        return names + [
+            {
+                "name": str(event.action),
+                "cat": event.action.kind.name.lower(),
+                "ph": "X",
+                "pid": event.mesh,
+                "tid": 0,
+                "ts": 1000 * event.start,
+                "dur": 1000 * (event.end - event.start),
+                "args": {"stage": event.action.stage, "microbatch": event.action.microbatch},
+            }
+            for event in self.events
+        ]
 
 
 _LETTERS = {"B": "B", "I": "b", "W": "w"}

@@ -1,9 +1,11 @@
 // RUN: shardy-opt %s -mpmd-export-pipeline | filecheck %s
+// RUN: shardy-opt %s -mpmd-export-pipeline='copy-constant-creation-from-producer-to-consumer=true fail-on-reshard-only-fragments=true fail-on-backward-deps=true fail-on-inferred-fragments=false fail-on-param-transfers=true param-transfer-pattern=weights verbose-logging=true' 2>&1 | filecheck %s --check-prefixes=LOG,CHECK
 // REFERENCE: no, jaxlib has these passes in its whole pipelines only
 
 // The user gave %arg0 away, so its buffer becomes the result of the first fragment; what that makes becomes the second
 // result. %arg1 stays on its mesh, 256 bytes, while the second fragment runs. A value that is returned twice is copied.
 
+// LOG:         will execute
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %[[F:.*]] = mpmd.fragment_call<mesh="m0", origin=["f"]> @p0_f.main(%arg0, %arg1)
 // CHECK-NEXT:    %[[G:.*]]:2 = mpmd.fragment_call<mesh="m0", origin=["g"]> @p1_g.main(%[[F]])

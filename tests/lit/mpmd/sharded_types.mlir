@@ -1,4 +1,5 @@
 // RUN: shardy-opt %s -mpmd-sharding-propagation-pipeline | filecheck %s
+// RUN: shardy-opt %s -mpmd-populate-unreduced-out-sharding -mpmd-enforce-user-shardings -mpmd-extract-reshards-from-inter-mesh-transfers -mpmd-convert-sdy-shardings-to-mpmd-types -mpmd-simplify-program | filecheck %s
 // REFERENCE: no, jaxlib has these passes in its whole pipelines only
 
 // A transfer does not reshard. The tensor is smaller on each device behind the first one, so the producer cuts it; it is

@@ -1,4 +1,4 @@
-"""A GPT of eight layers on four stages of two devices, eight microbatches; run by `test_jit` with eight host devices."""
+"""A GPT of eight layers on four stages of two devices; run by `test_jit` with eight host devices."""
 
 from __future__ import annotations
 

@@ -11,6 +11,12 @@ from shardy_py.mpmd.passes.inference.constraints import parse_constraints
 from shardy_py.mpmd.passes.scheduling.fragment_rules import parse_merge_rules, parse_schedule_rules
 from shardy_py.plugins import RuleOptions
 
+
+def run(text: str, flags: str) -> str:
+    """Return what `shardy-opt` prints."""
+    return transform(text, "-", parse_arguments([flags]), load_registry(options=RuleOptions()))
+
+
 TENSOR = '!mpmd.mesh_tensor<"{}", tensor<16xf32>{}>'
 
 
@@ -91,8 +97,24 @@ def test_what_cannot_be_exported_is_refused(flags: str, argument: str, result: s
     """The error names the argument or result."""
     text = PROGRAM.format(TENSOR.format("m0", ""), TENSOR.format("m1", ""), argument, result)
     with pytest.raises(ShardyError) as error:
-        transform(text, "-", parse_arguments([flags]), load_registry(options=RuleOptions()))
+        run(text, flags)
     assert message in str(error.value)
+
+
+def test_a_call_that_does_not_fit_its_function_is_refused() -> None:
+    """MLIR does not compare the numbers of operands."""
+    text = """
+    func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> attributes {topology = #mpmd.topology<<"m0" : <["x"=2]>>>} {
+      %0 = mpmd.call @f(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    func.func private @f(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32>
+        attributes {topology = #mpmd.topology<<"m0" : <["x"=2]>>>} {
+      return %arg0 : tensor<4xf32>
+    }
+    """
+    with pytest.raises(ShardyError, match="1 operands and 1 results; the function has 2 arguments"):
+        run(text, "-mpmd-infer-mesh-pipeline")
 
 
 def test_fragments_of_two_meshes_are_not_merged() -> None:
@@ -101,4 +123,4 @@ def test_fragments_of_two_meshes_are_not_merged() -> None:
     rule = f'FragmentMergeRule(sources=[{infos}],target=FragmentInfo(origins=["c"],mesh_name="m0"))'
     text = PROGRAM.format(TENSOR.format("m0", ""), TENSOR.format("m1", ""), "", "")
     with pytest.raises(OptionError, match="different"):
-        transform(text, "-", parse_arguments([f"-mpmd-rule-based-merge=rules={rule}"]), load_registry(options=RuleOptions()))
+        run(text, f"-mpmd-rule-based-merge=rules={rule}")

@@ -9,15 +9,21 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("jax", reason="running programs needs jax")
 
 
-def test_on_four_devices() -> None:
+@pytest.mark.parametrize(
+    ("name", "devices"),
+    [
+        pytest.param("on_four_devices.py", 4, marks=pytest.mark.slow),
+        # It takes half a minute: eight microbatches of eight layers are traced and partitioned as one program.
+        pytest.param("gpt_on_eight_devices.py", 8, marks=pytest.mark.conformance),
+    ],
+)
+def test_on_host_devices(name: str, devices: int) -> None:
     """All tests in the file pass."""
-    tests = Path(__file__).with_name("on_four_devices.py")
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+    tests = Path(__file__).with_name(name)
+    flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={devices}"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
         capture_output=True,

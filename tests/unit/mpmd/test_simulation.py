@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,19 @@ def test_bubble_rates_are_those_of_the_paper(
         schedule = sdy.mpmd.build_schedule(name, meshes=meshes, microbatches=microbatches)
         found.append(round(sdy.mpmd.simulate(schedule, sdy.mpmd.StageTimes(*times)).bubble_rate, 4))
     assert tuple(found) == rates
+
+
+def test_a_trace_has_a_process_for_each_mesh(tmp_path: Path) -> None:
+    """Each event is there with its times; the unit is a millisecond."""
+    file = tmp_path / "trace.json"
+    arguments = ["mpmd", "simulate", "--meshes", "2", "--microbatches", "2", "--trace", str(file)]
+    assert CliRunner().invoke(shardy, arguments).exit_code == 0
+    events = json.loads(file.read_text())["traceEvents"]
+    assert [event["args"]["name"] for event in events if event["ph"] == "M"] == ["m0", "m1"]
+    spans = [(event["pid"], event["name"], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
+    assert spans[0] == (0, "0F0", 0.0, 1000.0)
+    assert (1, "1B0", 2000.0, 2000.0) in spans
+    assert len(spans) == 8
 
 
 @pytest.mark.parametrize("meshes", [2, 4, 8])

@@ -82,7 +82,7 @@ class _Marker:
     def _target(
         self, op: Op, number: int, attributes: dict[str, Any], results: list[dict[str, Any]], taken: set[int]
     ) -> int | None:
-        """Return the number of the result that takes over the buffer of an operand: what the user says, or the first."""
+        """Return the number of the result that takes over the buffer of an operand: the user's, or the first."""
         fitting = [
             result.index
             for result, item in zip(op.results, results, strict=True)

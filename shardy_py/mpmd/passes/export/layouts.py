@@ -25,6 +25,7 @@ from shardy_py.mpmd.passes.export.memory import (
     result_attributes,
     set_fragment_attributes,
 )
+from shardy_py.support.identity import identity
 from shardy_py.values import NoFields, define
 
 AUTO, DEFAULT = "auto", "default"
@@ -132,7 +133,7 @@ class _Layouts:
             raise VerificationError(*problems)
 
     def _distinct(self) -> Iterable[_Buffer]:
-        return {id(buffer): buffer for buffer in self._buffers.values()}.values()
+        return {identity(buffer): buffer for buffer in self._buffers.values()}.values()
 
     def _conflicts(self, buffer: _Buffer) -> list[Diagnostic]:
         """Return an error for each layout that is not the first one asked for."""

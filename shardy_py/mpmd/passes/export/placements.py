@@ -1,4 +1,4 @@
-"""Where ops inside of fragments put tensors: on the device, or in the memory of the host.
+"""Memories into which ops inside of fragments put tensors: that of the device, or that of the host.
 
 A custom call ``annotate_device_placement`` moves a tensor. What it moves to the device comes from the host, and what
 it moves to the host stays there, also through ops that hand a tensor on.

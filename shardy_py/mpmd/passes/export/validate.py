@@ -94,7 +94,7 @@ class ValidateNoReshardsPass:
         for op in _top_level(program):
             if op.name != FRAGMENT_CALL or not _reshards_only(op):
                 continue
-            names = ValueNames(function_around(op))
+            names = TensorNames(function_around(op))
             message = (
                 f"Detected reshard-only fragment '{callee_name(op)}'. This usually indicates an unexpected reshard. "
                 f"Operands: {', '.join(map(names.show, op.operands))}. "
@@ -114,7 +114,7 @@ def _reshards_only(call: Op) -> bool:
     return any(source.type != target.type for source, target in pairs)
 
 
-class ValueNames:
+class TensorNames:
     """Names of arguments and results of a function, as its locations and attributes have them."""
 
     def __init__(self, function: Op) -> None:
@@ -221,7 +221,7 @@ class ValidateNoParamTransfersPass:
 
     def _problems(self, program: Program) -> Iterator[Diagnostic]:
         for function in mpmd_functions(program):
-            names = ValueNames(function)
+            names = TensorNames(function)
             for op in block_of(function).ops:
                 if op.name != TRANSFER or not is_inter_mesh(op):
                     continue

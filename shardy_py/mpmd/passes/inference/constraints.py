@@ -5,8 +5,8 @@ Mirrors mpmd/transforms/import/infer_mesh_assignment.cc and enforce_equisharding
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -152,7 +152,7 @@ def _replace(old: Value, value: Value, function: Op) -> None:
     old.replace_all_uses_with(unassign.results[0])
 
 
-def _without_sets(function: Op, where: str, types: list[object], number: int) -> list[dict[str, object]]:
+def _without_sets(function: Op, where: str, types: Sequence[object], number: int) -> list[dict[str, Any]]:
     items = attributes_at(function, where, len(types))
     items[number] = {name: value for name, value in items[number].items() if name not in (USE_SET, SRC_SET)}
     return items

@@ -1,4 +1,4 @@
-"""Where a value without a mesh comes from, in the words of the user: inputs and named computations."""
+"""Sources of values without a mesh, in the words of the user: inputs and named computations."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.mpmd.dialect.calls import block_of, callee_name
+from shardy_py.mpmd.dialect.calls import block_of, callee_name, check_calls
 from shardy_py.mpmd.dialect.fragments import mpmd_functions
 from shardy_py.mpmd.dialect.op_names import ASSIGN, BROADCAST, CALL, FOR, ORIGIN, REDUCE, UNASSIGN, USE_SET
 from shardy_py.mpmd.dialect.op_names import RETURN as MPMD_RETURN
@@ -37,8 +37,13 @@ class InferMeshPopulateUseSetPass(NoFields):
     name: ClassVar[str] = "mpmd-infer-mesh-populate-use-set"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Write the attribute ``mpmd.use_set`` of ops, arguments and results."""
+        """Write the attribute ``mpmd.use_set`` of ops, arguments and results.
+
+        Raises:
+            VerificationError: a call does not fit its function.
+        """
         by_name = program.functions
+        check_calls(program)
         called = {callee_name(op) for op in program.walk() if op.name == CALL}
         for function in reversed(mpmd_functions(program)):
             if function.attributes["sym_name"] in called:

@@ -37,7 +37,7 @@ _INFO_FIELDS = ("origins", "stage", "call_counter", "split_type", "mesh_name")
 
 @frozen
 class FragmentInfo:
-    """What tells a fragment from others.
+    """The facts that tell a fragment from others.
 
     >>> str(FragmentInfo((UserOrigin("f", 1),), "m1", stage=0))
     'FragmentInfo(origins=["f"(1)],stage=0,mesh_name="m1")'

@@ -77,9 +77,7 @@ def _refuse_cycles(block: Block, sources: Sequence[Op]) -> None:
         if op in sources or not any(reachable.depends(op, source) for source in sources):
             continue
         if any(reachable.depends(source, op) for source in sources):
-            message = (
-                "Cycle detected in the program, fragments cannot be merged: this op needs one and another needs it"
-            )
+            message = "Cycle detected in the program: an op needs one of the fragments to merge, and another needs it"
             hint = "merge fragments that follow each other on their mesh"
             raise VerificationError(Diagnostic("merge-cycle", message, op.location, op.name, hint))
 

@@ -87,8 +87,8 @@ class _Converter:
         for op in fragments:
             for values in (op.regions[0].block.arguments, op.results):
                 known = next((self._table[value.id] for value in values if value.id in self._table), None)
-                for value in values if known is not None else ():
-                    if value.id not in self._table:
+                for value in values:
+                    if known is not None and value.id not in self._table:
                         self._table[value.id] = TensorSharding.fully_closed(known.mesh, len(value.shape))
         for op in fragments:
             for value, argument in zip(op.operands, op.regions[0].block.arguments, strict=True):
