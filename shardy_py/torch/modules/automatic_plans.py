@@ -1,4 +1,4 @@
-"""Plans for modules: where parameters, inputs and what is between them go, for the least time within a memory budget."""
+"""Plans for modules: where parameters, inputs and what is between them go, for the least time within a memory."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def checkpoints_noted() -> Iterator[dict[str, Diagnostic]]:
         """The other implementation of checkpoints, whose backward pass no graph has."""
 
         @staticmethod
-        def apply(function: Any, preserve_rng_state: bool, *args: Any) -> Any:  # noqa: FBT001
+        def apply(function: Any, preserve_rng_state: bool, *args: Any) -> Any:
             regions.enter()
             try:
                 return function(*args)
@@ -100,9 +100,7 @@ def _traced_graph() -> Any:
     return None if mode is None else mode.tracer.graph
 
 
-def checkpoint_regions(
-    traced: Any, explicit: Program, made: Localized, builder: GraphBuilder
-) -> dict[Any, int | None]:
+def checkpoint_regions(traced: Any, explicit: Program, made: Localized, builder: GraphBuilder) -> dict[Any, int | None]:
     """Return the checkpoint that nodes of a local graph are in, or None, for those that stand for a traced node.
 
     Args:
