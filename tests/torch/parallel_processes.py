@@ -197,8 +197,16 @@ def reloaded(parallel: nn.Module, folder: str) -> float:
     return max(float((one.full_tensor() - two.full_tensor()).abs().max()) for one, two in pairs)
 
 
-def main(cases: Sequence[str]) -> None:
-    """Run cases and print what the four processes saw of each."""
+def seen_of(case: str, folder: str) -> dict[str, Any]:
+    """Return what a process sees of a case."""
+    _, parallel, seen = trained(CASES[case])
+    if case == "grid":
+        seen["reloaded"] = reloaded(parallel, f"{folder}/checkpoint")
+    return seen
+
+
+def run_on_four(run: Callable[[str, str], dict[str, Any]], cases: Sequence[str]) -> None:
+    """Run cases on four processes and print what each saw of each."""
     torch.set_num_threads(1)
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
@@ -206,12 +214,7 @@ def main(cases: Sequence[str]) -> None:
         def one(rank: int) -> None:
             warnings.simplefilter("ignore")
             dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=4)
-            seen = {}
-            for name in cases:
-                _, parallel, seen[name] = trained(CASES[name])
-                if name == "grid":
-                    seen[name]["reloaded"] = reloaded(parallel, f"{folder}/checkpoint")
-            Path(folder, str(rank)).write_text(json.dumps(seen))
+            Path(folder, str(rank)).write_text(json.dumps({name: run(name, folder) for name in cases}))
             dist.destroy_process_group()
 
         started = [context.Process(target=one, args=(rank,)) for rank in range(4)]
@@ -224,4 +227,4 @@ def main(cases: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(CASES))
+    run_on_four(seen_of, sys.argv[1:] or list(CASES))

@@ -10,6 +10,7 @@ import torch
 from attrs import frozen
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from tests.torch.models import Decoder
 
@@ -125,10 +126,13 @@ class Block(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """An embedding, layers, a norm and a head."""
+    """An embedding, layers, each in a checkpoint if it is asked for, a norm and a head."""
 
-    def __init__(self, layers: list[nn.Module], width: int = 32, vocabulary: int = 64) -> None:
+    def __init__(
+        self, layers: list[nn.Module], width: int = 32, vocabulary: int = 64, *, is_checkpointed: bool = False
+    ) -> None:
         super().__init__()
+        self.is_checkpointed = is_checkpointed
         self.embed_tokens = nn.Embedding(vocabulary, width)
         self.layers = nn.ModuleList(layers)
         self.norm, self.lm_head = nn.RMSNorm(width), nn.Linear(width, vocabulary, bias=False)
@@ -136,7 +140,7 @@ class LanguageModel(nn.Module):
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         x = self.embed_tokens(tokens)
         for layer in self.layers:
-            x = layer(x)
+            x = checkpoint(layer, x, use_reentrant=False) if self.is_checkpointed else layer(x)
         return self.lm_head(self.norm(x))
 
 
@@ -404,7 +408,10 @@ TRAINED_MODELS = {
         {**_GROUPED, **_GATED},
         _TOKENS,
     ),
-    "grouped": _language(lambda: LanguageModel(_grouped()), {**_GROUPED, **_GATED}),
+    "grouped": _language(
+        lambda: LanguageModel(_grouped(), is_checkpointed=True),
+        {**_GROUPED, **_GATED},
+    ),
     "latent": _language(lambda: LanguageModel(_latent()), {"*.*_b_proj.weight": _ROWS, **_GATED}),
     "experts": _language(lambda: Mixture(_experts()), {**_GROUPED, "*.w[12]": ("model", None, None)}),
     "scan": _language(lambda: LanguageModel(_scans()), {**_SCAN, "*.gate_proj.weight": _ROWS}),

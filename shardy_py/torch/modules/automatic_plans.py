@@ -1,4 +1,4 @@
-"""Plans for modules: where parameters, inputs and what is between them go, for the least time within a memory budget."""
+"""Plans for modules: where parameters, inputs and what is between them go, for the least time within a memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_MACHINE = "h100-8"
 
 @frozen
 class PlanRequest:
-    """What a plan has to keep to.
+    """Limits of a plan: the machine and its memory.
 
     Args:
         machine: The machine, as `shardy_py.plan` takes it.

@@ -1,0 +1,82 @@
+"""Models of nine kinds, trained on four processes beside one process, for the tests; prints what they saw as JSON.
+
+A case is a model, a mesh, and whether it is compiled: ``dense 2x2 compiled``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as checkpoint
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+
+import shardy_py as sdy
+from tests.torch.parallel_processes import run_on_four
+from tests.torch.trained_models import TRAINED_MODELS, TrainedModel
+
+STEPS = 10
+MESHES = {"4": {"model": 4}, "2x2": {"data": 2, "model": 2}}
+OTHER = {"4": "2x2", "2x2": "4"}
+
+
+def parallel_form(case: TrainedModel, model: nn.Module, mesh_name: str) -> nn.Module:
+    """Return the parallel form of a model, with its loss, on a mesh."""
+    sizes = MESHES[mesh_name]
+    mesh = init_device_mesh("cpu", tuple(sizes.values()), mesh_dim_names=tuple(sizes))
+    targets, shardings = case.targets(), case.shardings(sizes)
+    parallel: nn.Module = sdy.parallelize(
+        model, mesh, case.inputs(), shardings, loss=case.loss, example_targets=targets
+    )
+    return parallel
+
+
+def seen_of(name: str, folder: str) -> dict[str, Any]:
+    """Return the largest differences of losses while a model trains, and then; and of its state on another mesh."""
+    model_name, mesh_name, *compiled = name.split()
+    case = TRAINED_MODELS[model_name]
+    torch.manual_seed(0)
+    plain = case.make()
+    parallel = parallel_form(case, plain, mesh_name)
+    run = torch.compile(parallel, fullgraph=True, backend="aot_eager") if compiled else parallel
+    optimizers = [torch.optim.AdamW(item.parameters(), lr=1e-3) for item in (plain, parallel)]
+    inputs, targets = case.inputs(), case.targets()
+
+    def losses() -> tuple[torch.Tensor, torch.Tensor]:
+        state = torch.get_rng_state()
+        first = case.loss(plain(*inputs), *targets)
+        torch.set_rng_state(state)
+        return first, run(*inputs, *targets)
+
+    differences = []
+    for _ in range(STEPS):
+        pair = losses()
+        for loss, optimizer, module in zip(pair, optimizers, (plain, parallel), strict=True):
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+            optimizer.step()
+        differences.append(abs(float(pair[0].detach()) - float(pair[1].detach())))
+    plain.eval(), parallel.eval()
+    with torch.no_grad():
+        pair = losses()
+    evaluated = abs(float(pair[0]) - float(pair[1]))
+    seen = {"loss": max(differences), "evaluated": evaluated, "first": float(pair[0])}
+    return {**seen, "reloaded": _reloaded(case, parallel, OTHER[mesh_name], f"{folder}/{name}")}
+
+
+def _reloaded(case: TrainedModel, parallel: nn.Module, mesh_name: str, folder: str) -> float:
+    """Return the largest difference of a state that is saved, and read onto another mesh."""
+    checkpoint.save(parallel.state_dict(), checkpoint_id=folder)
+    other = parallel_form(case, case.make(), mesh_name)
+    state = other.state_dict()
+    checkpoint.load(state, checkpoint_id=folder)
+    other.load_state_dict(state)
+    pairs = zip(parallel.state_dict().values(), other.state_dict().values(), strict=True)
+    return max(float((one.full_tensor() - two.full_tensor()).abs().max()) for one, two in pairs)
+
+
+if __name__ == "__main__":
+    run_on_four(seen_of, sys.argv[1:])
