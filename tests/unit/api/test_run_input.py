@@ -11,7 +11,8 @@ import shardy_py as sdy
 from shardy_py.cli import opt
 from shardy_py.cost.session import Session
 from shardy_py.errors import UnsupportedError
-from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.frontends.mlir import MLIR, import_module, parse_module
+from shardy_py.frontends.op_graphs import PROGRAM
 from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.walk import ops_named
 from shardy_py.sharding.parse import parse_tensor_sharding
@@ -55,6 +56,14 @@ def test_a_program_that_changed_since_it_was_read_is_looked_at_anew() -> None:
     negate.attributes[SHARDING] = TensorShardingPerValue((parse_tensor_sharding(EXPECTED),))
     assert str(sdy.propagate(program).arguments[0]) == EXPECTED
     assert program.attribute_names is None
+
+
+def test_types_hold_until_somebody_else_has_the_program() -> None:
+    """A frontend that has just read a program knows all types; of one that a caller gives nobody does."""
+    program = MLIR.import_program(text())
+    assert set(program.known_types() or ()) >= {value.type for op in program.walk() for value in op.results}
+    assert PROGRAM.import_program(program) is program
+    assert program.known_types() is None
 
 
 BRANCH = """sdy.mesh @mesh = <["x"=2]>
