@@ -11,6 +11,7 @@ from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.main_function import main_arguments
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
+from shardy_py.api.propagate import propagate
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import get_profile
@@ -173,7 +174,7 @@ class _Planner:
         best = evolve(trials.best, bound_seconds=bound)
         if self.given.known_layouts or (self.given.known_layouts is None and is_small):
             best = self._with_known_layouts(trials, best)
-        best = evolve(best, bound_seconds=bound)
+        best = evolve(best, bound_seconds=bound, local_sent_bytes=self._local_bytes(best) if is_small else None)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
@@ -209,6 +210,12 @@ class _Planner:
         best = min([best, *fitting], key=lambda plan: plan.seconds)
         known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
         return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
+
+    def _local_bytes(self, plan: ShardingPlan) -> float | None:
+        """Return the bytes that the local program of a plan sends; None where there is no local program."""
+        result = propagate(plan.to_mlir(), like=self.source.like, **self.given.options.run_options())
+        cost = result.cost(self.prices.machine)
+        return cost.communication_bytes.value if cost.is_counted else None
 
     def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
         """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""
