@@ -77,6 +77,7 @@ FUNCTIONS = {
     "memory_data": "shardy_py.cost.report.memory:memory_data",
     "module_of_serialized": "shardy_py.jax.modules:module_of_serialized",
     "module_of_stage": "shardy_py.jax.modules:module_of_stage",
+    "plan": "shardy_py.plans.planning:plan",
     "print_memory": "shardy_py.cost.report.memory:print_memory",
     "read_like_jit": "shardy_py.jax.like_jit:read_like_jit",
     "recording": "shardy_py.trace.recording:Recording",
