@@ -51,7 +51,7 @@ _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
 _RAISED = 4
-"""How often the bound is raised by the latency of sums along another path."""
+"""Number of times that the bound is raised by the latency of sums along another path."""
 _LARGE_GAP = 0.015
 """The gap of a large program from which that is worth its time."""
 _RISE = 5e-4

@@ -46,7 +46,7 @@ class StudyProgram:
 
 @frozen
 class Study:
-    """What is studied.
+    """The settings of a study.
 
     Args:
         programs: The programs.
@@ -79,7 +79,7 @@ class Study:
 
     @property
     def options(self) -> SessionOptions:
-        """How programs are opened."""
+        """Options with which programs are opened."""
         return SessionOptions(plugin_files=plugin_files(self.plugins))
 
     def combinations(self) -> Iterator[tuple[StudyProgram, Mapping[str, int] | None, str | None]]:

@@ -25,7 +25,7 @@ _LATEX = ("program", "mesh", "machine", "schedule", "seconds", "communication_by
 
 @frozen
 class Provenance:
-    """Where a row comes from.
+    """Provenance of a row.
 
     Args:
         program: The name of the program.
@@ -105,7 +105,7 @@ COLUMNS = (*(item.name for item in fields(Provenance)), "schedule", "band", "rel
 
 @frozen
 class RankCorrelation:
-    """How alike two columns rank the same schedules of a program on a mesh.
+    """Correlation of the ranks that two columns give to the schedules of a program on a mesh.
 
     Args:
         program: The name of the program.
