@@ -16,7 +16,7 @@ from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.known_layouts import known_layouts
@@ -213,8 +213,11 @@ class _Planner:
 
     def _local_bytes(self, plan: ShardingPlan) -> float | None:
         """Return the bytes that the local program of a plan sends; None where there is no local program."""
-        result = propagate(plan.to_mlir(), like=self.source.like, **self.given.options.run_options())
-        cost = result.cost(self.prices.machine)
+        try:
+            result = propagate(plan.to_mlir(), like=self.source.like, **self.given.options.run_options())
+            cost = result.cost(self.prices.machine)
+        except ShardyError:  # a program of a frontend that writes no text which is read again
+            return None
         return cost.communication_bytes.value if cost.is_counted else None
 
     def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
