@@ -17,6 +17,8 @@ from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.frontends.mlir import MLIR
+from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.known_layouts import known_layouts
@@ -212,11 +214,16 @@ class _Planner:
         return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
 
     def _local_bytes(self, plan: ShardingPlan) -> float | None:
-        """Return the bytes that the local program of a plan sends; None where there is no local program."""
+        """Return the bytes that the local program of a plan sends; None where there is no local program.
+
+        The text of a program of another frontend than MLIR's is not what runs.
+        """
+        if frontend_of(self.graph.session.program).name != MLIR.name:
+            return None
         try:
             result = propagate(plan.to_mlir(), like=self.source.like, **self.given.options.run_options())
             cost = result.cost(self.prices.machine)
-        except ShardyError:  # a program of a frontend that writes no text which is read again
+        except ShardyError:  # a text that is not read again as it was written
             return None
         return cost.communication_bytes.value if cost.is_counted else None
 
