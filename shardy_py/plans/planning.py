@@ -11,11 +11,14 @@ from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.main_function import main_arguments
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
+from shardy_py.api.propagate import propagate
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.frontends.mlir import MLIR
+from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.known_layouts import known_layouts
@@ -50,7 +53,7 @@ _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
 _RAISED = 4
-"""How often the bound is raised by the latency of sums along another path."""
+"""Number of times that the bound is raised by the latency of sums along another path."""
 _LARGE_GAP = 0.015
 """The gap of a large program from which that is worth its time."""
 _RISE = 5e-4
@@ -173,7 +176,7 @@ class _Planner:
         best = evolve(trials.best, bound_seconds=bound)
         if self.given.known_layouts or (self.given.known_layouts is None and is_small):
             best = self._with_known_layouts(trials, best)
-        best = evolve(best, bound_seconds=bound)
+        best = evolve(best, bound_seconds=bound, local_sent_bytes=self._local_bytes(best) if is_small else None)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
@@ -209,6 +212,20 @@ class _Planner:
         best = min([best, *fitting], key=lambda plan: plan.seconds)
         known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
         return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
+
+    def _local_bytes(self, plan: ShardingPlan) -> float | None:
+        """Return the bytes that the local program of a plan sends; None where there is no local program.
+
+        The text of a program of another frontend than MLIR's is not what runs.
+        """
+        if frontend_of(self.graph.session.program).name != MLIR.name:
+            return None
+        try:
+            result = propagate(plan.to_mlir(), like=self.source.like, **self.given.options.run_options())
+            cost = result.cost(self.prices.machine)
+        except ShardyError:  # a text that is not read again as it was written
+            return None
+        return cost.communication_bytes.value if cost.is_counted else None
 
     def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
         """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""

@@ -129,6 +129,8 @@ class ShardingPlan:
         written: The plan by places in the program, to be written into it.
         space: The space in which the bound holds.
         known: Known layouts beside it, the cheapest first.
+        local_sent_bytes: The bytes that one device sends in the collectives of the local program, which is what runs;
+            None where there is none, or it was not made.
     """
 
     seconds: float
@@ -148,6 +150,7 @@ class ShardingPlan:
     _write: Callable[[], str] = field(repr=False)
     space: str = SPACE
     known: tuple[KnownLayout, ...] = ()
+    local_sent_bytes: float | None = None
 
     @property
     def gap(self) -> float | None:
@@ -165,12 +168,19 @@ class ShardingPlan:
         mesh = ",".join(f"{name}={size}" for name, size in self.mesh.items())
         return (
             f"Plan for {mesh} on {self.machine}",
-            f"{format_seconds(self.seconds)} by the estimator, {format_bytes(round(self.sent_bytes))} sent,"
+            f"{format_seconds(self.seconds)} by the estimator, {self._sent},"
             f" {format_bytes(round(self.peak_bytes))} at the peak",
             self._bound,
             *self._roles,
             *(f"beside it, {layout}" for layout in self.known),
         )
+
+    @property
+    def _sent(self) -> str:
+        sent, local = format_bytes(round(self.sent_bytes)), self.local_sent_bytes
+        if local is None or format_bytes(round(local)) == sent:
+            return f"{sent} sent"
+        return f"{sent} sent ({format_bytes(round(local))} by the local program)"
 
     @property
     def _roles(self) -> list[str]:
@@ -241,6 +251,7 @@ class ShardingPlan:
             "gap": self.gap,
             "space": self.space,
             "sent_bytes": self.sent_bytes,
+            "local_sent_bytes": self.local_sent_bytes,
             "peak_bytes": self.peak_bytes,
             "known_layouts": [layout.to_json() for layout in self.known],
             "roles": {axis: {role: list(names) for role, names in roles.items()} for axis, roles in self.roles.items()},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from itertools import product
 from math import prod
 from typing import get_args
 
 from attrs import evolve, field
 
-from shardy_py.api.keywords import narrow, takes
+from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput
 from shardy_py.cost.advice.arguments import (
     AdviceProgress,
@@ -32,7 +33,8 @@ from shardy_py.cost.advice.layouts import (
 )
 from shardy_py.cost.advice.pricing import Figures, Goal, Judge
 from shardy_py.cost.session import Session
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.extensions import function
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
@@ -52,21 +54,37 @@ def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
     Axes with the role ``data`` split the batch, those with ``fsdp`` the batch and every parameter, those with
     ``tensor`` the parameters that gain by it. What a parameter has along an axis is found by descent, one group of
     parameters at a time; parameters without a spec get theirs by propagation. The shardings that the program came with
-    are one more layout.
+    are one more layout, and so are those of a plan, where a solver of plans is installed.
 
     Raises:
         ShardyError: the module or an option is not valid, or the program has no mesh.
     """
     session = given.options.open(narrow(given, ProgramInput), keep_names=True)
-    return advise_session_inputs(session, narrow(given, PricingOptions))
+    return advise_session_inputs(session, narrow(given, PricingOptions), planned=_planned(given))
 
 
-def advise_session_inputs(session: Session, options: PricingOptions) -> InputAdvice:
+def _planned(given: AdviseInputsArguments) -> Mapping[str, TensorSharding] | None:
+    """Return the shardings of a plan for the shortest time; None where nothing can be planned."""
+    if given.machine is None or given.minimise not in (None, "time") or find_spec("highspy") is None:
+        return None
+    program = keywords(narrow(given, ProgramInput))
+    settings = {"machine": given.machine, "budget_memory": given.budget_memory, "options": given.options}
+    try:
+        plan = function("plan")(**program, **settings, known_layouts=False)
+    except ShardyError:  # nothing fits, or the program has no plan; the search says so itself
+        return None
+    return dict(plan.inputs)
+
+
+def advise_session_inputs(
+    session: Session, options: PricingOptions, *, planned: Mapping[str, TensorSharding] | None = None
+) -> InputAdvice:
     """Return shardings of the arguments of a program.
 
     Args:
         session: The session; it must keep the names of the program that was given.
         options: The options of the advice.
+        planned: Argument to its sharding in a plan, which is one more layout.
 
     Raises:
         ShardyError: an option is not valid, or the program has no mesh.
@@ -80,7 +98,7 @@ def advise_session_inputs(session: Session, options: PricingOptions) -> InputAdv
     groups = group_arguments(session)
     if not groups:
         raise OptionError(Diagnostic("no-inputs", "the program has no arguments with dimensions"))
-    search = _InputSearch(judge, goal, options.trials, options.progress, groups, name, mesh)
+    search = _InputSearch(judge, goal, options.trials, options.progress, groups, name, mesh, planned)
     machine = None if judge.machine is None else judge.machine.name
     layouts = search.run()
     problem = budget_problem(goal, layouts[0].figures, "layout") if layouts else None
@@ -114,6 +132,7 @@ class _InputSearch:
     groups: tuple[ArgumentGroup, ...]
     mesh_name: str
     mesh: Mesh
+    planned: Mapping[str, TensorSharding] | None = None
     bare: dict[int, TensorSharding | None] = field(init=False)
 
     def run(self) -> tuple[ArgumentShardings, ...]:
@@ -133,6 +152,7 @@ class _InputSearch:
                 state, figures = self._descend(start, roles, batch[0], self.judge.tried + share)
                 if figures is not None:
                     layouts.append(self._layout(state, batch[0], roles, figures))
+        layouts += self._of_plan(axes, batch[0])
         return tuple(sorted(_distinct(layouts), key=lambda one: self.goal.score(one.figures)))
 
     def _assignments(self, axes: tuple[str, ...]) -> list[tuple[Role, ...]]:
@@ -149,6 +169,20 @@ class _InputSearch:
             table = problem.table.values
             shardings = {group.pattern: table[problem.initial[group.slots[0]]] for group in self.groups}
             yield ArgumentShardings("as it is", shardings, figures, {})
+
+    def _of_plan(self, axes: tuple[str, ...], batch: ArgumentGroup) -> Iterator[ArgumentShardings]:
+        """Yield the layout of a plan: in each group that of its first argument."""
+        if self.planned is None:
+            return
+        state: dict[ArgumentGroup, Spec] = {}
+        for group in self.groups:
+            sharding = self.planned.get(group.names[0])
+            if sharding is not None:
+                state[group] = tuple(tuple(axis.name for axis in dim.axes) for dim in sharding.dim_shardings)
+        figures = self._price(state)
+        if figures is not None:
+            layout = self._layout(state, batch, dict.fromkeys(axes, "data"), figures)
+            yield evolve(layout, roles={})
 
     def _batch(self, axes: tuple[str, ...]) -> tuple[ArgumentGroup, int]:
         """Return the argument and the dimension that divide the work best."""

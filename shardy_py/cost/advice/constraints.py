@@ -10,6 +10,7 @@ import attrs
 from shardy_py.cost.advice.constraint_locations import SourceLineTensors
 from shardy_py.cost.advice.layouts import ArgumentShardings
 from shardy_py.cost.advice.pricing import Figures, Goal
+from shardy_py.cost.advice.source_lines import changed_line
 from shardy_py.errors import Diagnostic
 from shardy_py.sharding.jax_text import jax_constraint
 from shardy_py.sharding.tensor import TensorSharding
@@ -54,6 +55,12 @@ class Constraint:
         return jax_constraint(self.sharding)
 
     @property
+    def diff(self) -> tuple[str, ...]:
+        """The line of the source as it is, and with the constraint around the expression; empty where not clear."""
+        change = changed_line(self.place.location, self.code)
+        return () if change is None else (f"-{change[0]}", f"+{change[1]}")
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """The line of the user's program, else the ops of Shardy."""
         return (self.code,) if self.code else self.mlir
@@ -63,6 +70,7 @@ class Constraint:
         place = self.place
         return {
             "code": self.code,
+            "diff": list(self.diff),
             "jax": self.jax,
             "line": self.line,
             "location": place.location,
@@ -138,7 +146,7 @@ class Advice:
     def _lines(self) -> Iterator[str]:
         for number, one in enumerate(self.constraints, start=1):
             yield f"{number}. {one.constraint.place}"
-            yield from (f"    {line}" for line in one.constraint.lines)
+            yield from (f"    {line}" for line in one.constraint.diff or one.constraint.lines)
             yield f"    with {'it' if number == 1 else f'1 to {number}'}: {one.together}"
         if not self.constraints:
             yield self.nothing_saved

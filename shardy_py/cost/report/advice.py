@@ -74,7 +74,9 @@ def _place(one: AdvisedConstraint) -> str:
 
 
 def _code(one: AdvisedConstraint) -> Iterator[str]:
-    if code := one.constraint.code:
+    if diff := one.constraint.diff:
+        yield from diff
+    elif code := one.constraint.code:
         yield f"{code}   # behind {one.constraint.line}" if one.constraint.line else code
     ops = one.constraint.mlir
     yield from ops[:_MLIR]

@@ -47,7 +47,7 @@ def draw_study(table: StudyTable, picture_format: str) -> bytes:
         for place, rows in enumerate(groups.values()):
             for is_drawn, marker, colour in ((True, "o", "0.55"), (False, "D", "tab:blue")):
                 points = [row for row in rows if (row.provenance.seed is not None) == is_drawn]
-                numbers = [row.relative for row in points]
+                numbers = [row.relative or 0.0 for row in points]
                 axes.scatter(numbers, [place] * len(points), marker=marker, s=14, color=colour, zorder=2)
             best = min(rows, key=lambda row: (row.relative or 0.0, row.outcome.name))
             axes.annotate(best.outcome.name, (best.relative or 0.0, place), (0, 6), textcoords="offset points")

@@ -25,7 +25,7 @@ from shardy_py.cost.sweeps.sweep import Progress, Sweep, no_progress, open_progr
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
 
 _ATTEMPTS = 3
-"""How often a sweep is run whose processes are ended from outside."""
+"""Number of runs of a sweep whose processes are ended from outside."""
 
 
 def run_study(

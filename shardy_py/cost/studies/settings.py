@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from attrs import field, fields
 
@@ -40,13 +40,13 @@ class StudyProgram:
 
     def input(self, mesh: Mapping[str, int] | None) -> ProgramInput:
         """Return the program on a mesh; None for its own."""
-        shardings = {name: parse_spec(text) for name, text in self.in_shardings.items()}
+        shardings: dict[int | str, Any] = {name: parse_spec(text) for name, text in self.in_shardings.items()}
         return ProgramInput(self.file, None if mesh is None else dict(mesh), in_shardings=shardings or None)
 
 
 @frozen
 class Study:
-    """What is studied.
+    """The settings of a study.
 
     Args:
         programs: The programs.
@@ -79,7 +79,7 @@ class Study:
 
     @property
     def options(self) -> SessionOptions:
-        """How programs are opened."""
+        """Options with which programs are opened."""
         return SessionOptions(plugin_files=plugin_files(self.plugins))
 
     def combinations(self) -> Iterator[tuple[StudyProgram, Mapping[str, int] | None, str | None]]:
@@ -122,7 +122,7 @@ def read_study(path: str | Path) -> Study:
 
 
 def _program(name: str, value: Any, file: Path) -> StudyProgram:
-    settings = {"file": value} if isinstance(value, str) else value
+    settings: Any = {"file": value} if isinstance(value, str) else value
     example = f'{name} = {{ file = "{name}.mlir", mesh = {{ data = 4 }}, in_shardings = {{ x = "data,None" }} }}'
     if not isinstance(settings, dict) or not isinstance(settings.get("file"), str):
         _refuse(file, f"programs.{name}", "a file, or a table with one", example)
@@ -182,5 +182,5 @@ def _is_mesh(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(_is_count(size) and size for size in value.values())
 
 
-def _refuse(file: Path, name: str, what: str, example: str) -> None:
+def _refuse(file: Path, name: str, what: str, example: str) -> NoReturn:
     raise OptionError(Diagnostic("invalid-study", f"{file}: expected {name} to be {what}", hint=example))

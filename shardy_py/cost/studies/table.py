@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from importlib import import_module
 from io import BytesIO, StringIO
 from itertools import combinations
 from typing import Any
@@ -24,7 +25,7 @@ _LATEX = ("program", "mesh", "machine", "schedule", "seconds", "communication_by
 
 @frozen
 class Provenance:
-    """Where a row comes from.
+    """Provenance of a row.
 
     Args:
         program: The name of the program.
@@ -104,7 +105,7 @@ COLUMNS = (*(item.name for item in fields(Provenance)), "schedule", "band", "rel
 
 @frozen
 class RankCorrelation:
-    """How alike two columns rank the same schedules of a program on a mesh.
+    """Correlation of the ranks that two columns give to the schedules of a program on a mesh.
 
     Args:
         program: The name of the program.
@@ -173,8 +174,8 @@ class StudyTable:
 
     def _parquet(self) -> bytes:
         try:
-            import pandas
-            import pyarrow  # noqa: F401 - pandas writes Parquet with it
+            pandas = import_module("pandas")
+            import_module("pyarrow")  # with which pandas writes Parquet
         except ImportError as error:
             message = f"a Parquet file needs pandas and pyarrow: {error}"
             hint = "pip install pandas pyarrow, or write a .csv"

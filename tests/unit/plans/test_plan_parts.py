@@ -115,3 +115,11 @@ def test_data_parallel_parameters_are_whole_and_their_gradients_summed(step):
     layouts = {layout.name: layout for layout in step.known}
     assert layouts["data parallel"].peak_bytes > layouts["expert parallel"].peak_bytes
     assert layouts["data parallel"].sent_bytes > layouts["expert parallel"].sent_bytes
+
+
+def test_the_local_program_sends_what_the_plan_says(step):
+    """The collectives that run are those of the plan, counted in the local program, to the byte."""
+    fixed = sdy.plan(INFERENCE, MESH, machine="h100-8", fix={"arg0": (None, "data"), "arg1": ("data", None)})
+    assert fixed.sent_bytes > 0
+    assert fixed.local_sent_bytes == fixed.sent_bytes
+    assert step.local_sent_bytes == step.sent_bytes

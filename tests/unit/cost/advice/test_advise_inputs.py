@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
 import shardy_py as sdy
+from shardy_py.cost.advice import advise_inputs as inputs_advice
 from shardy_py.cost.advice.advise_inputs import advise_inputs
 from shardy_py.cost.advice.layouts import closed_sharding, name_layout
 from shardy_py.cost.session import Session
@@ -117,3 +118,13 @@ def test_a_layout_is_called_by_what_each_axis_splits(data, parameter, name):
     """An axis along which no parameter is split is never called tensor parallel."""
     shardings = [closed_sharding(spec, "mesh") for spec in (data, parameter)]
     assert name_layout(shardings[:1], shardings[1:], ("x", "y")) == name
+
+
+def test_the_shardings_of_a_plan_are_one_more_layout(advice, monkeypatch):
+    """With a solver there is no worse layout than without, and the plan is priced like the others."""
+    pytest.importorskip("highspy")
+    monkeypatch.setattr(inputs_advice, "find_spec", lambda name: None)
+    searched = advise_inputs(NETWORK, MESH, machine="cpu-8")
+    assert advice.best.figures.seconds <= searched.best.figures.seconds
+    specs = [layout.specs for layout in advice.layouts]
+    assert list(sdy.plan(NETWORK, MESH, machine="cpu-8").specs.values()) in [list(one.values()) for one in specs]

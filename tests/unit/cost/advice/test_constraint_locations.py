@@ -10,6 +10,7 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 from shardy_py.cost.advice.advise import advise_session
 from shardy_py.cost.advice.arguments import AdviceOptions
 from shardy_py.cost.advice.constraint_locations import find_places
+from shardy_py.cost.advice.source_lines import changed_line
 from shardy_py.cost.session import Session, session_labels
 
 SCALED = """\
@@ -78,3 +79,21 @@ def test_a_part_of_an_expression_is_no_place():
     names = {place.names[0].split()[0] for place in find_places(session, session_labels(session)).values()}
     assert "%2" not in names
     assert "%3" in names
+
+
+@pytest.mark.parametrize(
+    ("place", "changed"),
+    [
+        ("1:4", None),
+        ("1:6", "y = f(constrain(a @ b, s)) + c"),
+        ("2:4", None),
+        ("2:8", "z = y * constrain(g(é), s) * y"),
+        ("9:4", None),
+    ],
+)
+def test_a_constraint_is_a_change_of_the_line(tmp_path, place, changed):
+    """It stands around the one expression that begins at the place; where several begin, nothing is changed."""
+    file = tmp_path / "model.py"
+    file.write_text("y = f(a @ b) + c\nz = y * g(é) * y\n", encoding="utf-8")
+    lines = changed_line(f"{file}:{place}", "x = constrain(x, s)")
+    assert (None if lines is None else lines[1]) == changed
