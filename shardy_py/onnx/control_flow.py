@@ -18,20 +18,20 @@ from onnx import NodeProto
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType, Type
-from shardy_py.onnx.scope import NUMBER, TRUTH, Scan, Scope, loop_outputs, output_types, trip_count, without
+from shardy_py.onnx.scope import NUMBER, TRUTH, GraphScope, Scan, loop_outputs, output_types, trip_count, without
 
 YIELD, BUFFER, UPDATE = "onnx.yield", "onnx.scan_buffer", "onnx.scan_update"
 """The ends of regions, the initial contents of stacked outputs, and what writes one slice of them."""
 _FOREVER = 2**63 - 1
 
 
-class Importer(Protocol):
-    """What the import of a node with graphs needs of that of the graph around it."""
+class GraphImport(Protocol):
+    """The import of a graph, as nodes with graphs of their own need it."""
 
     builder: Builder
-    scope: Scope
+    scope: GraphScope
 
-    def inside(self, scope: Scope, arguments: Sequence[Value]) -> Any:
+    def inside(self, scope: GraphScope, arguments: Sequence[Value]) -> Any:
         """Make the scope of a graph current, with the values of its inputs."""
 
     def value(self, name: str) -> Value:
@@ -44,13 +44,13 @@ class Importer(Protocol):
         """Return a constant."""
 
 
-def import_control_flow(importer: Importer, node: NodeProto, bodies: list[Scope]) -> list[Value]:
+def import_control_flow(importer: GraphImport, node: NodeProto, bodies: list[GraphScope]) -> list[Value]:
     """Add the op with regions of a node, and return the values of its outputs that have names."""
     values = _IMPORTS[node.op_type](importer, node, bodies)
     return [value for value, name in zip(values, node.output, strict=False) if name]
 
 
-def _import_if(importer: Importer, node: NodeProto, bodies: list[Scope]) -> list[Value]:
+def _import_if(importer: GraphImport, node: NodeProto, bodies: list[GraphScope]) -> list[Value]:
     builder = importer.builder
     with builder.region_op("onnx.If", [importer.value(node.input[0])], output_types(bodies[0])) as op:
         for body in bodies:
@@ -59,7 +59,7 @@ def _import_if(importer: Importer, node: NodeProto, bodies: list[Scope]) -> list
     return list(op.results)
 
 
-def _import_loop(importer: Importer, node: NodeProto, bodies: list[Scope]) -> list[Value]:
+def _import_loop(importer: GraphImport, node: NodeProto, bodies: list[GraphScope]) -> list[Value]:
     (body,) = bodies
     bound = importer.value(node.input[0]) if node.input[0] else importer.constant(np.array(_FOREVER))
     has_condition = len(node.input) > 1 and node.input[1]
@@ -80,7 +80,7 @@ def _import_loop(importer: Importer, node: NodeProto, bodies: list[Scope]) -> li
     return results
 
 
-def _import_scan(importer: Importer, node: NodeProto, bodies: list[Scope]) -> list[Value]:
+def _import_scan(importer: GraphImport, node: NodeProto, bodies: list[GraphScope]) -> list[Value]:
     (body,) = bodies
     scan, builder = Scan.of(node), importer.builder
     values = [importer.value(name) for name in node.input]
@@ -115,7 +115,7 @@ def _import_scan(importer: Importer, node: NodeProto, bodies: list[Scope]) -> li
 
 @contextmanager
 def _loop(
-    importer: Importer, name: str, bounds: list[Value], carried: list[Value], stacked: Sequence[TensorType]
+    importer: GraphImport, name: str, bounds: list[Value], carried: list[Value], stacked: Sequence[TensorType]
 ) -> Iterator[tuple[Value, Value, tuple[Value, ...], list[Value], Any]]:
     """Build an op with a body, inside the ``with``.
 

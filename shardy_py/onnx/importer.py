@@ -20,7 +20,7 @@ from shardy_py.onnx.control_flow import import_control_flow
 from shardy_py.onnx.folding import OPERANDS
 from shardy_py.onnx.load import typed
 from shardy_py.onnx.node_graphs import captured
-from shardy_py.onnx.scope import STANDARD, Scope, inferred
+from shardy_py.onnx.scope import STANDARD, GraphScope, inferred
 from shardy_py.onnx.specifications import read_annotations
 from shardy_py.values import define
 
@@ -65,7 +65,7 @@ class _Importer:
     """The import of one model."""
 
     def __init__(self, model: ModelProto) -> None:
-        self.scope = Scope(inferred(model))
+        self.scope = GraphScope(inferred(model))
         self._scopes = [self.scope]
         self._mesh, self._shardings = read_annotations(model)
         self.builder = Builder(mesh=self._mesh)
@@ -90,7 +90,7 @@ class _Importer:
         return builder.build()
 
     @contextmanager
-    def inside(self, scope: Scope, arguments: Sequence[Value]) -> Iterator[None]:
+    def inside(self, scope: GraphScope, arguments: Sequence[Value]) -> Iterator[None]:
         """Make the scope of a graph current, with the values of its inputs."""
         scope.values.update(zip(scope.arguments, arguments, strict=True))
         self._scopes.append(scope)

@@ -13,6 +13,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.onnx.node_graphs import captured, node_graphs
 from shardy_py.onnx.write_local import DOMAIN
+from shardy_py.support.identity import identity
 
 Arrays = dict[str, Any]
 """The tensors of a device, by name."""
@@ -123,7 +124,7 @@ class _Runner:
             return
         read = dict.fromkeys(name for node in nodes for name in (*node.input, *captured(node)) if name)
         inputs = {name: self._devices[0][name] for name in read if name in self._devices[0] and name not in results}
-        key = id(nodes[0]), end, tuple((array.dtype, array.shape) for array in inputs.values())
+        key = identity(nodes[0]), end, tuple((array.dtype, array.shape) for array in inputs.values())
         if key not in self._sessions:
             # Nodes are kept, so that no other one gets the identity of the first.
             self._sessions[key] = _session(nodes, self._model, inputs, outputs), nodes

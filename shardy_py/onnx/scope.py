@@ -1,4 +1,4 @@
-"""What a graph of a model sees: types and contents of its tensors, the nodes that its outputs need, their graphs."""
+"""Types and contents of the tensors of a graph, the nodes that its outputs need, and the graphs in these."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from shardy_py.onnx.folding import OPERANDS, Contents, folded
 from shardy_py.onnx.load import tensor_types, type_proto
 from shardy_py.onnx.missing_types import add_missing_types
 from shardy_py.onnx.node_graphs import captured, node_graph, outer_names
+from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 NUMBER, TRUTH = TensorType((), "i64"), TensorType((), "i1")
@@ -28,7 +29,7 @@ STANDARD = ("", "ai.onnx")
 _NO_SIZES = "give the symbolic sizes: --size batch=8, or sizes={'batch': 8}"
 
 
-class Scope:
+class GraphScope:
     """The tensors of the main graph, or of a graph in a node.
 
     Args:
@@ -47,7 +48,7 @@ class Scope:
         self.contents = Contents(model, self.types)
         self.values: dict[str, Value] = {}
         self.constants: dict[str, Value] = {}
-        self._bodies: dict[int, list[Scope] | None] = {}
+        self._bodies: dict[int, list[GraphScope] | None] = {}
         self._all_nodes = list(model.graph.node)
         self.nodes = self._needed_nodes()
 
@@ -94,13 +95,14 @@ class Scope:
         names += [info.name for info in self.graph.output]
         return [name for name in dict.fromkeys(names) if name in self._outside]
 
-    def bodies(self, node: NodeProto) -> list[Scope] | None:
+    def bodies(self, node: NodeProto) -> list[GraphScope] | None:
         """Return the scopes of the graphs of a node; None where it has none, or their types are not known."""
-        if id(node) not in self._bodies:
-            self._bodies[id(node)] = _body_scopes(self, node)
-        return self._bodies[id(node)]
+        key = identity(node)
+        if key not in self._bodies:
+            self._bodies[key] = _body_scopes(self, node)
+        return self._bodies[key]
 
-    def inner(self, graph: GraphProto, arguments: Sequence[TensorType]) -> Scope | None:
+    def inner(self, graph: GraphProto, arguments: Sequence[TensorType]) -> GraphScope | None:
         """Return the scope of a graph in a node of this one; None where ONNX cannot tell all types.
 
         Args:
@@ -120,7 +122,7 @@ class Scope:
                 model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
             elif isinstance(type_ := self.types.get(name), TensorType):
                 model.graph.input.append(onnx.helper.make_value_info(name, type_proto(type_)))
-        scope = Scope(inferred(model), len(arguments), outside)
+        scope = GraphScope(inferred(model), len(arguments), outside)
         needed = {name for node in scope.nodes for name in (*node.output, *scope.operand_names(node)) if name}
         needed |= {info.name for info in graph.output}
         return scope if all(isinstance(scope.types.get(name), TensorType) for name in needed) else None
@@ -158,11 +160,11 @@ def inferred(model: ModelProto) -> ModelProto:
 
 def _loop_types(model: ModelProto) -> Callable[[NodeProto], dict[str, Any]]:
     """Return the function that gives the types of the results of a loop of a model, as far as they are known."""
-    scopes: list[Scope] = []
+    scopes: list[GraphScope] = []
 
     def types_of(node: NodeProto) -> dict[str, Any]:
         if not scopes:
-            scopes.append(Scope(model))
+            scopes.append(GraphScope(model))
         (scope,) = scopes
         body = _loop_body(scope, node)
         if body is None:
@@ -175,14 +177,14 @@ def _loop_types(model: ModelProto) -> Callable[[NodeProto], dict[str, Any]]:
     return types_of
 
 
-def _body_scopes(scope: Scope, node: NodeProto) -> list[Scope] | None:
+def _body_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
     """Return the scopes of the graphs of a node whose regions take part in propagation; None where they cannot."""
     if node.domain not in STANDARD or node.op_type not in _BODIES:
         return None
     return _BODIES[node.op_type](scope, node)
 
 
-def _branch_scopes(scope: Scope, node: NodeProto) -> list[Scope] | None:
+def _branch_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
     branches = [scope.inner(node_graph(node, name), ()) for name in ("then_branch", "else_branch")]
     first, second = branches
     if first is None or second is None or output_types(first) != output_types(second):
@@ -190,7 +192,7 @@ def _branch_scopes(scope: Scope, node: NodeProto) -> list[Scope] | None:
     return [first, second]
 
 
-def _loop_scopes(scope: Scope, node: NodeProto) -> list[Scope] | None:
+def _loop_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
     body = _loop_body(scope, node)
     if body is None:
         return None
@@ -198,7 +200,7 @@ def _loop_scopes(scope: Scope, node: NodeProto) -> list[Scope] | None:
     return [body] if is_counted or not loop_outputs(body, node)[1] else None
 
 
-def _loop_body(scope: Scope, node: NodeProto) -> Scope | None:
+def _loop_body(scope: GraphScope, node: NodeProto) -> GraphScope | None:
     """Return the scope of the body of a ``Loop``; None where it changes the types of what it carries."""
     types = [scope.types.get(name) for name in node.input[2:]]
     if not all(isinstance(type_, TensorType) for type_ in types):
@@ -207,7 +209,7 @@ def _loop_body(scope: Scope, node: NodeProto) -> Scope | None:
     return body if body is not None and loop_outputs(body, node)[0] == types else None
 
 
-def loop_outputs(body: Scope, node: NodeProto) -> tuple[list[TensorType], list[TensorType]]:
+def loop_outputs(body: GraphScope, node: NodeProto) -> tuple[list[TensorType], list[TensorType]]:
     """Return the types of the next values and of the slices of stacked outputs that a body of a ``Loop`` returns."""
     carried = max(len(node.input) - 2, 0)
     types = output_types(body)[1:]
@@ -245,7 +247,7 @@ def _constant_in(graph: GraphProto, name: str) -> Any:
     return onnx.numpy_helper.to_array(tensors[0]) if tensors else None
 
 
-def _scan_scopes(scope: Scope, node: NodeProto) -> list[Scope] | None:
+def _scan_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
     if scope.opset < _SCAN_VERSION:
         return None
     graph, scan = node_graph(node, "body"), Scan.of(node)
@@ -294,7 +296,7 @@ def without(type_: TensorType, axis: int) -> TensorType:
     return TensorType((*type_.shape[:axis], *type_.shape[axis + 1 :]), type_.element_type)
 
 
-def output_types(scope: Scope) -> list[TensorType]:
+def output_types(scope: GraphScope) -> list[TensorType]:
     """Return the types of the outputs of the graph of a scope."""
     types = [scope.type_of(info.name) for info in scope.graph.output]
     return [type_ for type_ in types if isinstance(type_, TensorType)]

@@ -68,9 +68,12 @@ if TYPE_CHECKING:
         local_by_types,
         no_local_form,
     )
+    from shardy_py.ir.interfaces.local_ops import LocalEmitter
     from shardy_py.ir.interfaces.local_windows import with_window
+    from shardy_py.ir.interfaces.named_collectives import NamedCollectives
     from shardy_py.plugins.plugin_files import load_plugin_file
     from shardy_py.sharding.einsum import RuleSpec, rule
+    from shardy_py.sharding.tensor import TensorShardingPerValue
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -109,6 +112,7 @@ __all__ = [
     "KernelModulePass",
     "IsolatedFromAbove",
     "Level",
+    "LocalEmitter",
     "LocalOpInterface",
     "LocalOps",
     "Localize",
@@ -117,6 +121,7 @@ __all__ = [
     "Maximum",
     "MeshReferenceOpInterface",
     "Minimum",
+    "NamedCollectives",
     "OpDefinition",
     "OpOperand",
     "OpPriority",
@@ -150,6 +155,7 @@ __all__ = [
     "Shard",
     "Sort",
     "Sum",
+    "TensorShardingPerValue",
     "Trait",
     "TraitsOf",
     "UnitedByMlir",
@@ -173,8 +179,11 @@ __getattr__ = look_up_in(
         "shardy_py.ir.interfaces.local": (
             "Combined LocalOpInterface LocalOps Localize Shard local_by_types no_local_form"
         ),
+        "shardy_py.ir.interfaces.local_ops": "LocalEmitter",
         "shardy_py.ir.interfaces.local_windows": "with_window",
+        "shardy_py.ir.interfaces.named_collectives": "NamedCollectives",
         "shardy_py.plugins.plugin_files": "load_plugin_file",
         "shardy_py.sharding.einsum": "RuleSpec rule",
+        "shardy_py.sharding.tensor": "TensorShardingPerValue",
     },
 )

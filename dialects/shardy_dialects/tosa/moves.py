@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.ir.graph.program import Op, Value
@@ -45,11 +45,12 @@ def _reverse(op: Op) -> OpShardingRule | None:
 
 def _transpose(op: Op) -> OpShardingRule | None:
     dims = _dims(op)
-    order = getattr(op.attributes["perms"], "values", op.attributes["perms"])
+    order = op.attributes["perms"]
+    assert isinstance(order, tuple)
     return einsum.rule(f"{' '.join(dims)} -> {' '.join(dims[dim] for dim in order)}")(op)
 
 
-def _local_shape(number: int) -> object:
+def _local_shape(number: int) -> Callable[[Op, Shard], Sequence[Value]]:
     """Return the local form of an op one operand of which is the shape of its result."""
 
     def localize(op: Op, shard: Shard) -> Sequence[Value]:

@@ -9,26 +9,29 @@ from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import OpShardingRule
 
-RULES = {
-    "matmul": ("n h c, n c w -> n h w", "c", "", None),
+RULES: dict[str, tuple[str, str, str, int | tuple[int, ...]]] = {
+    "matmul": ("n h c, n c w -> n h w", "c", "", ()),
     "fully_connected": ("n c, o c, o -> n o", "c", "", 2),
     "conv2d": ("n h w c, o k l c, o -> n p q o", "c", "h w k l p q", 2),
     "transpose_conv2d": ("n h w c, o k l c, o -> n p q o", "c", "h w k l p q", 2),
     "conv3d": ("n d h w c, o j k l c, o -> n p q r o", "c", "d h w j k l p q r", 2),
-    "depthwise_conv2d": ("n h w c, k l c m, (c m) -> n p q (c m)", "", "h w k l p q", None),
+    "depthwise_conv2d": ("n h w c, k l c m, (c m) -> n p q (c m)", "", "h w k l p q", ()),
 }
 """The text of a rule, what is reduced, what must be whole, and the operand that a reduction starts from."""
 
 
 def _with_zero_points(
-    text: str, reduction: str, whole: str, initial: int | None
+    text: str, reduction: str, whole: str, initial: int | tuple[int, ...]
 ) -> Callable[[Op], OpShardingRule | None]:
     def rule(op: Op) -> OpShardingRule | None:
         operands, results = text.split(" -> ")
         points = [f"z{number}" for number in range(len(op.operands) - operands.count(",") - 1)]
-        marks = {"reduction": reduction.split(), "need_replication": whole.split()}
-        start = {} if initial is None else {"initial": initial}
-        return einsum.rule(f"{', '.join([operands, *points])} -> {results}", **marks, **start)(op)
+        return einsum.rule(
+            f"{', '.join([operands, *points])} -> {results}",
+            reduction=reduction.split(),
+            need_replication=whole.split(),
+            initial=initial,
+        )(op)
 
     return rule
 

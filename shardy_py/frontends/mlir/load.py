@@ -25,6 +25,7 @@ from shardy_py.frontends.mlir.portable_artifacts import (
     is_serialized_export,
     module_of_bytecode,
 )
+from shardy_py.frontends.mlir.shard_text import from_shard, has_shard_ops
 from shardy_py.frontends.sources import check_text, source_bytes
 from shardy_py.sharding.lexer import unescape
 
@@ -140,7 +141,7 @@ def parse_here(data: bytes, name: str) -> ir.Module:
     if not data.startswith(BYTECODE):
         check_text(data, name)
         refuse_bad_names(data, name)
-        data = _older_text(data)
+        data = _older_text(_without_shard_ops(data, name))
         if has_foreign_properties(data, DIALECTS):
             data = _generic_text(data)
     try:
@@ -154,6 +155,13 @@ def parse_here(data: bytes, name: str) -> ir.Module:
             # The op that it names is one that is not in the usual format.
             first = error
     raise convert_error(first, ParseError, "malformed-module", name, hint=_hint(data, str(first)))
+
+
+def _without_shard_ops(data: bytes, name: str) -> bytes:
+    """Return text with Shardy's ops in the places of those of MLIR's dialect ``shard``."""
+    if not has_shard_ops(data):
+        return data
+    return from_shard(data.decode(errors="surrogateescape"), name).encode(errors="surrogateescape")
 
 
 def _generic_text(data: bytes) -> bytes:

@@ -288,3 +288,41 @@ _case(
         "Loop", b.tensor(np.int64(3)), b.tensor(np.array(True)), b.node("Tanh", "x"), body=_loop_body(), outputs=2
     )[0],
 )
+
+
+def _nested_body() -> Any:
+    """Return the body of a loop that multiplies and adds in turn, and reads a tensor around it in both branches."""
+    branches = []
+    for kind in ("Mul", "Add"):
+        info = helper.make_tensor_value_info(kind, TensorProto.FLOAT, X[1])
+        branches.append(helper.make_graph([helper.make_node(kind, ["state", "x"], [kind])], kind, [], [info]))
+    nodes = [
+        helper.make_node("Identity", ["condition"], ["goes_on"]),
+        helper.make_node("Mod", ["i", "two"], ["odd"]),
+        helper.make_node("Cast", ["odd"], ["is_odd"], to=TensorProto.BOOL),
+        helper.make_node("If", ["is_odd"], ["next"], then_branch=branches[0], else_branch=branches[1]),
+        helper.make_node("ReduceSum", ["next"], ["total"], keepdims=0),
+    ]
+    kinds = [("i", TensorProto.INT64, []), ("condition", TensorProto.BOOL, []), ("state", TensorProto.FLOAT, X[1])]
+    results = [("goes_on", TensorProto.BOOL, []), ("next", TensorProto.FLOAT, X[1]), ("total", TensorProto.FLOAT, [])]
+    infos = [[helper.make_tensor_value_info(*item) for item in items] for items in (kinds, results)]
+    two = helper.make_tensor("two", TensorProto.INT64, [], [2])
+    return helper.make_graph(nodes, "body", *infos, initializer=[two])
+
+
+_case("Loop_nested", lambda b: b.node("Loop", b.tensor(np.int64(4)), "", "x", body=_nested_body(), outputs=2))
+
+
+def _scan_body() -> Any:
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("a", "b", "product")]
+    return helper.make_graph([helper.make_node("Mul", ["a", "b"], ["product"])], "body", infos[:2], infos[2:])
+
+
+_case(
+    "Scan",
+    lambda b: b.node(
+        *("Scan", "x", "y"), body=_scan_body(), num_scan_inputs=2, scan_input_axes=[-1, 0], scan_output_axes=[-1]
+    ),
+    ("x", (4, 6)),
+    ("y", (6, 4)),
+)

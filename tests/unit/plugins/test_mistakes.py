@@ -180,7 +180,7 @@ def test_misspelt_names_in_orders_are_told(tmp_path: Path) -> None:
     module = load_plugin_file(written("", tmp_path))
     result = sdy.propagate(PROGRAM, plugins=[module], op_priorities=[["toy.lop", "toy.*", "Elementwise"]])
     assert [(item.code, item.hint) for item in result.warnings] == [
-        ("unknown-op", "did you mean toy.loop or toy.f or toy.yield?"),
+        ("unknown-op", "did you mean toy.loop or toy.f or tosa.log?"),
         ("unknown-op", "a trait is given as a marker: sdy.Elementwise"),
     ]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.attributes import Attribute, RawAttribute
 from shardy_py.ir.graph.data_flow import shardable_value
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
@@ -51,7 +51,7 @@ def fuse_into_reduce_scatter(rewriter: Rewriter, op: Op) -> bool:
     scattered = _scatter(rewriter, reduce, split, sliced)
     if scattered is None:
         return False
-    attributes = {"reduce_scatter_axes": split.scattered}
+    attributes: dict[str, Attribute] = {"reduce_scatter_axes": split.scattered}
     reduction = parse_reduction_op(reduce.attributes.get("reduction_op"))
     if reduction != "sum":
         attributes["reduction_op"] = RawAttribute(reduction_op_text(reduction))
