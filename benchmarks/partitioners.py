@@ -2,9 +2,9 @@
 
     python -m benchmarks.partitioners FILE_OR_FOLDER...
 
-Each program runs in a process of its own, on host devices: as `Result.to_jax` runs it, propagated as `jax.jit` does, and as
-XLA propagates and partitions the same module. Both run in turns in one process; the median counts. The results are
-compared with those of one device, or, of a program with manual computations, with each other.
+Each program runs in a process of its own, on host devices: as `Result.to_jax` runs it, propagated as `jax.jit` does,
+and as XLA propagates and partitions the same module. Both run in turns in one process; the median counts. The results
+are compared with those of one device, or, of a program with manual computations, with each other.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 
 Partitioner = Literal["shardy_py", "xla"]
-"""What makes the program of a device: this package, which is counted, or XLA, which is estimated."""
+"""The partitioner that makes the program of a device: that of this package is counted, that of XLA estimated."""
 _HOW = "counted: what one device sends in each collective of the local program, by the formula of its kind"
 
 

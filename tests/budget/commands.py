@@ -38,7 +38,7 @@ def explain(text: str) -> None:
 def cost(text: str) -> None:
     """Do what ``shardy cost`` does."""
     session = sdy.Session.open(text, keep_names=True)
-    found = name_transfers(session, session.evaluate(None, None))
+    found = name_transfers(session, session.evaluate(None, None, partitioner="xla"))
     print_cost(found, file=io.StringIO())
     assert cost_json(found, transfers=True, ops=True)
 

@@ -91,7 +91,7 @@ def main() -> None:
         shardings = jax.tree.map(lambda spec: NamedSharding(MESH, spec), specs, is_leaf=lambda x: isinstance(x, P))
         lowered = jax.jit(function, in_shardings=shardings).lower(*arguments)
         found = lowered.compile().memory_analysis()
-        cost = Session.open(lowered).evaluate(machine="cpu-8").cost
+        cost = Session.open(lowered).evaluate(machine="cpu-8", partitioner="xla").cost
         line = {
             "program": name,
             "arguments": [cost.argument_bytes.value, found.argument_size_in_bytes],

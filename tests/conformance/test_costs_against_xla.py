@@ -122,7 +122,7 @@ def compare(case: Case, xla: Xla) -> XlaComparison | None:
     session = Session.open(case.text)
     meshes = session.program.meshes.values()
     machine = _machine(max((prod(axis.size for axis in mesh.axes) for mesh in meshes), default=1))
-    cost = session.evaluate(case.schedule, machine, profile="xla-cpu").cost
+    cost = session.evaluate(case.schedule, machine, profile="xla-cpu", partitioner="xla").cost
     return XlaComparison(cost, figures)
 
 

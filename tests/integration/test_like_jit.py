@@ -249,12 +249,17 @@ def test_the_cost_of_text_of_jax_says_what_it_is_of() -> None:
     """Priced as it is by request, the note tells how to price the program of jit; by default it is the other way."""
     text = lowered().as_text()
     session = Session.open(text, like="passes")
-    assert any("give like='jit'" in note for note in session.evaluate(profile="xla-cpu").cost.notes)
+    assert any("give like='jit'" in note for note in session.evaluate(profile="xla-cpu", partitioner="xla").cost.notes)
     by_default = Session.open(text)
     assert by_default.like == "passes"
-    assert any("give like='passes'" in note for note in by_default.evaluate(profile="xla-cpu").cost.notes)
+    assert any(
+        "give like='passes'" in note for note in by_default.evaluate(profile="xla-cpu", partitioner="xla").cost.notes
+    )
     like_jit = Session.open(text, like="jit")
     assert like_jit.like == "jit"
-    cost = like_jit.evaluate(profile="xla-cpu").cost
+    cost = like_jit.evaluate(profile="xla-cpu", partitioner="xla").cost
     assert not any("like='jit'" in note for note in cost.notes)
-    assert cost.communication_bytes == Session.open(lowered()).evaluate(profile="xla-cpu").cost.communication_bytes
+    assert (
+        cost.communication_bytes
+        == Session.open(lowered()).evaluate(profile="xla-cpu", partitioner="xla").cost.communication_bytes
+    )

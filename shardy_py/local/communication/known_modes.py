@@ -48,7 +48,7 @@ class KnownModes:
         attributes = shared_key(op.attributes)
         if attributes is None:
             return None
-        kind = identity_key((op.name, attributes), op.operands, op.results)
+        kind = identity_key(attributes, op.name, op.operands, op.results)
         return (kind, identity(rule), *map(identity, shardings), others)
 
     def recall(self, key: Hashable | None, op: Op, choice: ModeChoice) -> bool:

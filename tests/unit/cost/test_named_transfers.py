@@ -35,7 +35,7 @@ def test_a_transfer_has_the_number_that_explains_it(text: str, schedule: str) ->
     """Every transfer has one; the communication of that number moves the same tensor, for the same op."""
     given = None if schedule == "default" else schedule
     session = Session.open(text, keep_names=True)
-    transfers = name_transfers(session, session.evaluate(given)).transfers
+    transfers = name_transfers(session, session.evaluate(given, partitioner="xla")).transfers
     lines = ReshardExplainer(text, schedule=given).lines()
     assert transfers
     for item in transfers:
@@ -47,7 +47,7 @@ def test_a_transfer_has_the_number_that_explains_it(text: str, schedule: str) ->
 def test_a_reduce_scatter_has_the_number_of_its_all_reduce() -> None:
     """The reshard behind the all-reduce is a part of it; the report names tensor, op and place."""
     session = Session.open(SCATTERED, keep_names=True)
-    cost = name_transfers(session, session.evaluate("contractions-first"))
+    cost = name_transfers(session, session.evaluate("contractions-first", partitioner="xla"))
     (one,) = [item for item in cost.transfers if item.kind == "reduce_scatter"]
     assert ReshardExplainer(SCATTERED, schedule="contractions-first").lines()[one.number].kind == "sdy.all_reduce"
     stream = io.StringIO()
@@ -58,7 +58,7 @@ def test_a_reduce_scatter_has_the_number_of_its_all_reduce() -> None:
 def test_numbers_are_data_too() -> None:
     """JSON has them with the other fields of a transfer."""
     session = Session.open(SCATTERED, keep_names=True)
-    data = name_transfers(session, session.evaluate()).to_json(transfers=True)["transfers"]
+    data = name_transfers(session, session.evaluate(partitioner="xla")).to_json(transfers=True)["transfers"]
     assert all(item["number"] >= 0 and item["value"] for item in data)
 
 
@@ -84,7 +84,7 @@ def test_each_link_of_a_chain_has_its_own_number() -> None:
     plugin.__dict__["shardy_register_dialects"] = sdy.hookimpl(specname="shardy_register_dialects")(lambda: [dialect])
     registry = sdy.Registry.from_entry_points(plugins=[plugin])
     session = Session.open(CHAIN, registry=registry, keep_names=True)
-    transfers = name_transfers(session, session.evaluate()).transfers
+    transfers = name_transfers(session, session.evaluate(partitioner="xla")).transfers
     gathered = {item.where for item in transfers if item.kind == "all_gather"}
     exchanged = {item.where for item in transfers if item.kind == "all_to_all" and item.value == "%0"}
     assert gathered == {"operand 0 of k.mm %1"}

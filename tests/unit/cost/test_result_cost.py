@@ -58,12 +58,15 @@ bandwidth = 1e8
 
 
 def test_collectives_are_counted_after_the_communication_passes() -> None:
-    """Two sums are added before they are reduced: the count has one all-reduce, the estimate of a session two."""
+    """Two sums are added before they are reduced: the count has one all-reduce, in a session too; the estimate two."""
     result = sdy.propagate(TWO_SUMS)
     cost = result.cost()
     assert (cost.is_counted, cost.counts, cost.communication_bytes.value) == (True, {"all_reduce": 1}, ONE_SUM_SENT)
     assert cost.communication_bytes.how.startswith("counted")
-    estimate = sdy.Session.open(TWO_SUMS).evaluate().cost
+    session = sdy.Session.open(TWO_SUMS)
+    counted = session.evaluate().cost
+    assert (counted.is_counted, counted.kinds, counted.total_flops) == (True, cost.kinds, cost.total_flops)
+    estimate = session.evaluate(partitioner="xla").cost
     assert (estimate.is_counted, estimate.counts) == (False, {"all_reduce": 2})
     assert str(cost).startswith("Cost on one of 8 devices")
     assert str(estimate).startswith("Estimated cost on one of 8 devices")
@@ -83,10 +86,11 @@ def test_the_work_of_the_whole_program_is_known() -> None:
 
 def test_a_program_without_a_local_program_is_estimated() -> None:
     """The cost is that of Shardy's explicit reshards, and a note names the op and the reason."""
-    cost = sdy.propagate(WITHOUT_LOCAL_FORM).cost("cpu-8")
-    assert (cost.is_counted, cost.counts) == (False, {"all_reduce": 1})
-    assert "'stablehlo.outfeed' op: the op acts outside of the program" in cost.notes[-1]
-    assert cost.notes[-1].endswith("[side-effects]")
+    session = sdy.Session.open(WITHOUT_LOCAL_FORM)
+    for cost in (sdy.propagate(WITHOUT_LOCAL_FORM).cost("cpu-8"), session.evaluate(machine="cpu-8").cost):
+        assert (cost.is_counted, cost.counts) == (False, {"all_reduce": 1})
+        assert "'stablehlo.outfeed' op: the op acts outside of the program" in cost.notes[-1]
+        assert cost.notes[-1].endswith("[side-effects]")
 
 
 def test_the_partitioner_of_xla_is_estimated() -> None:
@@ -94,10 +98,11 @@ def test_the_partitioner_of_xla_is_estimated() -> None:
     result = sdy.propagate(TWO_SUMS)
     cost = result.cost(profile="xla-cpu", partitioner="xla")
     assert not cost.is_counted
-    wanted = sdy.Session.open(TWO_SUMS).evaluate(profile="xla-cpu").cost
+    wanted = sdy.Session.open(TWO_SUMS).evaluate(profile="xla-cpu", partitioner="xla").cost
     assert cost.communication_bytes.value == wanted.communication_bytes.value
-    with pytest.raises(OptionError, match="'gspmd' is not a valid partitioner"):
-        result.cost(partitioner="gspmd")  # type: ignore[arg-type]
+    for price in (result.cost, sdy.Session.open(TWO_SUMS).evaluate):
+        with pytest.raises(OptionError, match="'gspmd' is not a valid partitioner"):
+            price(partitioner="gspmd")  # type: ignore[arg-type]
 
 
 def test_axes_of_local_programs_run_over_the_links_given(tmp_path: Path) -> None:

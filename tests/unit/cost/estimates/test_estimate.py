@@ -23,7 +23,7 @@ MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
 
 
 def _cost(body, machine=MACHINE, **options):
-    return Session.open(MESH + body).evaluate(machine=machine, **options).cost
+    return Session.open(MESH + body).evaluate(machine=machine, **options, partitioner="xla").cost
 
 
 def _value(quantity):
@@ -331,7 +331,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 """
-    cost = Session.open(text, registry=registry).evaluate().cost
+    cost = Session.open(text, registry=registry).evaluate(partitioner="xla").cost
     assert _value(cost.flops) == 4
     assert cost.notes[0].startswith("how often toy.loop")
 
@@ -368,7 +368,7 @@ func.func @main(%x: tensor<8x5xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"},
   return %0 : tensor<8x5xf32>
 }
 """
-    cost = Session.open(text, registry=registry).evaluate().cost
+    cost = Session.open(text, registry=registry).evaluate(partitioner="xla").cost
     assert (_value(cost.total_flops), _value(cost.flops)) == (1000, 250)
 
 
@@ -386,7 +386,7 @@ func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x5xf32>) -> tensor<2x5xf32> {
 }
 """
     registry = Registry.from_entry_points(plugins=[_Plugin(toy)])
-    assert _value(Session.open(text, registry=registry).evaluate().cost.flops) == 2 * 2 * 3 * 5
+    assert _value(Session.open(text, registry=registry).evaluate(partitioner="xla").cost.flops) == 2 * 2 * 3 * 5
     reduction = _cost("""
 func.func @main(%x: tensor<6x4xf32>, %i: tensor<6x4xi32>, %a: tensor<f32>, %b: tensor<i32>)
     -> (tensor<4xf32>, tensor<4xi32>) {
@@ -482,11 +482,11 @@ func.func @main(%a: tensor<8x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {
 }
 """
     session = Session.open(text)
-    lines = [line.split("  ") for line in str(session.evaluate().cost).splitlines()]
+    lines = [line.split("  ") for line in str(session.evaluate(partitioner="xla").cost).splitlines()]
     assert lines[0] == ["Estimated cost on one of 4 devices, no machine"]
     rows = {parts[1] or parts[2]: parts[-1] for parts in lines[1:]}
     assert list(rows) == ["bytes sent", "all_reduce", "operations", "bytes read and written", "peak memory"]
     assert rows["all_reduce"] == "1"
     assert rows["bytes sent"] == "768 B"
-    timed = str(session.evaluate(machine=MACHINE).cost)
+    timed = str(session.evaluate(machine=MACHINE, partitioner="xla").cost)
     assert re.search(r"\n  estimated time +\S+ [um]?s\n    computing +\S+ \S+\n    communicating +\S+ \S+\n", timed)

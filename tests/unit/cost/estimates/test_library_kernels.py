@@ -24,7 +24,7 @@ func.func @main({arguments}) -> ({results}) {{
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   {body}
 }}"""
-    return Session.open(text).evaluate(profile=profile).cost
+    return Session.open(text).evaluate(profile=profile, partitioner="xla").cost
 
 
 SUM = """%sum = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [1]

@@ -15,7 +15,7 @@ TYPE = "tensor<8x8xf32>"
 
 def _cost(lines, profile="xla-cpu", *, arguments="%x: TYPE"):
     body = f"func.func @main({arguments}) -> TYPE {{\n  {lines}\n}}"
-    return Session.open(MESH + body.replace("TYPE", TYPE)).evaluate(profile=profile).cost
+    return Session.open(MESH + body.replace("TYPE", TYPE)).evaluate(profile=profile, partitioner="xla").cost
 
 
 def _dot(name, left, right="%x"):

@@ -15,7 +15,7 @@ MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 
 
 def _cost(body, profile="xla-cpu"):
-    return Session.open(MESH + body).evaluate(profile=profile).cost
+    return Session.open(MESH + body).evaluate(profile=profile, partitioner="xla").cost
 
 
 def _on(*axes):
@@ -301,7 +301,7 @@ BODY
 
 def _product(body, results, columns, rows=""):
     text = _PRODUCT.replace("BODY", body).replace("RESULTS", results).replace("ROWS", rows)
-    return Session.open(text.replace("N", str(columns))).evaluate(profile="xla-cpu").cost
+    return Session.open(text.replace("N", str(columns))).evaluate(profile="xla-cpu", partitioner="xla").cost
 
 
 def test_equal_sums_over_devices_stay_apart():

@@ -50,7 +50,7 @@ def _cost(order=(EXTREME, PLACE), op="maximum", first="GT", dim=1, type_="f32", 
     names = {"OP": op, "FIRST": first, "DIM": str(dim), "SIZE": str((64, 128)[1 - dim]), "TYPE": type_}
     for name, value in names.items():
         text = text.replace(name, value)
-    return Session.open(text).evaluate(profile="xla-cpu").cost
+    return Session.open(text).evaluate(profile="xla-cpu", partitioner="xla").cost
 
 
 @pytest.mark.parametrize("order", [(EXTREME, PLACE), (PLACE, EXTREME)])

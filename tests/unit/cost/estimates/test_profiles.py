@@ -13,7 +13,7 @@ MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
 
 
 def _cost(body, profile):
-    return Session.open(MESH + body).evaluate(profile=profile).cost
+    return Session.open(MESH + body).evaluate(profile=profile, partitioner="xla").cost
 
 
 LOOP = """

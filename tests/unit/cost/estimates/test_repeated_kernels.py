@@ -21,7 +21,7 @@ USE = f"%p = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0] : ({T}, 
 
 
 def _cost(text):
-    return Session.open(text).evaluate(profile="xla-cpu").cost
+    return Session.open(text).evaluate(profile="xla-cpu", partitioner="xla").cost
 
 
 def _shared(made, use=USE, returned="%p"):

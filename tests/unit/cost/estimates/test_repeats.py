@@ -15,7 +15,7 @@ ROW = 4 * 32
 
 
 def _cost(text, profile="xla-cpu"):
-    return Session.open(text).evaluate(profile=profile).cost
+    return Session.open(text).evaluate(profile=profile, partitioner="xla").cost
 
 
 def _joined(second):

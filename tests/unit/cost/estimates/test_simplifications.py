@@ -12,7 +12,7 @@ MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 
 
 def _cost(body, profile="xla-cpu"):
-    return Session.open(MESH + body).evaluate(profile=profile).cost
+    return Session.open(MESH + body).evaluate(profile=profile, partitioner="xla").cost
 
 
 LOOP = """
@@ -134,14 +134,14 @@ func.func @main(%x: tensor<512x64xf32> {{tf.aliasing_output = 0 : i32}}, %i: ten
 
 def test_a_scatter_to_one_place_updates_a_slice():
     """Of the table a row is read and written, the place is compared with the bounds, and the row chosen by that."""
-    cost = Session.open(_written(1)).evaluate(profile="xla-cpu").cost
+    cost = Session.open(_written(1)).evaluate(profile="xla-cpu", partitioner="xla").cost
     assert cost.memory_traffic_bytes.value == 3 * 4 * 64 + 4
     assert cost.flops.value == 64 + 7
 
 
 def test_a_scatter_to_several_places_counts_the_table():
     """A fused scatter reads and writes it as a whole, as XLA counts."""
-    cost = Session.open(_written(8)).evaluate(profile="xla-cpu").cost
+    cost = Session.open(_written(8)).evaluate(profile="xla-cpu", partitioner="xla").cost
     assert cost.memory_traffic_bytes.value == pytest.approx(2 * 4 * 512 * 64 + 4 * 8 * 65, abs=64)
 
 
@@ -166,7 +166,7 @@ func.func @main(%x: tensor<512x64xf32> {donated}, %v: tensor<1x64xf32>) -> tenso
   }}
   return %0#1 : tensor<512x64xf32>
 }}""")
-        .evaluate(profile="xla-cpu")
+        .evaluate(profile="xla-cpu", partitioner="xla")
         .cost
     )
     table, row = 4 * 512 * 64, 4 * 64
@@ -212,7 +212,7 @@ func.func @main(%v: tensor<1x64xf32>) -> ({results}) {{
 @pytest.mark.parametrize(("loops", "stacks", "copies"), [(1, 1, 0), (1, 3, 2), (2, 1, 2)])
 def test_zeros_that_several_stacks_start_as_are_copied(loops, stacks, copies):
     """The last stack of an only loop takes the zeros themselves; no one of two loops does: either may run first."""
-    cost = Session.open(_stacking(loops, stacks)).evaluate(profile="xla-cpu").cost
+    cost = Session.open(_stacking(loops, stacks)).evaluate(profile="xla-cpu", partitioner="xla").cost
     table, rows = 4 * 512 * 64, 10 * stacks + (5 * stacks if loops == 2 else 0)
     expected = (1 + 2 * copies) * table + rows * 2 * 4 * 64
     assert cost.memory_traffic_bytes.value == pytest.approx(expected, abs=0.01 * expected)
@@ -234,7 +234,7 @@ func.func @main(%x: tensor<512x64xf32> {{tf.aliasing_output = 0 : i32}}, %v: ten
 @pytest.mark.parametrize("choice", ["%0, %x", "%x, %0"])
 def test_an_update_that_is_chosen_or_not_touches_its_row_alone(choice):
     """The row is read, chosen and written, whichever way around the choice is written."""
-    cost = Session.open(_guarded(choice)).evaluate(profile="xla-cpu").cost
+    cost = Session.open(_guarded(choice)).evaluate(profile="xla-cpu", partitioner="xla").cost
     assert cost.memory_traffic_bytes.value == pytest.approx(3 * 4 * 64, abs=32)
     assert cost.flops.value == 64
 
@@ -242,5 +242,5 @@ def test_an_update_that_is_chosen_or_not_touches_its_row_alone(choice):
 def test_an_update_that_is_a_result_too_is_chosen_as_a_whole():
     """Each element of the table is chosen."""
     types = "tensor<512x64xf32>, tensor<512x64xf32>"
-    cost = Session.open(_guarded("%0, %x", "%1, %0", types)).evaluate(profile="xla-cpu").cost
+    cost = Session.open(_guarded("%0, %x", "%1, %0", types)).evaluate(profile="xla-cpu", partitioner="xla").cost
     assert cost.flops.value == 512 * 64

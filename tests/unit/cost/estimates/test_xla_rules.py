@@ -12,7 +12,7 @@ MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 
 
 def _cost(body, profile="xla-cpu"):
-    return Session.open(MESH + body).evaluate(profile=profile).cost
+    return Session.open(MESH + body).evaluate(profile=profile, partitioner="xla").cost
 
 
 def _on(*axes):

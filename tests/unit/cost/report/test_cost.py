@@ -30,20 +30,20 @@ def _printed(cost, **options):
 
 def test_transfers_stand_by_kind_and_by_time():
     """An all-reduce of 128 bytes over four devices sends 192 of them."""
-    text = _printed(Session.open(TEXT).evaluate(machine="cpu-8").cost)
+    text = _printed(Session.open(TEXT).evaluate(machine="cpu-8", partitioner="xla").cost)
     (line,) = [line.split() for line in text.splitlines() if "tensor<8x4xf32>" in line]
     assert line[:7] == ["all_reduce", "tensor<8x4xf32>", '{"a"}', "4", "1", "192", "B"]
 
 
 def test_without_a_machine_times_are_unknown():
     """What is not known is not printed as nothing."""
-    text = _printed(Session.open(TEXT).evaluate().cost, top=0)
+    text = _printed(Session.open(TEXT).evaluate(partitioner="xla").cost, top=0)
     assert re.search("unknown +no machine was given", text)
     assert "Transfers that take longest" not in text
 
 
 def test_json_lists_transfers_on_request():
     """By default there are the kinds only."""
-    cost = Session.open(TEXT).evaluate(machine="cpu-8").cost
+    cost = Session.open(TEXT).evaluate(machine="cpu-8", partitioner="xla").cost
     assert "transfers" not in json.loads(cost_json(cost))
     assert json.loads(cost_json(cost, transfers=True))["transfers"][0]["bytes"] == 192

@@ -20,7 +20,7 @@ DIRECTIONS = ", ".join(
 
 
 def _cost(text, profile="xla-cpu"):
-    return Session.open(text).evaluate(profile=profile).cost
+    return Session.open(text).evaluate(profile=profile, partitioner="xla").cost
 
 
 def _cholesky(batch, n):

@@ -143,7 +143,7 @@ pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
 
 def _cost(text):
-    return Session.open(text).evaluate().cost
+    return Session.open(text).evaluate(partitioner="xla").cost
 
 
 def _of(signature, op):
@@ -176,7 +176,7 @@ func.func @main(%x: tensor<8x8x8x4xf32>, %k: tensor<3x3x4x{features}xf32>) -> te
     : (tensor<8x8x8x4xf32>, tensor<3x3x4x{features}xf32>) -> tensor<1x8x8x{features}xf32>
   return %0 : tensor<1x8x8x{features}xf32>
 }}"""
-    return Session.open(text).evaluate(profile=profile).cost
+    return Session.open(text).evaluate(profile=profile, partitioner="xla").cost
 
 
 def test_groups_of_the_batch_with_a_feature_each_become_one_group_on_cpus():
