@@ -27,6 +27,8 @@ class KnownModes:
 
     semantics: OpSemantics
     _known: dict[Hashable, ModeChoice] = field(factory=dict, init=False)
+    _rules: dict[int, OpShardingRule] = field(factory=dict, init=False)
+    """Rules whose identities are in keys: they live as long."""
 
     def key(
         self, op: Op, rule: OpShardingRule | None, shardings: Sequence[TensorSharding | None], *others: Hashable
@@ -48,6 +50,7 @@ class KnownModes:
         attributes = shared_key(op.attributes)
         if attributes is None:
             return None
+        self._rules[identity(rule)] = rule
         kind = identity_key(attributes, op.name, op.operands, op.results)
         return (kind, identity(rule), *map(identity, shardings), others)
 
