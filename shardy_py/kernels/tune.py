@@ -74,8 +74,7 @@ def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
             launch = spread(elements // unroll, device, unroll=unroll, threads=threads)
             own = evolve(kernel, launch=launch)
             found.append(_modelled(own, elements, sectors, instructions, read))
-    is_other = {id(item): item.kernel.launch != kernel.launch for item in found}
-    return tuple(sorted(found, key=lambda item: (item.cycles, is_other[id(item)])))
+    return tuple(sorted(found, key=lambda item: (item.cycles, item.kernel.launch != kernel.launch)))
 
 
 def _warp(kernel: Kernel) -> tuple[float, float, int]:

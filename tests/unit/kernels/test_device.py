@@ -47,10 +47,10 @@ def test_every_key_is_read() -> None:
 
 @pytest.mark.parametrize("name", device_names())
 def test_devices_that_come_along(name: str) -> None:
-    """Every spec that comes along has its own name and can run what PTX for sm_80 says."""
+    """Every spec that comes along has its own name and can run what PTX for sm_80 says, or no PTX."""
     found = get_device(name)
     assert found.name == name
-    assert found.capability >= 80
+    assert found.capability >= 80 or found.capability == 0
 
 
 def test_h100() -> None:
