@@ -29,8 +29,8 @@ def explain(kernel: Kernel) -> tuple[str, ...]:
         f"emitter {kernel.choice.name}: {kernel.choice.reason}",
         *_heroes(kernel),
         *_REASONS[kernel.choice.kind](kernel),
-        f"grid: {prod(kernel.launch.blocks)} blocks of {prod(kernel.launch.threads)} threads",
         *_work(kernel),
+        f"grid: {prod(kernel.launch.blocks)} blocks of {prod(kernel.launch.threads)} threads",
     )
 
 

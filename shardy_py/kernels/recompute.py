@@ -1,4 +1,4 @@
-"""How often a kernel computes the elements of each op: more than once where several elements of its roots need them."""
+"""Elements that a kernel computes several times, as several elements of its roots need them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RecomputedOp:
 
 @frozen(eq=False)
 class Recomputation:
-    """What a kernel computes, beside what its ops have elements.
+    """The steps of a kernel, and those that it would need if it computed each element once.
 
     Args:
         computed: The steps of all threads, of all ops that do more than move elements: one per element, and of a
@@ -46,7 +46,7 @@ class Recomputation:
 
     @property
     def factor(self) -> float:
-        """How often an element is computed on average."""
+        """The number of times that an element is computed on average."""
         return self.computed / self.elements if self.elements else 1.0
 
 

@@ -53,6 +53,7 @@ def run_emit(
     seed: int,
     outputs: str | None,
     as_explanation: bool,
+    as_tuned: bool,
     draw: str | None,
     block: int,
     warp: int,
@@ -63,6 +64,7 @@ def run_emit(
     """Print what was asked of the kernel of a file: by default its module after the last pass."""
     _check(as_list=as_list or as_coverage, fusion=fusion, target=target, stage=stage)
     printed = {"--run": as_run, "--time": as_time, "--json": as_json, "--explain": as_explanation}
+    printed["--tune"] = as_tuned
     printed["--draw"] = draw is not None
     listed = [name for name, is_asked in (("--list", as_list), ("--coverage", as_coverage)) if is_asked]
     _check_printed([name for name, is_asked in printed.items() if is_asked], listed)
@@ -99,6 +101,8 @@ def run_emit(
         write_stages(kernel, Path(stages_dir))
     if as_explanation:
         _print_report("\n".join(explain(kernel)), None, output)
+    elif as_tuned:
+        _print_report(_tuned(kernel), None, output)
     elif draw is not None:
         _draw(kernel, draw, block, warp, output)
     elif as_time:
@@ -186,6 +190,13 @@ def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str
     if outputs is not None:
         write_atomically(outputs, outputs_file(results))
     return format_run(kernel, results)
+
+
+def _tuned(kernel: Kernel) -> str:
+    require_xdsl()
+    from shardy_py.kernels.tune import format_tuned, tuned_launches
+
+    return format_tuned(kernel, tuned_launches(kernel))
 
 
 def _draw(kernel: Kernel, form: str, block: int, warp: int, output: str | None) -> None:

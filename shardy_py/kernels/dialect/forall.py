@@ -30,7 +30,7 @@ from shardy_py.kernels.dialect.types import INDEX, print_values
 
 @irdl_op_definition
 class ParallelInsertSliceOp(IRDLOperation):
-    """What a thread wrote to a tensor becomes part of what the loop gives."""
+    """Insertion of a tensor, as a thread wrote it, into the result of the loop."""
 
     name = "tensor.parallel_insert_slice"
 
@@ -109,7 +109,7 @@ class InParallelOp(IRDLOperation):
 
     @property
     def inserted(self) -> tuple[ParallelInsertSliceOp, ...]:
-        """What is written to each tensor."""
+        """The insertions into results."""
         return tuple(op for op in self.region.block.ops if isinstance(op, ParallelInsertSliceOp))
 
     def print(self, printer: Printer) -> None:
@@ -166,7 +166,7 @@ class ForallOp(IRDLOperation):
 
     @property
     def mapped(self) -> tuple[tuple[str, int], ...]:
-        """Whether each dimension is one of threads or of blocks, and which; threads along x, y, z by default."""
+        """Per dimension ``thread`` or ``block``, and its dimension of the grid; by default threads along x, y, z."""
         if self.mapping is None:
             return tuple(("thread", number) for number in range(len(self.sizes)))
         return tuple(
@@ -177,7 +177,7 @@ class ForallOp(IRDLOperation):
 
     @property
     def terminator(self) -> InParallelOp:
-        """What the body ends with."""
+        """The last op of the body."""
         last = self.body.block.last_op
         assert isinstance(last, InParallelOp)
         return last

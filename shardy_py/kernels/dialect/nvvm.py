@@ -92,7 +92,7 @@ class Barrier0Op(IRDLOperation):
 
 
 @irdl_op_definition
-class BarrierOp(IRDLOperation):
+class NvvmBarrierOp(IRDLOperation):
     """A barrier for the threads of a block."""
 
     name = "nvvm.barrier"
@@ -106,7 +106,7 @@ class BarrierOp(IRDLOperation):
         printer.print_op_attributes(self.attributes)
 
     @classmethod
-    def parse(cls, parser: Parser) -> BarrierOp:
+    def parse(cls, parser: Parser) -> NvvmBarrierOp:
         """Read attributes."""
         return cls.build(operands=[[], []], attributes=parser.parse_optional_attr_dict())
 
@@ -131,7 +131,7 @@ class ShuffleKindAttr(Data[str], SpacedOpaqueSyntaxAttribute):
 
 
 @irdl_op_definition
-class ShuffleOp(IRDLOperation):
+class NvvmShuffleOp(IRDLOperation):
     """The value of another lane; the own one where there is none."""
 
     name = "nvvm.shfl.sync"
@@ -154,7 +154,7 @@ class ShuffleOp(IRDLOperation):
         printer.print_attribute(self.res.type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> ShuffleOp:
+    def parse(cls, parser: Parser) -> NvvmShuffleOp:
         """Read what `print` writes."""
         kind = ShuffleKindAttr(ShuffleKindAttr.parse_parameter(parser))
         position = parser.pos
@@ -168,4 +168,4 @@ class ShuffleOp(IRDLOperation):
         return cls.build(operands=values, result_types=[result], properties={"kind": kind}, attributes=attributes)
 
 
-NVVM = Dialect("nvvm", [*REGISTER_OPS, Barrier0Op, BarrierOp, ShuffleOp], [ShuffleKindAttr])
+NVVM = Dialect("nvvm", [*REGISTER_OPS, Barrier0Op, NvvmBarrierOp, NvvmShuffleOp], [ShuffleKindAttr])

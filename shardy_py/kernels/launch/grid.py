@@ -51,15 +51,16 @@ def grid_bounds(launch: Launch) -> tuple[Bound, ...]:
     return tuple(Bound(Interval(0, size - 1), name) for size, name in zip(sizes, GRID_NAMES, strict=True))
 
 
-def spread(steps: int, device: DeviceSpec, *, unroll: int = 1) -> Launch:
+def spread(steps: int, device: DeviceSpec, *, unroll: int = 1, threads: int = THREADS) -> Launch:
     """Return the launch of one thread per step.
 
     Args:
         steps: The number of steps.
         device: The device.
         unroll: The elements per step.
+        threads: The most threads of a block.
     """
-    threads = min(THREADS, steps)
+    threads = min(threads, steps)
     blocks = -(-steps // threads)
     x = min(blocks, device.blocks_x)
     return Launch((x, -(-blocks // x), 1), (threads, 1, 1), unroll)

@@ -22,7 +22,7 @@ _UPDATES = (memory_ops.AtomicRMWOp, LLVMAtomicRMWOp, CompareExchangeOp)
 
 @frozen(eq=False)
 class BufferUse:
-    """What a module does with the memory behind an argument.
+    """Reads and writes of the memory behind an argument.
 
     Args:
         is_read: Whether elements are read.

@@ -119,7 +119,7 @@ class Culprit:
 
     @property
     def code(self) -> str:
-        """What is wrong: the code of the error, or ``different-result``."""
+        """The code of the error, or ``different-result``."""
         return "different-result" if self.error is None else self.error.code
 
 

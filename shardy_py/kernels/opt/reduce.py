@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 from xdsl.dialects import arith, builtin, gpu, scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from shardy_py.errors import ShardyError
@@ -99,7 +99,10 @@ def _edits(module: builtin.ModuleOp) -> Iterator[tuple[Operation, Edit]]:
             yield op, lambda item: _take_region(item, 1)
         if isinstance(op, LoopOp):
             yield op, _shorten
+        if not any(result.uses.get_length() for result in op.results):
+            yield op, _erase
         yield op, _use_operands
+        yield op, _use_earlier
         if not isinstance(op, arith.ConstantOp):
             yield op, _use_zeros
 
@@ -131,6 +134,21 @@ def _use_operands(op: Operation) -> None:
         left.remove(operand)
         found.append(operand)
     replace(op, found[::-1])
+
+
+def _use_earlier(op: Operation) -> None:
+    """Put results of ops before this one, the nearest of the same types, in the place of the results."""
+    replace(op, [_nearest(op, result.type) for result in op.results])
+
+
+def _nearest(op: Operation, type_: Attribute) -> SSAValue:
+    before = op.prev_op
+    while before is not None:
+        for value in before.results:
+            if value.type == type_:
+                return value
+        before = before.prev_op
+    raise LookupError(str(type_))
 
 
 def _use_zeros(op: Operation) -> None:

@@ -66,7 +66,7 @@ class ModuleArgument:
 
 @frozen
 class ModuleResult:
-    """What a run gives: the content of a buffer that was written, or what each thread returns.
+    """A result of a run: the content of a buffer that was written, or the value that each thread returns.
 
     Args:
         name: The name of the buffer, or the number of the value.

@@ -135,7 +135,7 @@ def shuffle(frame: Frame, op: ShuffleOp) -> list[Value]:
     return [from_lanes(value, positions, rank_of(op.value.type)), exists]
 
 
-def shuffle_sync(frame: Frame, op: nvvm.ShuffleOp) -> list[Value]:
+def shuffle_sync(frame: Frame, op: nvvm.NvvmShuffleOp) -> list[Value]:
     """Return the value of another lane, as PTX defines it by a clamp and a mask of segments."""
     _, value, offset, clamp = (np.asarray(item) for item in frame.gets(op.operands))
     lane, clamp = lanes_here(frame, op), clamp.astype(np.int64)

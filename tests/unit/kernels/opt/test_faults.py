@@ -80,6 +80,11 @@ def test_planted_faults(name: str) -> None:
     assert found_in(FAULTS[name].text) == []
 
 
+def test_a_read_of_what_nothing_writes() -> None:
+    """A tile whose permutation is swapped is read where it is undefined."""
+    assert {code for code, *_ in found_in(FAULTS["swapped-permutation"].planted)} == {"uninitialized-read"}
+
+
 def test_start_values_that_are_not_neutral() -> None:
     """A reduction over lanes that begins with 1, and a border of a sum that is not 0, are found."""
     fault = FAULTS["wrong-neutral-value"]
