@@ -52,6 +52,7 @@ COMMANDS = {
     "cost": ["cost in.mlir --machine cpu-8", "cost in.mlir --against-xla"],
     "diff": ["diff in.mlir --schedule flat"],
     "emit": ["emit in.mlir", "emit in.hlo --untrusted"],
+    "emit-opt": ["emit-opt kernel.mlir --run"],
     "explain": ["explain in.mlir --value %0"],
     "explore": ["explore in.mlir -o page.html --sweep"],
     "layout": ["layout f32[3,5]"],
@@ -65,9 +66,20 @@ COMMANDS = {
     "run": ["run in.mlir --compare"],
     "schedule": ["schedule"],
     "search": ["search in.mlir --budget 3 --jobs 2"],
+    "study": ["study study.toml --jobs 2"],
     "shardy-opt": ["in.mlir -sdy-basic-propagate", "in.mlir -sdy-basic-propagate --untrusted"],
 }
 NEEDED = {"--backend dask": "dask", "plan": "highspy", "search": "optuna", "emit": "xdsl", "--jobs": "joblib"}
+
+STUDY = 'schedules = ["default", "flat"]\n[programs]\nsmall = "in.mlir"\n'
+KERNEL = """
+func.func @main(%x: tensor<32xf32>, %o: tensor<32xf32>) -> tensor<32xf32> {
+  %t = gpu.thread_id x {xla.range = [0 : index, 31 : index]}
+  %e = tensor.extract %x[%t] : tensor<32xf32>
+  %r = tensor.insert %e into %o[%t] : tensor<32xf32>
+  return %r : tensor<32xf32>
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "in.mlir").write_text(MODULE)
     (folder / "in.hlo").write_text(HLO)
+    (folder / "kernel.mlir").write_text(KERNEL)
+    (folder / "study.toml").write_text(STUDY)
     (folder / "toy.py").write_text(TOY)
     (folder / "toy.mlir").write_text(TOY_PROGRAM)
     for name in NAMES.split():

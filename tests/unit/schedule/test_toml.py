@@ -53,7 +53,7 @@ def test_a_file_names_known_traits_only() -> None:
     first, second = caught.value.diagnostics
     assert first.message == "level 0, entry 0: traits: there is no trait 'ElementWise'"
     assert first.hint.startswith("did you mean Elementwise? the known traits are AsSdyConstant, ")
-    assert "did you mean Broadcast?" in second.hint
+    assert second.hint.startswith("did you mean Broadcast")
     assert parse_schedule(text, more_traits=("ElementWise", "Broadcats")).levels[0].entries
 
 

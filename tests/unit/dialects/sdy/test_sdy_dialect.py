@@ -25,7 +25,7 @@ AFTER = DataFlowShardingTransformType.AFTER_EDGE_PROPAGATION
 @pytest.fixture(scope="module")
 def registry():
     """Return a registry with sdy and func."""
-    return Registry.from_entry_points(blocked=["aten", "linalg", "mpmd", "onnx", "stablehlo"])
+    return Registry.from_entry_points(blocked=["aten", "linalg", "mpmd", "onnx", "stablehlo", "tosa"])
 
 
 @pytest.fixture

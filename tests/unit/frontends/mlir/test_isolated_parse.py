@@ -135,4 +135,4 @@ def test_every_command_that_reads_a_module_has_the_option() -> None:
         for name, command in all_commands().items()
         if not any("--untrusted" in option.opts for option in command.params)
     }
-    assert without == {"schedule", "plugins", "layout", "machines", "mpmd simulate"}
+    assert without == {"schedule", "plugins", "layout", "machines", "mpmd simulate", "study", "emit-opt"}
