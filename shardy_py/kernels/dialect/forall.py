@@ -63,8 +63,8 @@ class ParallelInsertSliceOp(IRDLOperation):
         """Check that the slice is the whole tensor: threads write single elements of it before."""
         assert isinstance(self.dest.type, TensorType)
         shape = tuple(self.dest.type.get_shape())
-        whole = ((0,) * len(shape), shape, (1,) * len(shape))
-        if self.dynamic or self.dynamic_sizes or self.dynamic_strides or self.slices != whole:
+        whole_tensor = ((0,) * len(shape), shape, (1,) * len(shape))
+        if self.dynamic or self.dynamic_sizes or self.dynamic_strides or self.slices != whole_tensor:
             raise VerifyException("kernels write elements by tensor.insert; the slice has to be the whole tensor")
         if self.source.type != self.dest.type:
             raise VerifyException("source and target of the slice are tensors of one type")

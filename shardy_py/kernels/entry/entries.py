@@ -114,8 +114,10 @@ def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch
         scope = entry_scope(functions, loop.body.block)
         index = scope.apply(read, entry.ids, loop.symbols)
         element = called_element(functions, scope, operand, entry.parameters, index)
-        found = call_epilogue(scope, name, epilogue, entry.parameters, loop.indices, [element])
-        scope.builder.insert(YieldOp(scope.add(tensor.InsertOp(found[root], loop.carried[0], list(loop.indices)))))
+        root_elements = call_epilogue(scope, name, epilogue, entry.parameters, loop.indices, [element])
+        scope.builder.insert(
+            YieldOp(scope.add(tensor.InsertOp(root_elements[root], loop.carried[0], list(loop.indices))))
+        )
         outputs = list(loop.outputs)
     return entry.finished(tuple(outputs))
 
@@ -148,11 +150,11 @@ def _shifted(
     """Return the index in the operand of an element of the update, which begins where it fits."""
     starts = [called_element(functions, scope, value, parameters, ()) for value in update.operands[2:]]
     sizes = zip(shape_of(update.operands[0]), shape_of(update.operands[1]), strict=True)
-    found = []
+    shifted = []
     for start, value, (size, width), place in zip(starts, update.operands[2:], sizes, index, strict=True):
         begin = _clamped(scope, start, value, size - width)
-        found.append(scope.add(arith.AddiOp(place, begin)))
-    return found
+        shifted.append(scope.add(arith.AddiOp(place, begin)))
+    return shifted
 
 
 def _clamped(scope: Scope, start: SSAValue, value: Value, last: int) -> SSAValue:

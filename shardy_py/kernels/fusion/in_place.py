@@ -18,9 +18,9 @@ def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
 
     Their updates have one shape, over which the threads are spread, and none reads the memory that another one writes.
     """
-    found = tuple(_in_place_update(fusion, root) for root in fusion.roots)
-    updates = tuple(op for op in found if op is not None)
-    if len(updates) < len(found) or len({shape_of(op.operands[1]) for op in updates}) > 1:
+    root_updates = tuple(_in_place_update(fusion, root) for root in fusion.roots)
+    updates = tuple(op for op in root_updates if op is not None)
+    if len(updates) < len(root_updates) or len({shape_of(op.operands[1]) for op in updates}) > 1:
         return ()
     sources = [updated_parameter(fusion, op).id for op in updates]
     if len(set(sources)) < len(sources):
@@ -62,10 +62,10 @@ def _reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: int) -> bo
     reads = ElementReads(fusion, shape_of(update.operands[1]))
     try:
         written = reads.written_by(update, updated_parameter(fusion, update))
-        found = list(_parameter_reads(reads, update))
+        all_reads = list(_parameter_reads(reads, update))
     except UnknownReadsError:
         return False
-    return written is not None and all(read.index == written for read in found if read.parameter == parameter)
+    return written is not None and all(read.index == written for read in all_reads if read.parameter == parameter)
 
 
 def _may_read(fusion: Fusion, update: Op, parameter: int) -> bool:

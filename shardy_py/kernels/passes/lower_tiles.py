@@ -73,9 +73,9 @@ def _lower_forall(forall: ForallOp) -> None:
         class_ = ThreadIdOp if kind == "thread" else BlockIdOp
         op = class_(DIMENSIONS[number], {RANGE: range_attribute(0, size - 1)})
         indices.append(insert_before(forall, op))
-    given = [forall.given(number) for number in range(len(forall.inits))]
+    yielded = [forall.given(number) for number in range(len(forall.inits))]
     arguments: dict[SSAValue, SSAValue] = dict(zip(forall.body.block.args, [*indices, *forall.inits], strict=True))
-    results = [arguments.get(value, value) for value in given]
+    results = [arguments.get(value, value) for value in yielded]
     terminator = forall.terminator
     terminator.detach()
     terminator.erase()
@@ -169,12 +169,12 @@ def _reduced(read: tensor.ExtractOp, source: ReduceOp) -> SSAValue:
     """Return an element of a reduced tensor: the others of its row are combined one after the other."""
     assert isinstance(source.inputs[0].type, builtin.TensorType)
     shape = source.inputs[0].type.get_shape()
-    kept = [number for number in range(len(shape)) if number not in source.reduced]
+    remaining_dims = [number for number in range(len(shape)) if number not in source.reduced]
     index = [
-        dim(kept.index(number)) if number in kept else symbol(sorted(source.reduced).index(number))
+        dim(remaining_dims.index(number)) if number in remaining_dims else symbol(sorted(source.reduced).index(number))
         for number in range(len(shape))
     ]
-    dims = tuple(Bound(Interval(0, shape[number] - 1)) for number in kept)
+    dims = tuple(Bound(Interval(0, shape[number] - 1)) for number in remaining_dims)
     ranges = tuple(Bound(Interval(0, shape[number] - 1)) for number in sorted(source.reduced))
     loop = LoopOp(IndexingMap(tuple(index), dims, ranges), list(read.indices), list(source.inits))
     add_before(read, loop)

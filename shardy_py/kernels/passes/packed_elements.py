@@ -94,14 +94,14 @@ class NarrowElements:
         load = llvm.LoadOp(self._byte(before), builtin.VectorType(builtin.i8, [size]), size & -size)
         add_before(before, load)
         type_: builtin.VectorType[Attribute] = builtin.VectorType(self.type_, [count])
-        found = insert_before(before, arith.ConstantOp(zeros(type_), type_))
+        elements = insert_before(before, arith.ConstantOp(zeros(type_), type_))
         for number in range(count):
             place, shift = divmod(number * self.bits, BYTE)
             byte = insert_before(before, vector.ExtractOp(load.dereferenced_value, [place], builtin.i8))
             element = self._fixed(before, byte, shift, arith.ShRUIOp)
             part = insert_before(before, arith.TruncIOp(element, self.type_))
-            found = insert_before(before, vector.InsertOp(part, found, [number]))
-        return load, found
+            elements = insert_before(before, vector.InsertOp(part, elements, [number]))
+        return load, elements
 
     def store_vector(self, before: Operation, value: SSAValue, count: int) -> None:
         """Write neighbours from the element on, which fill whole bytes."""

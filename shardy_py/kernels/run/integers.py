@@ -86,9 +86,9 @@ def shift(compute: Binary, *, sign: bool = False) -> Handler:
         left, right = frame.gets(op.operands)
         if left.dtype.kind == "b":
             return [left]
-        whole = read(left)
-        amount = (unsigned(right) & (integer_bits(left.dtype) - 1)).astype(whole.dtype)
-        return [wrapped(compute(whole, amount), left)]
+        integers = read(left)
+        amount = (unsigned(right) & (integer_bits(left.dtype) - 1)).astype(integers.dtype)
+        return [wrapped(compute(integers, amount), left)]
 
     return run
 

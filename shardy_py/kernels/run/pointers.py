@@ -170,9 +170,9 @@ def atomic_rmw(frame: Frame, op: LLVMAtomicRMWOp) -> list[Value]:
         record_vector(frame, op, buffer, at, frame.get(op.value))
         return [np.zeros((), np.int64)]
 
-    def combined(own: Frame, current: Array, _: Any) -> Array:
-        found = combine(current, own.get(op.value))
-        return rounded(found, type_) if is_float(type_) else found
+    def combined(inner_frame: Frame, current: Array, _: Any) -> Array:
+        result = combine(current, inner_frame.get(op.value))
+        return rounded(result, type_) if is_float(type_) else result
 
     record(frame, op, buffer, at, [op.value], combined)
     return [np.zeros((), np.int64)]
@@ -204,9 +204,9 @@ def compare_exchange(frame: Frame, op: CompareExchangeOp) -> list[Value]:
         written = chosen[done[chosen]]
         words[places[written]] = new[written]
         remaining = np.delete(remaining, first)
-    found, success = np.zeros(count, expected.dtype), np.zeros(count, bool)
-    found[active], success[active] = before, done
-    return [(from_words(found, type_), success)]
+    previous, success = np.zeros(count, expected.dtype), np.zeros(count, bool)
+    previous[active], success[active] = before, done
+    return [(from_words(previous, type_), success)]
 
 
 def extract_value(frame: Frame, op: llvm.ExtractValueOp) -> list[Value]:
