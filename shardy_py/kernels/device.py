@@ -76,7 +76,7 @@ def device_names() -> tuple[str, ...]:
 
 @checked
 def get_device(given: DeviceLike, *, known: Mapping[str, Path] | None = None) -> DeviceSpec:
-    """Return the device spec that a caller means.
+    """Return a device spec by its name or its TOML file; a spec is returned as it is.
 
     Args:
         given: A spec, the name of one that comes along, or a TOML file; a text that ends in ``.toml`` names a file.

@@ -245,7 +245,7 @@ class Kernel:
         """Return a new module, as it is at a stage.
 
         Raises:
-            OptionError: there is no such stage, or it is no module.
+            OptionError: there is no such stage, or it is not a module.
         """
         if stage == TO_LLVM:
             message, hint = "the interpreter does not run text for LLVM", 'give on="host", or another stage'

@@ -156,7 +156,7 @@ class PartitionWalk:
         return number_values(self._fusion)
 
     def _place(self, node: Node, values: Sequence[Value]) -> tuple[int, Read]:
-        """Put a node into a function; return that and where it is read in it."""
+        """Assign a node to a function; return the function and the index at which it reads the node."""
         key = _key(node)
         reads = self.reads.get(key, {})
         functions = {function for function, _ in reads}

@@ -35,7 +35,7 @@ def explain(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _work(kernel: Kernel) -> Iterator[str]:
-    """Yield the bytes that a kernel moves at least, and what it computes for them."""
+    """Yield lines on the fewest bytes that a kernel moves, and on the elements that it computes for them."""
     read, written = least_bytes(kernel)
     recomputed = recomputation(kernel)
     ratio = recomputed.computed / max(1, read + written)

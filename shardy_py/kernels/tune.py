@@ -2,7 +2,7 @@
 
 The model: a core moves a sector of 32 bytes in some cycles, and issues some instructions of warps in one. To keep
 memory busy, enough bytes have to be on their way: cycles of latency times bytes per cycle. What a kernel needs most of
-decides. The numbers are those of an H100, for all devices: they rank, and are no times.
+decides. The numbers are those of an H100, for all devices: they rank grids, and are not times.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
         kernel: The kernel.
 
     Raises:
-        UnsupportedError: the kernel is no loop: tiles and lanes of other emitters follow from their shapes; or as for
-            `Kernel.ptx`.
+        UnsupportedError: the kernel is not a loop: tiles and lanes of other emitters follow from their shapes; or as
+            for `Kernel.ptx`.
     """
     if kernel.choice.kind is not EmitterKind.LOOP:
         message = f"the grid of the emitter {kernel.choice.name} follows from its tiles or rows; loops are tuned"

@@ -139,7 +139,7 @@ def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None)
 
 
 def _check_printed(options: Sequence[str], listed: Sequence[str]) -> None:
-    """Check that one thing is asked for; what is listed is printed as lines or as JSON."""
+    """Check that at most one output option is given; ``--json`` may accompany a list."""
     outputs = [*listed, *(name for name in options if name != "--json")] if listed else list(options)
     if len(outputs) > 1:
         raise OptionError(Diagnostic("option-conflict", f"{' and '.join(outputs)} exclude each other"))

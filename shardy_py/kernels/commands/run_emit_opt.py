@@ -45,7 +45,7 @@ def run_emit_opt(
     output: str | None,
     **others: Any,
 ) -> None:
-    """Run passes over a module, and print what was asked of it: by default the module."""
+    """Run passes over a module, and print the module or the output that an option selects."""
     require_xdsl()
     from shardy_py.kernels.opt.modules import launch_of_module, parse_sizes, read_module
     from shardy_py.kernels.opt.stages import parse_kernel_pipeline, run_passes
@@ -144,7 +144,7 @@ class _Session:
         return "\n".join([grid, *lines])
 
     def sanitize(self, *, as_json: bool) -> tuple[str, bool]:
-        """Return a report of the faults of the last stage, and whether there are some."""
+        """Return a report of the faults of the last stage, and whether there are any."""
         from shardy_py.kernels.opt.sanitizer import faults_json, sanitize
 
         stage = self._stages()[-1]
@@ -174,7 +174,7 @@ class _Session:
         return first_difference(kernel, passes, self.device, self.launch, self.arguments, self.arrays, units=self.units)
 
     def bisect(self, *, as_json: bool) -> tuple[str, bool]:
-        """Return the first pass behind which something is wrong, with what it changed, and whether there is one."""
+        """Return a report of the first pass after which the module is wrong, and whether there is one."""
         culprit = self._culprit(self.kernel, self.passes)
         count = len(self.passes)
         if culprit is None:
@@ -191,7 +191,7 @@ class _Session:
         return "\n".join(lines), True
 
     def reduced(self, spelling: str, *, generic: bool) -> str:
-        """Return the smallest module that is wrong in the same way.
+        """Reduce the module, and return the smallest one that is wrong in the same way.
 
         Raises:
             OptionError: the module is not wrong.

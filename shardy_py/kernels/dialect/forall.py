@@ -60,7 +60,7 @@ class ParallelInsertSliceOp(IRDLOperation):
         return tuple(tuple(map(int, array.get_values())) for array in arrays)
 
     def verify_(self) -> None:
-        """Check that the slice is the whole tensor: threads write single elements of it before."""
+        """Check that the slice covers the whole tensor; threads write single elements by ``tensor.insert``."""
         assert isinstance(self.dest.type, TensorType)
         shape = tuple(self.dest.type.get_shape())
         whole_tensor = ((0,) * len(shape), shape, (1,) * len(shape))

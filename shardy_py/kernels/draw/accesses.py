@@ -43,7 +43,7 @@ class WarpAccess:
 
     @cached_property
     def words(self) -> dict[int, list[int]]:
-        """The words that are touched, by their number, and the lanes that touch them."""
+        """The lanes that access each word, by the number of the word."""
         lanes_by_word: dict[int, list[int]] = {}
         for lane, place in enumerate(self.places):
             if place is not None:
@@ -53,7 +53,7 @@ class WarpAccess:
 
     @property
     def bytes(self) -> int:
-        """The bytes that threads ask for, each once."""
+        """The number of distinct bytes that the threads access."""
         addresses: set[int] = set()
         for place in self.places:
             if place is not None:
@@ -88,7 +88,7 @@ class WarpAccess:
 
     @property
     def lines(self) -> dict[int, dict[int, list[int]]]:
-        """By the number of a line of 128 bytes the lanes at each of its words."""
+        """The lanes that access each word of each line of 128 bytes, by the numbers of line and word."""
         words_by_line: dict[int, dict[int, list[int]]] = {}
         for word, lanes in sorted(self.words.items()):
             words_by_line.setdefault(word * WORD // LINE, {})[word % (LINE // WORD)] = lanes
@@ -103,7 +103,7 @@ class WarpAccess:
 
     @property
     def cost(self) -> str:
-        """The sectors or passes of the access, and the fewest that it could have."""
+        """The sectors or passes of the access as text, with the fewest possible where it has more."""
         if self.is_shared:
             least, actual, unit = self.fewest_passes, self.passes, "pass"
             return f"{actual} {unit if actual == 1 else unit + 'es'}" + (

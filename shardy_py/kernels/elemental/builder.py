@@ -70,7 +70,7 @@ class EmissionContext(Protocol):
 
 
 class Scope:
-    """Emits elements into a block; what blocks around it computed already is used again.
+    """Emits elements into a block, and reuses those that enclosing blocks computed.
 
     Args:
         surroundings: The function.
@@ -96,7 +96,7 @@ class Scope:
         return index_constant(self.builder, value)
 
     def find(self, key: tuple[int, Indices]) -> SSAValue | None:
-        """Return an element that this block or one around it computed already."""
+        """Return an element that this block or an enclosing one computed before, or None."""
         element = self._known.get(key)
         return element if element is not None or self._parent is None else self._parent.find(key)
 
@@ -191,7 +191,7 @@ class Scope:
 
 
 def _cast(actual: str, expected: str) -> str:
-    """Return a hint: how one type becomes another."""
+    """Return a hint that says how to cast one type to another."""
     if (actual, expected) == ("i1", "i8"):
         return 'booleans are bytes: b.op("arith.extui", condition, dtype="i8")'
     return f'cast it, for example b.op("arith.truncf", x, dtype="{expected}")'
@@ -425,10 +425,10 @@ class OpElement:
         return [ScalarValue(value) for value in op.results]
 
     def _carried_on(self, values: Sequence[ScalarValue], initial: Sequence[ScalarValue]) -> Sequence[ScalarValue]:
-        """Return what the body of a loop gives.
+        """Check that the body of a loop yields values of the carried types, and return them.
 
         Raises:
-            UnsupportedError: it is not what the loop carries.
+            UnsupportedError: the types differ.
         """
         actual, expected = ([str(item.value.type) for item in group] for group in (values, initial))
         if actual != expected:

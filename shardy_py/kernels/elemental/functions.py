@@ -182,8 +182,8 @@ def region_function(registry: Registry, op: Op, name: str, region: int = 0) -> f
 def unused_argument_functions(op: Op, name: str, region: int = 0) -> list[func.FuncOp]:
     """Return a function for each argument of a region of an op that the region does not use.
 
-    Mirrors ``PartitionedComputation`` of XLA, which has a function for every instruction that is nobody's operand. They
-    are called by none.
+    Mirrors ``PartitionedComputation`` of XLA, which has a function for every instruction that is not an operand. No
+    function calls them.
 
     Args:
         op: The op.
@@ -244,7 +244,7 @@ class _RegionBody:
         self._arguments = arguments
 
     def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
-        """Return the argument that a value is, or None.
+        """Return the argument of the function for an argument of the region, or None for any other value.
 
         Raises:
             UnsupportedError: it is an argument of something around the region.

@@ -96,7 +96,7 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
 
 
 def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch) -> func.FuncOp:
-    """Return the entry function of a concatenate: what is read of an operand goes through the epilogue to the root.
+    """Return the entry function of a concatenate, whose epilogue computes the root from the elements of each operand.
 
     Mirrors ``ConcatenateFusion`` of XLA.
     """
@@ -147,7 +147,7 @@ def in_place_entry(functions: FunctionEmitter, choice: Choice, launch: Launch) -
 def _shifted(
     functions: FunctionEmitter, scope: Scope, update: Op, parameters: Sequence[SSAValue], index: Sequence[SSAValue]
 ) -> list[SSAValue]:
-    """Return the index in the operand of an element of the update, which begins where it fits."""
+    """Return the index in the operand of an element of the update, with start indices clamped so that it fits."""
     starts = [called_element(functions, scope, value, parameters, ()) for value in update.operands[2:]]
     sizes = zip(shape_of(update.operands[0]), shape_of(update.operands[1]), strict=True)
     shifted = []

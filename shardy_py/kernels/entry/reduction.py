@@ -196,7 +196,7 @@ class _GroupEmitter:
         ]
 
     def _sides_written(self, scope: Scope, loop: LoopOp) -> list[SSAValue]:
-        """Write the roots that are no reductions and return the results."""
+        """Write the roots that are not reductions, and return the results."""
         results = list(loop.carried[: len(self._entry.outputs)])
         elements = []
         for number in self._group.sides:

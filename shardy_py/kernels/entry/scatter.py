@@ -46,7 +46,7 @@ class Scattering:
         self.components = self.form.components
 
     def offsets(self, scope: Scope, number: SSAValue) -> list[SSAValue]:
-        """Read where a window begins along the dimensions that indices shift."""
+        """Return the start of a window along the dimensions that the scatter indices address."""
         indices = indices_of(self.op)
         cast = IndexCastUIOp if element_type_of(indices).startswith("ui") else arith.IndexCastOp
         offsets = []
@@ -59,7 +59,7 @@ class Scattering:
         return offsets
 
     def padded(self, scope: Scope, offsets: Sequence[SSAValue], number: SSAValue | None = None) -> list[SSAValue]:
-        """Return offsets along all dimensions: of batched ones that of the window's batch, zeros along the others.
+        """Return offsets along all dimensions: the given ones, the window's batch along batched dimensions, else zeros.
 
         Args:
             scope: The scope.

@@ -74,7 +74,7 @@ class _Warp:
     def _index(
         self, scope: Scope, index: SSAValue, number: SSAValue, carried: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
-        """Take the next index: write what there is and begin anew where it is another one, else add its window up."""
+        """Process the next index: add its window to the total; where the index changes, write the total and begin a new one."""
         _, *before, was_inside, total, target = carried
         places = self._scattering.padded(scope, before)
         read = self._scattering.offsets(scope, index)
@@ -117,7 +117,7 @@ class _Warp:
         target: SSAValue,
         number: SSAValue,
     ) -> SSAValue:
-        """Update the operand by what was added up, if there is a window that is complete and inside."""
+        """Update the operand by the total, if a window is complete and inside of the operand."""
 
         def write(inner: Scope, index: Sequence[SSAValue], at: SSAValue, carried: SSAValue) -> SSAValue:
             update = inner.add(vector.ExtractOp(total, [at], self._element))

@@ -230,7 +230,7 @@ class TransposeEntry:
     def insert_roots(
         self, scope: Scope, symbols: Sequence[SSAValue], values: Sequence[SSAValue], targets: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Return the results with what the epilogue computes of transposed elements.
+        """Insert the roots that the epilogue computes from transposed elements, and return the results.
 
         Args:
             scope: Where the epilogue is called.

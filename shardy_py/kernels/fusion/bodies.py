@@ -36,7 +36,7 @@ class Traced:
 
 
 def body_of(op: Op, emission: _EmissionOf, maps: Sequence[IndexingMap]) -> tuple[Traced, ...] | None:
-    """Return what a scalar body makes of each result, or None where it cannot be followed."""
+    """Trace a scalar body, and return the expression of each result, or None where tracing fails."""
     try:
         elements = tuple(emission(cast(ElementBuilder, _Tracer(op, maps)), op))
     except PluginError:

@@ -172,7 +172,7 @@ def is_intermediate(fusion: Fusion, op: Op, *, max_operands: int = MAX_OPERANDS)
 
 
 def _only(fusion: Fusion, start: Op, is_kind: Callable[[Op], bool]) -> Op | None:
-    """Return the only op of a kind above an op, if intermediate ops alone lie below it."""
+    """Return the only op of a kind among the producers of an op, if only intermediate ops lie below it."""
     matches: dict[int, Op] = {}
     seen: set[int] = set()
     pending = [start]

@@ -104,7 +104,7 @@ class ScalarCombiner:
         return tuple(CombinerPart(self, tuple(sorted(group))) for group in groups)
 
     def _read(self, values: Sequence[Value]) -> set[int]:
-        """Return the ids of the values that some are computed from, and their own."""
+        """Return the ids of some values and of all values that they are computed from."""
         ids: set[int] = set()
         pending = list(values)
         while pending:
@@ -115,7 +115,7 @@ class ScalarCombiner:
         return ids
 
     def compute(self, numbers: Numbers, arguments: Mapping[int, Number], results: Sequence[int]) -> list[Number]:
-        """Return some results for numbers of the arguments.
+        """Evaluate the region: return some of its results for numbers as its arguments.
 
         Args:
             numbers: The kind of the numbers.

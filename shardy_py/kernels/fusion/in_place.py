@@ -14,7 +14,7 @@ from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
 
 
 def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
-    """Return the dynamic updates that the roots are, if all can be made in place; otherwise none.
+    """Return the dynamic updates that define the roots if all can be made in place, else none.
 
     Their updates have one shape, over which the threads are spread, and none reads the memory that another one writes.
     """
@@ -54,9 +54,9 @@ def _in_place_update(fusion: Fusion, root: Value) -> Op | None:
 
 
 def _reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: int) -> bool:
-    """Return whether it is proven that what a thread reads of a parameter is the element that it overwrites.
+    """Return whether a thread provably reads only the element of a parameter that it overwrites.
 
-    Of the start of a slice known at run time it counts which value it is: ``x[i:i+5]`` may be updated by what is
+    Slices that start at a run-time value are the same only if the value is: ``x[i:i+5]`` may be updated by what is
     computed from ``x[i:i+5]``, but not from ``x[j:j+5]``.
     """
     reads = ElementReads(fusion, shape_of(update.operands[1]))

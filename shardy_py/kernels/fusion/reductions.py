@@ -47,7 +47,7 @@ class CanonicalReduction:
 
 
 def reduced_dims(fusion: Fusion, op: Op) -> tuple[int, ...] | None:
-    """Return the dimensions of the operands that an op reduces, or None where it reduces none, or parts of some."""
+    """Return the dimensions of the operands that an op reduces, or None where it does not reduce whole dimensions."""
     facts = fusion.facts[op.id]
     if not facts.is_reduction or not op.operands:
         return None

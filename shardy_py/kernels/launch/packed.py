@@ -136,7 +136,7 @@ class PackedTiles:
         return simplify(compose(map_, op_maps.reshape(self.transpose.output, shape)))
 
     def _offsets(self, row: Expression, column: Expression, fast: int, slow: int) -> list[Expression]:
-        """Return the offset in a block of a place in the tile.
+        """Return the offset within a block of a row and a column of the tile.
 
         Args:
             row: The row.
@@ -174,7 +174,7 @@ class PackedTiles:
 
 
 def _with_dims(map_: IndexingMap, numbers: Sequence[int]) -> IndexingMap:
-    """Return a map of which some range variables are dimensions, behind all others."""
+    """Return a map with some range variables turned into dimensions, which follow all others."""
     other_ranges = [number for number in range(len(map_.ranges)) if number not in numbers]
     values: dict[Variable, Expression] = {
         symbol(number): dim(len(map_.dims) + place) for place, number in enumerate(numbers)

@@ -194,7 +194,7 @@ def root_groups(fusion: Fusion, choice: Choice) -> Iterator[tuple[int, ...]]:
 
 
 def _read_by(fusion: Fusion, root: Op | None) -> set[int]:
-    """Return the ids of the values that a root is computed from, without scalars and what is made of them alone."""
+    """Return the ids of the values that a root is computed from, without scalars and what follows from scalars only."""
     if root is None:
         return set()
     ids = {value.id for value in root.results}

@@ -24,7 +24,7 @@ def successors(op: Operation) -> Iterator[Passed]:
     """Yield the blocks that a terminator leads to, with what it passes.
 
     Raises:
-        UnsupportedError: it is no terminator of ``cf`` or ``func``.
+        UnsupportedError: it is not a terminator of ``cf`` or ``func``.
     """
     if isinstance(op, cf.BranchOp):
         yield op.successor, op.arguments

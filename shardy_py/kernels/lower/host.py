@@ -151,7 +151,7 @@ def _tile(op: llvm.GlobalOp, writer: ModuleWriter) -> Storage:
 
 
 def _facts(entry: func.FuncOp, name: str) -> list[int]:
-    """Return the number that an attribute says of every argument."""
+    """Return an integer attribute of every argument."""
     from shardy_py.kernels.passes.buffer_facts import argument_attributes
 
     numbers = []

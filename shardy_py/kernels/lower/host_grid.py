@@ -113,7 +113,7 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
 
 
 def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
-    """Return the call of a phase for one thread, and the check that threads leave it alike."""
+    """Return the call of a phase for one thread, and the check that all threads take the same exit."""
     prefix = _name(number)
     x, y, _ = launch.threads
     ids = {item: f"%{prefix}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
@@ -148,7 +148,7 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
 
 
 def _agree(prefix: str) -> list[str]:
-    """Return the check that a thread leaves a phase as the first one does."""
+    """Return the check that a thread takes the same exit of a phase as the first thread."""
     return [
         f"  %{prefix}.is.first = icmp eq i32 %{prefix}.thread, 0",
         f"  %{prefix}.before.exit = load i32, ptr %{prefix}.known",
@@ -160,7 +160,7 @@ def _agree(prefix: str) -> list[str]:
 
 
 def _part(prefix: str) -> list[str]:
-    """Return what records that a thread is done, and the check that all others go on alike."""
+    """Return the code that records a finished thread, and the check that all others take the same exit."""
     return [
         f"  %{prefix}.is.done = icmp eq i32 %{prefix}.exit, {DONE}",
         f"  br i1 %{prefix}.is.done, label %{prefix}.leave, label %{prefix}.stay",

@@ -22,7 +22,7 @@ _LEAST = 8
 
 
 def strip_width(ops: Iterable[Operation], threads: int, *, within: int = 0) -> int:
-    """Return the number of threads of a strip; a divisor that leaves strips shorter than a vector is left out.
+    """Return the number of threads of a strip; divisors that would make strips shorter than a vector are ignored.
 
     Args:
         ops: What threads run.
@@ -61,7 +61,7 @@ def write_in_strip(op: Operation, writer: FunctionWriter, width: int) -> bool:
 
 
 def _divisor(op: Operation) -> int | None:
-    """Return what an op divides the thread's number along x by."""
+    """Return the constant by which an op divides the thread id along x, or None."""
     if not isinstance(op, arith.DivUIOp | arith.RemUIOp):
         return None
     dividend = op.lhs.owner
@@ -156,7 +156,7 @@ class _Function:
 
 
 def _follows_from_block(instruction: str, definitions: Mapping[str, str]) -> bool:
-    """Return whether a value follows from the block's numbers alone, so that it is the same for all threads."""
+    """Return whether a value depends on block ids only, so that it is uniform over the threads."""
     seen: set[str] = set()
     pending = _VALUE.findall(instruction)
     while pending:

@@ -78,7 +78,7 @@ class HostPhases:
 
     @property
     def parting(self) -> frozenset[int]:
-        """Phases behind which some warps may be done while others exchange values."""
+        """Phases after which some warps may be finished while others exchange values."""
         return frozenset(
             number
             for number, exits in enumerate(self.exits)
@@ -87,7 +87,7 @@ class HostPhases:
 
     @property
     def guarded(self) -> frozenset[int]:
-        """Phases that threads which are done do not run: those that may follow a parting."""
+        """Phases that finished threads skip: those that may follow a phase in which some threads finish."""
         guarded: set[int] = set()
         pending = [later for number in self.parting for later in self.exits[number]]
         while pending:
@@ -108,7 +108,7 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
         tiles: The memory that threads share.
 
     Raises:
-        UnsupportedError: lanes exchange values in groups that are no whole warps, or by distances that vary.
+        UnsupportedError: lanes exchange values in groups that are not whole warps, or by distances that vary.
     """
     phases = split_phases(function)
     name = function.sym_name.data
@@ -146,8 +146,8 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
 def _writes_neighbours_apart(phase: Phase) -> bool:
     """Return whether a phase without branches writes elements of a vector one by one into a tile.
 
-    A column's threads do, each into a row of its own. LLVM would make vectors of threads, whose elements processors
-    write one after the other; of two neighbours of a thread they make one write.
+    The threads of a column do, each into its own row. Vectors over threads would be written element by element there;
+    of two neighbouring elements of one thread LLVM makes one store.
     """
     vectors: set[SSAValue] = set()
     for op in phase.blocks[0].ops if len(phase.blocks) == 1 else ():
@@ -176,8 +176,8 @@ def _width(phases: Phases, phase: Phase, threads: int) -> int:
 def _words(phases: Phases, module: ModuleWriter) -> dict[int, tuple[str, str]]:
     """Return, for each phase after an exchange, the words that lanes exchanged: name and type.
 
-    A phase reads and writes different words, so that LLVM makes vectors of it; others share them, which keeps them in
-    the cache.
+    A phase reads and writes different words, so that LLVM can vectorize it. Phases that do not follow each other share
+    words, which keeps them in the cache.
     """
     words: dict[int, tuple[str, str]] = {}
     for phase in phases.phases:
@@ -199,7 +199,7 @@ def _stored(type_: str) -> tuple[int, str]:
 
 
 def _parts(type_: str) -> tuple[int, str]:
-    """Return the number and type of the elements of a vector; none, and the type itself, for what is no vector."""
+    """Return the number and type of the elements of a vector; 0 and the type itself for any other type."""
     match = _VECTOR.fullmatch(type_)
     return (int(match[1]), match[2]) if match else (0, type_)
 
@@ -261,7 +261,7 @@ class _PhaseWriter:
         return "\n".join([*lines, "}"])
 
     def _phis(self, block: Block) -> list[str]:
-        """Return what a block takes from those before it; vectors one by one, as LLVM's vectors hold no vectors."""
+        """Return the phis of a block; a vector is passed by its elements, as vectors of LLVM cannot hold vectors."""
         phis, joins = [], []
         for number, argument in enumerate(block.args if block is not self._phase.blocks[0] else ()):
             name, type_ = self._names[argument], self._writer.type(argument)

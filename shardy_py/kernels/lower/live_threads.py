@@ -95,7 +95,7 @@ class _LiveThreads:
         return reaching
 
     def _holding(self, condition: SSAValue) -> int:
-        """Return the threads for which a condition can hold; all where it is no comparison of a thread's number."""
+        """Return the threads for which a condition can hold; all threads where it does not compare a thread id."""
         comparison = condition.owner
         if isinstance(comparison, arith.AndIOp):
             return self._holding(comparison.lhs) & self._holding(comparison.rhs)
@@ -131,7 +131,7 @@ class _LiveThreads:
         return any(changes)
 
     def _threads_read(self, op: ShuffleOp, taking: int) -> int:
-        """Return the threads whose values others take."""
+        """Return the threads whose values some threads read in an exchange."""
         distance = constant_value(op.offset)
         if distance is None or distance not in self._first_lanes:
             return self._all
@@ -156,7 +156,7 @@ class _LiveThreads:
 
         Args:
             phase: The phase.
-            kept: Values that are kept for later phases.
+            stored: Values that are stored for later phases.
         """
         if len(phase.exits) > 1:
             return self._all

@@ -123,7 +123,7 @@ def function_arguments(function: func.FuncOp, writer: FunctionWriter, *, is_entr
 
 
 def _attributes(function: func.FuncOp, number: int, *, is_entry: bool) -> str:
-    """Return what is known of a buffer."""
+    """Return the attributes of the argument of a buffer."""
     known = argument_attributes(function, number)
     attributes = []
     if is_entry and NO_ALIAS in known:
@@ -187,7 +187,7 @@ def _in_order(blocks: list[Block]) -> list[Block]:
 
 
 def _incoming(blocks: list[Block]) -> dict[Block, list[tuple[Block, Sequence[SSAValue]]]]:
-    """Return, for every block, those that lead to it and what they pass."""
+    """Return, for every block, its predecessors and the values that they pass."""
     incoming: dict[Block, list[tuple[Block, Sequence[SSAValue]]]] = {block: [] for block in blocks}
     for block in blocks:
         assert block.last_op is not None

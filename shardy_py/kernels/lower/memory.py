@@ -185,7 +185,7 @@ def _alignment(type_: Attribute, writer: FunctionWriter) -> str:
 
 
 def _add_vector(writer: FunctionWriter, op: LLVMAtomicRMWOp) -> None:
-    """Add two or four ``f32`` at once, for which LLVM has the text of the instruction only."""
+    """Add two or four ``f32`` at once by inline PTX, as LLVM has no operation for it."""
     (count,) = op.value.type.get_shape()  # type: ignore[attr-defined]
     results = ", ".join(f"${number}" for number in range(count))
     values = ", ".join(f"${number}" for number in range(count + 1, 2 * count + 1))

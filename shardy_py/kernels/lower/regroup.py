@@ -79,7 +79,7 @@ def regroup_loops(function: func.FuncOp) -> list[Counter]:
         function: The entry function after the last pass; it is changed.
 
     Returns:
-        The numbers that these loops go by.
+        The induction variables of these loops.
     """
     if not any(isinstance(op, BarrierOp | ShuffleOp) for op in function.walk()):
         return []
@@ -211,7 +211,7 @@ def counted_loops(function: func.FuncOp) -> Iterator[CountedLoop]:
 
 
 def _reached(start: Block, without: Block | None = None) -> set[Block]:
-    """Return the blocks that are reached from one, it among them, but not by way of another one."""
+    """Return the blocks reachable from a block, itself included, without passing through another one."""
     reached, pending = {start}, [start]
     while pending:
         for target in _targets(pending.pop()):
@@ -233,7 +233,7 @@ def _is_bounded(header: Block, condition: SSAValue) -> bool:
 
 
 def _counts(loop: _Loop) -> bool:
-    """Return whether the number begins at a constant and grows by a constant."""
+    """Return whether the induction variable starts at a constant and grows by a constant."""
     (start, *_), (grown, *_) = (_passed(block, loop.header) for block in (loop.before, loop.latch))
     addition = grown.owner
     return (
@@ -245,7 +245,7 @@ def _counts(loop: _Loop) -> bool:
 
 
 def _bounds(loop: _Loop) -> tuple[int, int]:
-    """Return where the number begins and how much it grows."""
+    """Return the start and the step of the induction variable."""
     (start, *_), (grown, *_) = (_passed(block, loop.header) for block in (loop.before, loop.latch))
     assert isinstance(grown.owner, arith.AddiOp)
     numbers = [constant_value(start), constant_value(grown.owner.rhs)]

@@ -150,7 +150,7 @@ def logarithm_of_two(writer: FunctionWriter, x: str) -> str:
 
 
 def _parts(writer: FunctionWriter, x: str) -> tuple[str, str]:
-    """Return the exponent of a number as a float, and what is beyond 1 without it; subnormals are made normal."""
+    """Return the exponent of a number as a float, and its mantissa minus 1; subnormals are normalized first."""
     is_small = writer.new(f"fcmp olt float {x}, {number(writer, _LEAST_NORMAL)}")
     large = product(writer, x, number(writer, 2.0**_TO_NORMAL))
     normal = writer.new(f"select i1 {is_small}, float {large}, float {x}")
@@ -163,7 +163,7 @@ def _parts(writer: FunctionWriter, x: str) -> tuple[str, str]:
 
 
 def _beyond_first(writer: FunctionWriter, rest: str, more: str) -> str:
-    """Return the terms of the series behind the first one, and something small to be added to them."""
+    """Return the sum of the terms of the series after the first one and of a small addend."""
     square = product(writer, rest, rest)
     terms = polynomial(writer, _LOGARITHM_COEFFICIENTS, rest)
     terms = product(writer, product(writer, terms, rest), square)
@@ -172,7 +172,7 @@ def _beyond_first(writer: FunctionWriter, rest: str, more: str) -> str:
 
 
 def _special(writer: FunctionWriter, x: str, result: str) -> str:
-    """Return the logarithm of what is positive and finite; otherwise an infinity or a NaN."""
+    """Return the logarithm where the number is positive and finite, else an infinity or a NaN."""
     infinity, zero = number(writer, math.inf), number(writer, 0.0)
     is_finite = writer.new(f"fcmp olt float {x}, {infinity}")
     result = writer.new(f"select i1 {is_finite}, float {result}, float {x}")

@@ -58,7 +58,7 @@ class _UnknownError(Exception):
 
 
 def straighten_tiles(module: builtin.ModuleOp, entry: func.FuncOp, launch: Launch) -> None:
-    """Leave out the rotation of rows of tiles whose accesses can all do without.
+    """Remove the rotation of rows from the tiles none of whose accesses needs it.
 
     Args:
         module: The module after the last pass; it is changed.
@@ -85,10 +85,10 @@ _Straight = tuple[_Access, arith.RemUIOp, tuple[SSAValue, ...]]
 def _straight_places(
     tile: llvm.GlobalOp, addresses: Sequence[llvm.AddressOfOp], entry: func.FuncOp, threads: int
 ) -> list[_Straight]:
-    """Return the accesses to a tile that are rotated, and how they do without.
+    """Return the rotated accesses to a tile, each with the terms of its address that stay without the rotation.
 
     Raises:
-        _UnknownError: they do not.
+        _UnknownError: an access needs the rotation.
     """
     type_, loops = tile.global_type, list(counted_loops(entry))
     assert isinstance(type_, llvm.LLVMArrayType)
@@ -114,7 +114,7 @@ class _Order:
         self._before = np.full(size, -1)
 
     def admits(self, before: Any, after: Any, count: int) -> bool:
-        """Return whether elements can move from some places to others, and decide it if they can.
+        """Record that elements move from some addresses to others; return False where earlier moves contradict.
 
         Args:
             before: The places of first elements. Where one is not inside of the tile, no thread comes.
@@ -205,7 +205,7 @@ def _leaves(place: SSAValue) -> Iterator[SSAValue]:
 
 
 def _numbers(value: SSAValue, known: Mapping[SSAValue, Any]) -> Any:
-    """Return the integers that a value is.
+    """Return the integers that a value takes, as an array.
 
     Raises:
         _UnknownError: it is computed in another way, or may be negative or large.
@@ -230,7 +230,7 @@ def _numbers(value: SSAValue, known: Mapping[SSAValue, Any]) -> Any:
 
 
 def _rotation(place: SSAValue) -> arith.RemUIOp | None:
-    """Return the remainder of a sum that a place follows from.
+    """Return the remainder of a sum that an address is computed from, or None.
 
     Raises:
         _UnknownError: there are several.
@@ -249,7 +249,7 @@ def _rotation(place: SSAValue) -> arith.RemUIOp | None:
 
 
 def _straight_terms(access: _Access, rotation: arith.RemUIOp, order: _Order) -> tuple[SSAValue, ...]:
-    """Return the terms that stay of what is rotated, so that nothing begins again and places stay apart.
+    """Return the fewest terms of the rotated sum for which all elements keep distinct addresses.
 
     Raises:
         _UnknownError: there are none.
@@ -275,7 +275,7 @@ def _terms(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def _rewrite(access: _Access, rotation: arith.RemUIOp, terms: Sequence[SSAValue]) -> None:
-    """Let an access go to its place without a rotation."""
+    """Replace the address of an access by one without the rotation."""
     total, *others = terms
     for term in others:
         total = _again(access, rotation.lhs.owner, [total, term])
@@ -285,7 +285,7 @@ def _rewrite(access: _Access, rotation: arith.RemUIOp, terms: Sequence[SSAValue]
 
 
 def _replaced(access: _Access, value: SSAValue, replacements: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Return a value computed again from others in the place of some, or itself where it does not follow from them."""
+    """Recompute a value from replacements of its operands; return the value itself where it depends on none of them."""
     if value not in replacements:
         op = value.owner
         operands = list(op.operands) if isinstance(op, Operation) else []

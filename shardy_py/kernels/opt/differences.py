@@ -135,7 +135,7 @@ def first_difference(
     *,
     units: float = UNITS,
 ) -> Culprit | None:
-    """Return the first pass behind which a module computes something else, or fails; None if there is none.
+    """Return the first pass after which a module computes something else, or fails; None if there is none.
 
     Args:
         kernel: The module before the first pass.

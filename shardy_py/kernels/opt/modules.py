@@ -166,7 +166,7 @@ def launch_of_module(kernel: KernelModule, *, blocks: Triple | None = None, thre
 
 
 def _marked_sizes(entry: Operation) -> dict[str, Triple]:
-    """Return the sizes that the attributes of an entry function say."""
+    """Return the block and grid sizes in the attributes of an entry function."""
     attributes = {**entry.properties, **entry.attributes}
     grid = attributes.get(LAUNCH_GRID)
     if isinstance(grid, LaunchGridAttr):

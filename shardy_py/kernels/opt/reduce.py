@@ -126,7 +126,7 @@ def _shorten(op: Operation) -> None:
 
 
 def _use_operands(op: Operation) -> None:
-    """Put operands of the same types in the place of the results, the last ones first: loops carry these."""
+    """Replace the results of an op by operands of the same types, the last ones first, as loops carry these."""
     remaining = list(op.operands)[::-1]
     replacements: list[SSAValue] = []
     for result in reversed(op.results):

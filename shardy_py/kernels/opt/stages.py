@@ -148,7 +148,7 @@ def _failure(module: object, item: KernelPass, device: DeviceSpec) -> ShardyErro
 
 
 def find_stage(stages: Sequence[ModuleStage], name: str) -> ModuleStage:
-    """Return the last stage that a name means.
+    """Return the last stage with a name: its label, its pass or its number.
 
     Raises:
         OptionError: there is none.

@@ -1,4 +1,4 @@
-"""Atomic updates of elements behind pointers: by one operation of the memory where it has one, else by trial."""
+"""Atomic updates of elements behind pointers: an atomic operation of the memory, else a compare-and-swap loop."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _is_outside(value: SSAValue, op: Operation) -> bool:
 
 
 def _combined(op: UpdateOp, new: SSAValue) -> tuple[str, SSAValue]:
-    """Return the only operation of a body, and what it combines the element with; nothing where it has several."""
+    """Return the name of the only op of a body and the op's other operand; an empty name where there are several ops."""
     body = op.body.block
     update_op = new.owner
     (current,) = body.args
@@ -113,13 +113,13 @@ def exchange_until_done(
     bits: builtin.IntegerType,
     updated: Callable[[Operation, SSAValue], SSAValue],
 ) -> None:
-    """Write what is computed of the bits at a place if these are still there; else again.
+    """Update the bits at an address by a compare-and-swap loop.
 
     Args:
         before_op: The op before which this is done.
         place: The pointer.
         bits: The type of the bits.
-        updated: What adds ops before an op that compute the new bits from the present ones, and returns these.
+        updated: Adds ops before an op that compute the new bits from the present ones, and returns the new bits.
     """
     start = insert_before(before_op, atomic_load(place, bits, bits.width.data // 8))
     before, after = Block(arg_types=[bits]), Block(arg_types=[bits])
@@ -160,7 +160,7 @@ def _to_bits(before: Operation, value: SSAValue) -> SSAValue:
 
 
 def _from_bits(before: Operation, value: SSAValue, type_: Attribute) -> SSAValue:
-    """Return the number of a type that an integer has the bits of."""
+    """Return the bits of an integer as a number of a type."""
     if isinstance(type_, builtin.IntegerType):
         return value
     if not isinstance(type_, builtin.ComplexType):

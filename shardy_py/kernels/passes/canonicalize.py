@@ -60,7 +60,7 @@ def _fold_sum(op: arith.AddiOp) -> None:
 
 
 def shorten_loop(loop: LoopOp) -> LoopOp:
-    """Simplify the map of a loop and drop its dimensions and symbols of one value, and those that it does not use.
+    """Simplify the map of a loop, and drop the dimensions and symbols that are unused or have a single value.
 
     A dimension whose bounds are narrower than what the loop is given stays: the bounds say for which values it runs.
     """
@@ -93,7 +93,7 @@ def shorten_loop(loop: LoopOp) -> LoopOp:
 def _rebuilt(
     loop: LoopOp, map_: IndexingMap, dims: list[SSAValue], symbols: list[Variable], dropped: dict[Variable, Expression]
 ) -> LoopOp:
-    """Return a loop with another map in the place of one; its body takes the arguments that are left."""
+    """Replace a loop by one with another map, without the dropped variables, and return it."""
     remaining = [variable for variable in symbols if variable not in dropped]
     types = [INDEX] * (len(remaining) + len(map_.results))
     block = Block(arg_types=[*types, *(value.type for value in loop.inits)])

@@ -149,7 +149,7 @@ def angle(x: Pair) -> ScalarTerm:
 
 
 def exp(x: Pair) -> Pair:
-    """Return the exponential: by its root twice where it overflows before it is multiplied by a small part."""
+    """Return the exponential; where ``exp(real)`` may overflow, the parts are multiplied by its root twice."""
     limit = _RANGES[str(x[0].type)].exponent
     is_large = x[0].math("absf").compare("ogt", limit)
     magnitude, half = x[0].math("exp"), (x[0] * 0.5).math("exp")
@@ -214,7 +214,7 @@ def sqrt(x: Pair) -> Pair:
 
 
 def rsqrt(x: Pair) -> Pair:
-    """Return one over the square root."""
+    """Return the reciprocal of the square root."""
     root = sqrt(x)
     one = ScalarTerm(root[0].of(1.0), root[0].before)
     return div((one, ScalarTerm(one.of(0.0), one.before)), root)

@@ -222,7 +222,7 @@ def _clamped(x: ScalarTerm, limit: float) -> ScalarTerm:
 
 
 def tanh(x: ScalarTerm) -> ScalarTerm:
-    """Return the hyperbolic tangent; of small numbers themselves, of large ones 1."""
+    """Return the hyperbolic tangent: the number itself where it is small, 1 or -1 where it is large."""
     near = _clamped(x, _TANH_LIMIT)
     square = near * near
     quotient = near * square.polynomial(_TANH_OVER) / square.polynomial(_TANH_UNDER)

@@ -174,7 +174,7 @@ def _checks(map_: IndexingMap, number: int) -> bool:
 
 
 def _split(loop: LoopOp, full_trips: IndexingMap, rest: IndexingMap) -> LoopOp:
-    """Put a loop over the whole trips and one over the rest in the place of a loop; return the first."""
+    """Split a loop into one over the full trips and one over the rest; return the first."""
     first = LoopOp(full_trips, list(loop.dims), list(loop.inits), loop.body.clone())
     add_before(loop, first)
     values: list[SSAValue] = list(first.outputs)

@@ -190,7 +190,7 @@ class _Lowering:
         self._done.append(op)
 
     def _global_name(self, kind: str) -> str:
-        """Return a name for memory of the module that nothing else in it has, such as a kernel of that name."""
+        """Return a name for a global of the module that none of its functions has."""
         function_names = {op.sym_name.data for op in self._module.body.block.ops if isinstance(op, func.FuncOp)}
         while (name := f"{kind}_{self._globals}") in function_names:
             self._globals += 1

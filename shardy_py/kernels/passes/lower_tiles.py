@@ -67,7 +67,7 @@ def _retype(function: func.FuncOp) -> None:
 
 
 def _lower_forall(forall: ForallOp) -> None:
-    """Put the body in the place of the loop, for the thread or block that runs it."""
+    """Replace the loop by its body, for the thread or block that runs it."""
     indices = []
     for (kind, number), size in zip(forall.mapped, forall.sizes, strict=True):
         class_ = ThreadIdOp if kind == "thread" else BlockIdOp
@@ -166,7 +166,7 @@ def _reindexed(read: tensor.ExtractOp, source: ReindexOp, branch: Branch) -> SSA
 
 
 def _reduced(read: tensor.ExtractOp, source: ReduceOp) -> SSAValue:
-    """Return an element of a reduced tensor: the others of its row are combined one after the other."""
+    """Return an element of a reduced tensor by a loop that combines the elements of its row one after the other."""
     assert isinstance(source.inputs[0].type, builtin.TensorType)
     shape = source.inputs[0].type.get_shape()
     remaining_dims = [number for number in range(len(shape)) if number not in source.reduced]

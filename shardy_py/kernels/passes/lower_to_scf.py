@@ -89,7 +89,7 @@ class _Exchange:
         return insert_before(self._op, op)
 
     def shuffled(self, value: SSAValue, distance: int) -> SSAValue:
-        """Return the value of the lane some places further down."""
+        """Return the value of the lane whose number is larger by a distance."""
         type_ = value.type
         if isinstance(type_, builtin.ComplexType):
             parts = [self._add(part(value)) for part in (complex_dialect.ReOp, complex_dialect.ImOp)]

@@ -23,7 +23,7 @@ BYTE = 8
 
 
 def is_narrow(type_: Attribute) -> bool:
-    """Return whether elements of a type have less bits than a byte and are no condition.
+    """Return whether elements of a type have fewer bits than a byte and are not conditions.
 
     >>> [is_narrow(builtin.IntegerType(width)) for width in (1, 2, 4, 8)]
     [False, True, True, False]
@@ -89,7 +89,7 @@ class NarrowElements:
         exchange_until_done(op, self._byte(op), builtin.i8, updated)
 
     def load_vector(self, before: Operation, count: int) -> tuple[llvm.LoadOp, SSAValue]:
-        """Return the op that reads the bytes of neighbours from the element on, and the vector of these neighbours."""
+        """Return the op that loads the bytes of consecutive elements, from this one on, and the vector of elements."""
         size = count * self.bits // BYTE
         load = llvm.LoadOp(self._byte(before), builtin.VectorType(builtin.i8, [size]), size & -size)
         add_before(before, load)

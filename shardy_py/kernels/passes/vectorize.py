@@ -65,7 +65,7 @@ def vector_type(type_: builtin.TensorType[Attribute], size: int) -> VectorOf | N
 
 
 def _first_place(index: SSAValue, loop: scf.ForOp, size: int) -> SSAValue | None:
-    """Return the place of a loop's first step if its steps lie side by side from a multiple of their number on."""
+    """Return the index of a loop's first step if its steps access consecutive elements, aligned to their number."""
     step = loop.body.block.args[0]
     if index is step:
         return insert_before(loop, arith.ConstantOp(builtin.IntegerAttr(0, INDEX)))
@@ -157,7 +157,7 @@ def _vectorize_store(op: tensor.InsertOp | AtomicRMWOp, widths: Sequence[int]) -
 def _carry_vector(
     loop: scf.ForOp, op: tensor.InsertOp | AtomicRMWOp, number: int, type_: VectorOf, place: SSAValue
 ) -> None:
-    """Let a loop carry a vector in the place of a tensor, and write that after the loop."""
+    """Make a loop carry a vector instead of a tensor, and write the vector after the loop."""
     init = insert_before(loop, arith.ConstantOp(zeros(type_), type_))
     tensor_init = loop.iter_args[number]
     body = loop.body.block
@@ -193,7 +193,7 @@ WIDTHS = (2, 4)
 
 
 def is_vector_addition(op: AtomicRMWOp, device: DeviceSpec) -> bool:
-    """Return whether a device has an instruction for several such updates: additions of ``f32``."""
+    """Return whether an update is an addition of ``f32`` that the device can do for several elements at once."""
     body = op.body.block
     addition = body.first_op
     if (
@@ -206,7 +206,7 @@ def is_vector_addition(op: AtomicRMWOp, device: DeviceSpec) -> bool:
 
 
 def added_value(op: AtomicRMWOp) -> SSAValue:
-    """Return what the only addition of a body adds."""
+    """Return the operand that the only addition of a body adds to the element."""
     addition, current = op.body.block.first_op, op.body.block.args[0]
     assert isinstance(addition, arith.AddfOp)
     return addition.rhs if addition.lhs is current else addition.lhs

@@ -165,7 +165,7 @@ def run_atomics(chunk: Chunk, *, shared: bool) -> None:
 
 
 def _run_in_order(chunk: Chunk, updates: Sequence[AtomicUpdates]) -> None:
-    """Make updates of one memory: in each round the next one of every element."""
+    """Apply the updates of one memory in rounds, one update of each element per round."""
     words = np.concatenate([update.words for update in updates])
     numbers = np.concatenate([update.threads.numbers for update in updates])
     sources = np.repeat(np.arange(len(updates)), [len(update.words) for update in updates])
@@ -183,7 +183,7 @@ def _run_in_order(chunk: Chunk, updates: Sequence[AtomicUpdates]) -> None:
 
 
 def _update(chunk: Chunk, update: AtomicUpdates, positions: Any) -> None:
-    """Make the updates of some threads of one op; their elements differ."""
+    """Apply the updates of some threads of one op, all of different elements."""
     frame = Frame(chunk, update.threads.taken(positions))
     for value, thread_values in update.values.items():
         frame.bind(value, _at_positions(thread_values, positions, value))

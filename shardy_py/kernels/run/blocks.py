@@ -107,7 +107,7 @@ def other_lane(mode: ShuffleMode, lane: Any, offset: Any) -> Any:
 
 
 def positions_of(frame: Frame, lane: Any, other: Any, exists: Any) -> tuple[Any, Any]:
-    """Return the position of the thread with another lane of the warp, the own one where there is none; and which."""
+    """Return the position of the thread at another lane of the warp, or its own position, and whether there is one."""
     in_block = frame.threads.in_block
     exists = exists & (other >= 0) & (in_block + other - lane < block_size(frame.threads.launch))
     positions = np.arange(frame.threads.count, dtype=np.int64)

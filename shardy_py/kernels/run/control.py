@@ -23,7 +23,7 @@ Branch = tuple[Any, Region]
 
 
 def _branched(frame: Frame, branches: Sequence[Branch], results: Sequence[SSAValue]) -> list[Value]:
-    """Run each region with the threads that take it; return what each thread's gives."""
+    """Run each region with the threads that take it, and return the merged values."""
     merged: list[Value] | None = None
     for condition, region in branches:
         mask = frame.active(condition)

@@ -67,7 +67,7 @@ def _takes_table(ptx: str) -> bool:
 
 
 def entry_threads(ptx: str) -> tuple[int, int, int] | None:
-    """Return the threads of a block that a kernel asks for, or None where it does not say."""
+    """Return the block size that a kernel requires, or None where it does not say."""
     match = re.search(r"\.reqntid\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?", ptx)
     if match is None:
         return None

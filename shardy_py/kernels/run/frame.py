@@ -124,7 +124,7 @@ class Frame:
         return [self._values[value] for value in values]
 
     def bind(self, value: SSAValue, content: Value) -> None:
-        """Give active threads a value."""
+        """Bind a value of the program to what active threads hold."""
         if self.merges and self.mask is not None and value in self._values:
             content = self.merged(self.mask, content, self._values[value], value)
         self._values[value] = content

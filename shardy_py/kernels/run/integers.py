@@ -79,7 +79,7 @@ def _ceiling(left: Any, right: Any) -> Any:
 
 
 def shift(compute: Binary, *, sign: bool = False) -> Handler:
-    """Return what runs a shift; of an amount that is too large only the lower bits count, as on most processors."""
+    """Return the handler of a shift; the amount is taken modulo the width, as on most processors."""
     read = signed if sign else unsigned
 
     def run(frame: Frame, op: Operation) -> list[Value]:

@@ -252,7 +252,7 @@ def argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
 
 
 def _arguments(entry: func.FuncOp, buffers: Mapping[int, Buffer], slices: Sequence[int]) -> list[Buffer]:
-    """Return the buffer of every argument, under its own shape: that of a result may be another one than an input's."""
+    """Return the buffer of every argument, viewed with the shape of the argument: a result may share an input's buffer."""
     argument_buffers = [buffers[number] for number in argument_slices(entry, slices)]
     pairs = zip(argument_buffers, entry.body.blocks[0].args, strict=True)
     return [
@@ -323,7 +323,7 @@ def _check_fits(
 
 
 def _check_written(buffers: dict[int, Buffer], inputs: Sequence[int], entry: func.FuncOp, stage: str) -> None:
-    """Check that every element of memory that is no input was written."""
+    """Check that every element of memory that is not an input was written."""
     for number, buffer in buffers.items():
         writers = buffer.memory.writers
         if number in inputs or writers is None or writers.all():

@@ -58,7 +58,7 @@ class Memory:
 
     @classmethod
     def undefined(cls, type_: Attribute, count: int, name: str, block_threads: int, *, is_shared: bool) -> Memory:
-        """Return memory with undefined elements: a pattern of bits that is no small number."""
+        """Return memory with undefined elements: a pattern of bits that is not a small number."""
         dtype = np.dtype(word_dtype(type_))
         words = np.full(count * dtype.itemsize, _POISON, np.uint8).view(dtype)
         memory = cls(words, name, block_threads, is_shared=is_shared, is_writable=True)

@@ -75,7 +75,7 @@ def pointer_places(frame: Frame, op: Operation, pointer: Pointer, type_: Attribu
     """Return where active threads access memory by numbers or vectors of a type.
 
     Raises:
-        VerificationError: an active thread's bytes are not all in the buffer, or the address is no multiple of their
+        VerificationError: an active thread's bytes are not all in the buffer, or the address is not a multiple of their
             number.
         UnsupportedError: the elements of the memory are larger.
     """
@@ -96,7 +96,7 @@ def pointer_places(frame: Frame, op: Operation, pointer: Pointer, type_: Attribu
         return f"{bytes_}, which has {buffer.size * word}"
 
     def misaligned(position: int) -> str:
-        return f"byte {at_thread(position)} of {buffer.memory.name} is no multiple of the {count} bytes of {type_}"
+        return f"byte {at_thread(position)} of {buffer.memory.name} is not a multiple of the {count} bytes of {type_}"
 
     inside = (offset >= 0) & (offset + count <= buffer.size * word)
     frame.require(inside, op, "out-of-bounds", outside)
@@ -179,7 +179,7 @@ def atomic_rmw(frame: Frame, op: LLVMAtomicRMWOp) -> list[Value]:
 
 
 def compare_exchange(frame: Frame, op: CompareExchangeOp) -> list[Value]:
-    """Write the new element where the expected one is; of threads with one element the first, then the others.
+    """Compare and exchange elements; threads that access the same element do so one after the other.
 
     The value is a pair: the element before, and whether it was the expected one.
     """

@@ -90,7 +90,7 @@ def _position(at: Places, wrong: Any) -> int:
 
 
 def _record(frame: Frame, op: Operation, buffer: Buffer, at: Places, width: int, *, is_write: bool) -> None:
-    """Keep an access, where these are recorded."""
+    """Record an access if accesses are traced."""
     if frame.kernel.accesses is None:
         return
     active = slice(None) if at.threads is None else at.threads

@@ -80,11 +80,11 @@ def from_elements(frame: Frame, op: Operation) -> list[Value]:
 
 
 def _access(frame: Frame, op: Any, type_: Any, buffer: Buffer) -> tuple[Places, int]:
-    """Return where threads access a tensor by vectors: as a whole, at multiples of the vector's size.
+    """Return the addresses at which threads access a tensor by vectors, and the size of the vectors.
 
     Raises:
         UnsupportedError: the vector has several dimensions, or the op a mask.
-        VerificationError: an active thread's place is outside of the tensor, or no multiple.
+        VerificationError: an active thread's address is outside of the tensor, or not a multiple of the size.
     """
     if len(_shape(type_)) != 1 or getattr(op, "mask", None) is not None:
         message = "vectors of several dimensions, or under a mask, are not moved to memory"
@@ -94,7 +94,7 @@ def _access(frame: Frame, op: Any, type_: Any, buffer: Buffer) -> tuple[Places, 
     wrong = np.broadcast_to(at.words % width != 0, (len(at.stamps),))
     if wrong.any():
         position = int(np.argmax(wrong)) if at.threads is None else int(at.threads[np.argmax(wrong)])
-        message = f"the place of a vector of {width} elements in {buffer.memory.name} is no multiple of its size"
+        message = f"the place of a vector of {width} elements in {buffer.memory.name} is not a multiple of its size"
         frame.report(position, op, "misaligned-vector", message)
     return at, width
 
