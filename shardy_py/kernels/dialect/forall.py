@@ -182,8 +182,8 @@ class ForallOp(IRDLOperation):
         assert isinstance(last, InParallelOp)
         return last
 
-    def given(self, number: int) -> SSAValue:
-        """Return the tensor of the body that a result of the loop is; the argument where nothing is written."""
+    def yielded_tensor(self, number: int) -> SSAValue:
+        """Return the tensor that the body yields for a result; the argument where nothing is written to it."""
         argument = self.body.block.args[len(self.sizes) + number]
         return next((op.source for op in self.terminator.inserted if op.dest is argument), argument)
 

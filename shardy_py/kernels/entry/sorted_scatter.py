@@ -74,7 +74,7 @@ class _Warp:
     def _index(
         self, scope: Scope, index: SSAValue, number: SSAValue, carried: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
-        """Process the next index: add its window to the total; where the index changes, write the total and begin a new one."""
+        """Process the next index: add its window to the total, or write that and begin anew where the index changes."""
         _, *before, was_inside, total, target = carried
         places = self._scattering.padded(scope, before)
         read = self._scattering.offsets(scope, index)

@@ -113,7 +113,7 @@ def _flows(op: Operation, functions: Mapping[str, Operation]) -> Iterator[tuple[
     if isinstance(op, _VALUES):
         return
     if isinstance(op, ForallOp):
-        yield from ((op.given(number), result) for number, result in enumerate(op.outputs))
+        yield from ((op.yielded_tensor(number), result) for number, result in enumerate(op.outputs))
     if isinstance(op, cf.ConditionalBranchOp | llvm.CondBrOp):
         yield from zip(op.then_arguments, op.then_block.args, strict=False)
         yield from zip(op.else_arguments, op.else_block.args, strict=False)

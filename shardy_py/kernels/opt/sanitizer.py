@@ -170,9 +170,9 @@ def _change(kernel: KernelModule, combiner: str, starts: Sequence[Any], values: 
     return ""
 
 
-def faults_json(found: Sequence[Diagnostic]) -> list[Mapping[str, str]]:
+def faults_json(faults: Sequence[Diagnostic]) -> list[Mapping[str, str]]:
     """Return faults as plain data."""
     return [
         {"code": item.code, "message": item.message, "location": item.location, "op": item.op, "hint": item.hint or ""}
-        for item in found
+        for item in faults
     ]

@@ -57,7 +57,7 @@ def _is_outside(value: SSAValue, op: Operation) -> bool:
 
 
 def _combined(op: UpdateOp, new: SSAValue) -> tuple[str, SSAValue]:
-    """Return the name of the only op of a body and the op's other operand; an empty name where there are several ops."""
+    """Return the name of the only op of a body and the op's other operand; an empty name if there are several."""
     body = op.body.block
     update_op = new.owner
     (current,) = body.args

@@ -73,7 +73,7 @@ def _lower_forall(forall: ForallOp) -> None:
         class_ = ThreadIdOp if kind == "thread" else BlockIdOp
         op = class_(DIMENSIONS[number], {RANGE: range_attribute(0, size - 1)})
         indices.append(insert_before(forall, op))
-    yielded = [forall.given(number) for number in range(len(forall.inits))]
+    yielded = [forall.yielded_tensor(number) for number in range(len(forall.inits))]
     arguments: dict[SSAValue, SSAValue] = dict(zip(forall.body.block.args, [*indices, *forall.inits], strict=True))
     results = [arguments.get(value, value) for value in yielded]
     terminator = forall.terminator

@@ -24,7 +24,7 @@ from shardy_py.values import frozen
 
 @frozen(eq=False)
 class _ReadProgram:
-    """A program with what its form says besides.
+    """A program as it was read: its main function, and the names and layouts that its text holds.
 
     Args:
         function: The main function.

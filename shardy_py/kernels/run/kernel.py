@@ -252,7 +252,7 @@ def argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
 
 
 def _arguments(entry: func.FuncOp, buffers: Mapping[int, Buffer], slices: Sequence[int]) -> list[Buffer]:
-    """Return the buffer of every argument, viewed with the shape of the argument: a result may share an input's buffer."""
+    """Return the buffer of every argument, viewed with its shape: a result may share an input's buffer."""
     argument_buffers = [buffers[number] for number in argument_slices(entry, slices)]
     pairs = zip(argument_buffers, entry.body.blocks[0].args, strict=True)
     return [
