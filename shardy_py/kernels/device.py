@@ -76,7 +76,7 @@ def device_names() -> tuple[str, ...]:
 
 @checked
 def get_device(given: DeviceLike, *, known: Mapping[str, Path] | None = None) -> DeviceSpec:
-    """Return the device spec that a caller means.
+    """Return a device spec by its name or its TOML file; a spec is returned as it is.
 
     Args:
         given: A spec, the name of one that comes along, or a TOML file; a text that ends in ``.toml`` names a file.
@@ -129,17 +129,17 @@ def parse_device(text: str, *, source: str = "") -> DeviceSpec:
 def _problems(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what is wrong with the keys and values of a device spec, and the fixes."""
     keys = tuple(item.name for item in attrs.fields(DeviceSpec))
-    found = [(f"unknown key {key!r}", f"the keys are {', '.join(keys)}") for key in data if key not in keys]
+    problems = [(f"unknown key {key!r}", f"the keys are {', '.join(keys)}") for key in data if key not in keys]
     for key in keys:
         value = data.get(key)
         if value is None:
-            found.append((f"{key} is missing", f"a device spec has {', '.join(keys)}"))
+            problems.append((f"{key} is missing", f"a device spec has {', '.join(keys)}"))
         elif key == "name":
             if not isinstance(value, str) or not value:
-                found.append(("name is no text", 'write name = "..."'))
+                problems.append(("name is no text", 'write name = "..."'))
         elif isinstance(value, bool) or not isinstance(value, int) or not _least(key) <= value <= _MOST:
-            found.append((f"{key} is not a whole number from {_least(key)} to {_MOST}", ""))
-    return found
+            problems.append((f"{key} is not a whole number from {_least(key)} to {_MOST}", ""))
+    return problems
 
 
 def _least(key: str) -> int:

@@ -213,14 +213,14 @@ class Kernel:
         from shardy_py.kernels.run.arrays import run_fusion
 
         kernel = self._on_gpu(self.ptx if ptx is None else ptx)
-        found: list[Timing] = []
+        timings: list[Timing] = []
 
         def run(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
-            found.append(kernel.time(inputs, outputs))
+            timings.append(kernel.time(inputs, outputs))
             return kernel.run(inputs, outputs)
 
         run_fusion(self.fusion, arrays, run)
-        return found[0]
+        return timings[0]
 
     def _on_gpu(self, ptx: str) -> DeviceKernel:
         from shardy_py.kernels.run.device import DeviceKernel, entry_name, entry_threads
@@ -245,7 +245,7 @@ class Kernel:
         """Return a new module, as it is at a stage.
 
         Raises:
-            OptionError: there is no such stage, or it is no module.
+            OptionError: there is no such stage, or it is not a module.
         """
         if stage == TO_LLVM:
             message, hint = "the interpreter does not run text for LLVM", 'give on="host", or another stage'

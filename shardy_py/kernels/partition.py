@@ -131,10 +131,10 @@ class PartitionWalk:
                 index = op_maps.identity(shape) if self._forced else fusion.same_place(fusion.roots[0], root)
                 self.reads.setdefault(_key(self._node(root)), {})[TUPLE, (index, ())] = None
         for op in reversed(fusion.ops):
-            own, at = self.places[op.id] = self._place(op, op.results)
+            function, at = self.places[op.id] = self._place(op, op.results)
             for number, operand in enumerate(fusion.operands_of(op)):
                 read = self._read(op, number, *at)
-                self.reads.setdefault(_key(self._node(operand)), {})[own, read] = None
+                self.reads.setdefault(_key(self._node(operand)), {})[function, read] = None
         for parameter in fusion.parameters:
             if _key(parameter) in self.reads or parameter.id in fusion.root_ids:
                 self._place(parameter, (parameter,))
@@ -156,18 +156,18 @@ class PartitionWalk:
         return number_values(self._fusion)
 
     def _place(self, node: Node, values: Sequence[Value]) -> tuple[int, Read]:
-        """Put a node into a function; return that and where it is read in it."""
+        """Assign a node to a function; return the function and the index at which it reads the node."""
         key = _key(node)
         reads = self.reads.get(key, {})
         functions = {function for function, _ in reads}
         known = [read for _, read in reads if not (read[0].is_undefined or read[0].is_known_empty)]
         joins = key not in self._forced and len(functions) == 1 and len(set(known)) <= 1
         if joins:
-            (own,) = functions
+            (target,) = functions
             # A function of its own for a parameter takes all parameters: of many there would be their square.
-            if len(self._members[own]) < MAX_OPS or not isinstance(node, Op):
-                self._members[own].append(node)
-                return own, known[0] if known else (IndexingMap.undefined(), ())
+            if len(self._members[target]) < MAX_OPS or not isinstance(node, Op):
+                self._members[target].append(node)
+                return target, known[0] if known else (IndexingMap.undefined(), ())
         self._members[key], self._roots[key] = [node], tuple(values)
         return key, (op_maps.identity(shape_of(values[0])), ())
 

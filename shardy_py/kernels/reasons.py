@@ -35,14 +35,14 @@ def explain(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _work(kernel: Kernel) -> Iterator[str]:
-    """Yield the bytes that a kernel moves at least, and what it computes for them."""
+    """Yield lines on the fewest bytes that a kernel moves, and on the elements that it computes for them."""
     read, written = least_bytes(kernel)
-    found = recomputation(kernel)
-    ratio = found.computed / max(1, read + written)
+    recomputed = recomputation(kernel)
+    ratio = recomputed.computed / max(1, read + written)
     yield f"bytes: {read} of parameters and {written} of results; {ratio:.3g} elements are computed for each"
-    if found.factor > 1:
-        worst = ", ".join(f"{item.op.name} {item.factor:.3g} times" for item in found.ops[:3])
-        yield f"recompute: each element is computed {found.factor:.3g} times on average: {worst}"
+    if recomputed.factor > 1:
+        worst = ", ".join(f"{item.op.name} {item.factor:.3g} times" for item in recomputed.ops[:3])
+        yield f"recompute: each element is computed {recomputed.factor:.3g} times on average: {worst}"
 
 
 def _heroes(kernel: Kernel) -> Iterator[str]:
@@ -92,10 +92,10 @@ def _in_place(kernel: Kernel) -> Iterator[str]:
 def _transpose(kernel: Kernel) -> Iterator[str]:
     transpose = kernel.choice.transpose
     assert transpose is not None
-    one, other = transpose.swapped
+    first, second = transpose.swapped
     yield (
         f"transpose: dimensions of size one dropped and neighbours merged, {_sizes(transpose.shape)} by "
-        f"{list(transpose.permutation)}; the fast dimension {_moves(transpose)}, {one} and {other} swap"
+        f"{list(transpose.permutation)}; the fast dimension {_moves(transpose)}, {first} and {second} swap"
     )
     tiles = transpose_tiles(kernel.choice, kernel.launch)
     if isinstance(tiles, PackedTiles):

@@ -67,16 +67,18 @@ def recomputation(kernel: Kernel) -> Recomputation:
     sizes: dict[int, int] = {TUPLE: fusion.elements(fusion.roots[0])}
     evaluations: dict[int, float] = {}
     for op in reversed(fusion.ops):
-        own, at = walk.places[op.id]
-        if own == op.id:
-            sizes[own] = fusion.elements(op.results[0])
-            reads = walk.reads.get(own, {})
+        function, at = walk.places[op.id]
+        if function == op.id:
+            sizes[function] = fusion.elements(op.results[0])
+            reads = walk.reads.get(function, {})
             known = [
                 (calls[caller], sizes[caller], read) if caller != TUPLE or len(fusion.roots) == 1 else None
                 for caller, read in reads
             ]
-            calls[own] = sum(sizes[own] if item is None else _evaluations(*item) for item in known) or sizes[own]
-        evaluations[op.id] = _evaluations(calls[own], sizes[own], at)
+            calls[function] = (
+                sum(sizes[function] if item is None else _evaluations(*item) for item in known) or sizes[function]
+            )
+        evaluations[op.id] = _evaluations(calls[function], sizes[function], at)
     computing = [op for op in fusion.ops if not fusion.facts[op.id].moves_only]
     elements = {op.id: fusion.elements(op.results[0]) for op in computing}
     repeated = [RecomputedOp(op, evaluations[op.id] / elements[op.id]) for op in computing]
@@ -103,21 +105,21 @@ def _evaluations(calls: float, size: int, read: Read) -> float:
 def least_bytes(kernel: Kernel) -> tuple[int, int]:
     """Return the bytes of all parameters and of all results: what a kernel that reads each element moves at least."""
     fusion = kernel.fusion
-    own = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
+    parameters = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
     sizes = [
         [-(-prod(shape_of(value)) * bits_of(element_type_of(value)) // 8) for value in values]
-        for values in (own, fusion.roots)
+        for values in (parameters, fusion.roots)
     ]
     return sum(sizes[0]), sum(sizes[1])
 
 
 def recompute_warning(kernel: Kernel) -> Diagnostic | None:
     """Return a warning where a kernel computes elements many times; None where it does not."""
-    found = recomputation(kernel)
-    if found.factor < WARN_FROM:
+    recomputed = recomputation(kernel)
+    if recomputed.factor < WARN_FROM:
         return None
-    worst = found.ops[0]
-    message = f"the kernel computes each element {found.factor:.3g} times on average, those of {worst.op.name}"
+    worst = recomputed.ops[0]
+    message = f"the kernel computes each element {recomputed.factor:.3g} times on average, those of {worst.op.name}"
     message += f" {worst.factor:.3g} times"
     hint = "make a kernel of each reduction and of what follows it; 'shardy emit FILE --list' shows such pieces"
     return Diagnostic("recompute", message, worst.op.location, kernel.name, hint)

@@ -33,14 +33,14 @@ def find_libdevice(path: str | os.PathLike[str] | None = None) -> Path | None:
     Raises:
         OptionError: the path that was given has no such file.
     """
-    given = path if path is not None else os.environ.get(VARIABLE)
-    if given:
-        found = Path(given)
-        found = found / FILE if found.is_dir() else found
-        if not found.is_file():
+    configured = path if path is not None else os.environ.get(VARIABLE)
+    if configured:
+        libdevice = Path(configured)
+        libdevice = libdevice / FILE if libdevice.is_dir() else libdevice
+        if not libdevice.is_file():
             hint = f"give the path of {FILE}, or install nvidia-cuda-nvcc-cu12"
-            raise OptionError(Diagnostic("no-libdevice", f"there is no file {found}", hint=hint))
-        return found
+            raise OptionError(Diagnostic("no-libdevice", f"there is no file {libdevice}", hint=hint))
+        return libdevice
     return next((file for file in _candidates() if file.is_file()), None)
 
 
@@ -49,8 +49,8 @@ def _candidates() -> list[Path]:
     spec = importlib.util.find_spec("nvidia")
     if spec is not None:
         roots += [Path(item) for item in spec.submodule_search_locations or ()]
-    found = [root / place / FILE for root in roots for place in _PLACES]
+    candidates = [root / place / FILE for root in roots for place in _PLACES]
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if os.environ.get(name):
-            found.append(Path(os.environ[name]) / "nvvm" / "libdevice" / FILE)
-    return found
+            candidates.append(Path(os.environ[name]) / "nvvm" / "libdevice" / FILE)
+    return candidates

@@ -2,7 +2,7 @@
 
 The model: a core moves a sector of 32 bytes in some cycles, and issues some instructions of warps in one. To keep
 memory busy, enough bytes have to be on their way: cycles of latency times bytes per cycle. What a kernel needs most of
-decides. The numbers are those of an H100, for all devices: they rank, and are no times.
+decides. The numbers are those of an H100, for all devices: they rank grids, and are not times.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
         kernel: The kernel.
 
     Raises:
-        UnsupportedError: the kernel is no loop: tiles and lanes of other emitters follow from their shapes; or as for
-            `Kernel.ptx`.
+        UnsupportedError: the kernel is not a loop: tiles and lanes of other emitters follow from their shapes; or as
+            for `Kernel.ptx`.
     """
     if kernel.choice.kind is not EmitterKind.LOOP:
         message = f"the grid of the emitter {kernel.choice.name} follows from its tiles or rows; loops are tuned"
@@ -67,14 +67,14 @@ def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
     root = fusion.roots[0]
     elements = fusion.elements(root)
     least = max(1, 8 // bits_of(element_type_of(root)))
-    found = []
+    tuned = []
     for unroll in (item for item in UNROLLS if item >= least and elements % item == 0):
         sectors, instructions, read = _warp(evolve(kernel, launch=spread(elements // unroll, device, unroll=unroll)))
         for threads in (item for item in THREADS if item <= device.threads_per_block):
             launch = spread(elements // unroll, device, unroll=unroll, threads=threads)
-            own = evolve(kernel, launch=launch)
-            found.append(_modelled(own, elements, sectors, instructions, read))
-    return tuple(sorted(found, key=lambda item: (item.cycles, item.kernel.launch != kernel.launch)))
+            candidate = evolve(kernel, launch=launch)
+            tuned.append(_modelled(candidate, elements, sectors, instructions, read))
+    return tuple(sorted(tuned, key=lambda item: (item.cycles, item.kernel.launch != kernel.launch)))
 
 
 def _warp(kernel: Kernel) -> tuple[float, float, int]:
@@ -111,15 +111,15 @@ def _modelled(kernel: Kernel, elements: int, sectors: float, instructions: float
     return TunedLaunch(kernel, sectors, instructions, in_flight, cycles, reason)
 
 
-def format_tuned(kernel: Kernel, found: tuple[TunedLaunch, ...], most: int = 8) -> str:
+def format_tuned(kernel: Kernel, tuned: tuple[TunedLaunch, ...], most: int = 8) -> str:
     """Return a table of grids, the best ones first; the kernel's own is marked."""
     lines = ["cycles of a core for 1000 elements, by a model:"]
-    own = next((number for number, item in enumerate(found) if item.kernel.launch == kernel.launch), None)
-    shown = [*range(min(most, len(found))), *([own] if own is not None and own >= most else [])]
+    current = next((number for number, item in enumerate(tuned) if item.kernel.launch == kernel.launch), None)
+    shown = [*range(min(most, len(tuned))), *([current] if current is not None and current >= most else [])]
     for number in shown:
-        item = found[number]
+        item = tuned[number]
         launch = item.kernel.launch
-        mark = " (as XLA)" if number == own else ""
+        mark = " (as XLA)" if number == current else ""
         grid = f"{prod(launch.blocks)} x {prod(launch.threads)}, unroll {launch.unroll}{mark}"
         lines.append(f"{number + 1:3} {item.cycles:8.1f}  {grid}: {item.reason}")
     return "\n".join(lines)

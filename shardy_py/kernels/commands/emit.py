@@ -14,14 +14,14 @@ TARGETS = ("mlir", "llvm", "ptx")
 SPELLINGS = ("xla_gpu", "xla")
 
 
-def _is_listed(given: Parameters) -> bool:
-    return bool(given["as_list"] or given["as_coverage"])
+def _is_listed(parameters: Parameters) -> bool:
+    return bool(parameters["as_list"] or parameters["as_coverage"])
 
 
-def _prints_module(given: Parameters) -> bool:
+def _prints_module(parameters: Parameters) -> bool:
     """Return whether the kernel is printed as a module of some target, and not drawn, run or explained."""
     others = ("as_run", "as_time", "as_explanation", "as_tuned", "draw")
-    return not _is_listed(given) and not any(given[name] for name in others)
+    return not _is_listed(parameters) and not any(parameters[name] for name in others)
 
 
 @click.command(cls=Command)
@@ -70,13 +70,13 @@ def _prints_module(given: Parameters) -> bool:
 @needs(
     "inputs",
     "seed",
-    when=lambda given: given["as_run"] or given["as_time"],
+    when=lambda parameters: parameters["as_run"] or parameters["as_time"],
     problem="on a kernel that does not run",
     hint="give --run or --time, too",
 )
 @needs(
     "seed",
-    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    when=lambda parameters: parameters["inputs"] == RANDOM_INPUTS,
     problem="on inputs of a file",
     hint="leave --seed or --inputs out",
 )
@@ -85,20 +85,20 @@ def _prints_module(given: Parameters) -> bool:
 @needs("target", when=_prints_module, problem="where no module is printed", hint="leave --target out")
 @needs(
     "stage",
-    when=lambda given: given["as_run"] or (_prints_module(given) and not given["as_json"]),
+    when=lambda parameters: parameters["as_run"] or (_prints_module(parameters) and not parameters["as_json"]),
     problem="where no module is printed or run",
     hint="leave --stage out",
 )
 @needs(
     "stages_dir",
     "spelling",
-    when=lambda given: not _is_listed(given),
+    when=lambda parameters: not _is_listed(parameters),
     problem="on a list of pieces",
     hint="choose one with --fusion N",
 )
 @needs(
     "device_spec",
-    when=lambda given: not given["as_coverage"],
+    when=lambda parameters: not parameters["as_coverage"],
     problem="on the coverage, which holds for all devices",
     hint="leave --device-spec out",
 )

@@ -14,12 +14,12 @@ SPELLINGS = ("xla_gpu", "xla")
 _RUNNING = ("as_run", "as_sanitized", "compared", "as_bisected", "as_reduced")
 
 
-def _is_run(given: Parameters) -> bool:
-    return any(given[name] for name in _RUNNING)
+def _is_run(parameters: Parameters) -> bool:
+    return any(parameters[name] for name in _RUNNING)
 
 
-def _prints_module(given: Parameters) -> bool:
-    return given["as_reduced"] or not _is_run(given)
+def _prints_module(parameters: Parameters) -> bool:
+    return parameters["as_reduced"] or not _is_run(parameters)
 
 
 @click.command("emit-opt", cls=Command)
@@ -74,13 +74,13 @@ def _prints_module(given: Parameters) -> bool:
 )
 @needs(
     "seed",
-    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    when=lambda parameters: parameters["inputs"] == RANDOM_INPUTS,
     problem="on inputs of a file",
     hint="leave --seed or --inputs out",
 )
 @needs(
     "units",
-    when=lambda given: bool(given["compared"] or given["as_bisected"] or given["as_reduced"]),
+    when=lambda parameters: bool(parameters["compared"] or parameters["as_bisected"] or parameters["as_reduced"]),
     problem="where no results are compared",
     hint="give --compare, --bisect or --reduce, too",
 )

@@ -138,11 +138,11 @@ def _check(*, as_list: bool, fusion: int | None, target: str, stage: str | None)
         raise OptionError(Diagnostic("option-conflict", message))
 
 
-def _check_printed(asked: Sequence[str], listed: Sequence[str]) -> None:
-    """Check that one thing is asked for; what is listed is printed as lines or as JSON."""
-    given = [*listed, *(name for name in asked if name != "--json")] if listed else list(asked)
-    if len(given) > 1:
-        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(given)} exclude each other"))
+def _check_printed(options: Sequence[str], listed: Sequence[str]) -> None:
+    """Check that at most one output option is given; ``--json`` may accompany a list."""
+    outputs = [*listed, *(name for name in options if name != "--json")] if listed else list(options)
+    if len(outputs) > 1:
+        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(outputs)} exclude each other"))
 
 
 def _check_against(against: str | None, *, as_time: bool, stage: str | None) -> None:
@@ -185,7 +185,7 @@ def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str
     from shardy_py.jax.npz import outputs_file
     from shardy_py.kernels.run.arrays import random_arrays
 
-    arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _given(kernel, Path(inputs))
+    arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _load_arrays(kernel, Path(inputs))
     results = kernel.run(*arrays, stage=stage)
     if outputs is not None:
         write_atomically(outputs, outputs_file(results))
@@ -219,14 +219,14 @@ def _timed(kernel: Kernel, inputs: str, seed: int, against: str | None) -> str:
     if against is not None:
         hint = "give a file that 'shardy emit --target ptx -o FILE' wrote, or one of another compiler"
         other = read_text_file(against, code="unreadable-ptx", what="the PTX", hint=hint)
-    arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _given(kernel, Path(inputs))
+    arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _load_arrays(kernel, Path(inputs))
     timings = {kernel.name: kernel.time(*arrays)}
     if other is not None and against is not None:
         timings[against] = kernel.time(*arrays, ptx=other)
     return format_timings(timings)
 
 
-def _given(kernel: Kernel, path: Path) -> list[Any]:
+def _load_arrays(kernel: Kernel, path: Path) -> list[Any]:
     from shardy_py.jax.arguments import ArrayType
     from shardy_py.jax.npz import read_inputs
     from shardy_py.layout.numpy_arrays import numpy_dtype

@@ -45,20 +45,20 @@ def run_emit_opt(
     output: str | None,
     **others: Any,
 ) -> None:
-    """Run passes over a module, and print what was asked of it: by default the module."""
+    """Run passes over a module, and print the module or the output that an option selects."""
     require_xdsl()
     from shardy_py.kernels.opt.modules import launch_of_module, parse_sizes, read_module
     from shardy_py.kernels.opt.stages import parse_kernel_pipeline, run_passes
 
     modes = {name: others.pop(name) for name in _MODES}
-    asked = [_MODES[name] for name, given in modes.items() if given]
-    if len(asked) > 1:
-        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(asked)} exclude each other"))
+    chosen = [_MODES[name] for name, is_chosen in modes.items() if is_chosen]
+    if len(chosen) > 1:
+        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(chosen)} exclude each other"))
     registry = plugin_registry(**others)
     device = get_device(device_spec, known=registry.devices)
     passes = parse_kernel_pipeline(pipeline, registry)
     kernel = read_module(_text_of(file), "<stdin>" if file == STDIN else file)
-    if not asked:
+    if not chosen:
         stages = run_passes(kernel, passes, device)
         if stages_dir is not None:
             _write_stages(stages, Path(stages_dir), spelling, generic=generic)
@@ -106,9 +106,9 @@ class _Session:
 
         self.kernel, self.passes, self.device, self.launch, self.units = kernel, passes, device, launch, units
         self.arguments = module_arguments(kernel)
-        self.arrays = random_inputs(self.arguments, seed) if inputs == RANDOM else self._given(Path(inputs))
+        self.arrays = random_inputs(self.arguments, seed) if inputs == RANDOM else self._load_arrays(Path(inputs))
 
-    def _given(self, path: Path) -> list[Any]:
+    def _load_arrays(self, path: Path) -> list[Any]:
         from shardy_py.jax.arguments import ArrayType
         from shardy_py.jax.npz import read_inputs
 
@@ -144,15 +144,15 @@ class _Session:
         return "\n".join([grid, *lines])
 
     def sanitize(self, *, as_json: bool) -> tuple[str, bool]:
-        """Return a report of the faults of the last stage, and whether there are some."""
+        """Return a report of the faults of the last stage, and whether there are any."""
         from shardy_py.kernels.opt.sanitizer import faults_json, sanitize
 
         stage = self._stages()[-1]
         warp = self.device.threads_per_warp
-        found = sanitize(stage.kernel, self.launch, self.arguments, self.arrays, stage=stage.label, warp=warp)
+        faults = sanitize(stage.kernel, self.launch, self.arguments, self.arrays, stage=stage.label, warp=warp)
         if as_json:
-            return json.dumps(faults_json(found), indent=2), bool(found)
-        return "\n".join(map(str, found)) or "no faults", bool(found)
+            return json.dumps(faults_json(faults), indent=2), bool(faults)
+        return "\n".join(map(str, faults)) or "no faults", bool(faults)
 
     def compare(self, first: str, second: str, *, as_json: bool) -> tuple[str, bool]:
         """Return how the results of two stages differ, and whether they do."""
@@ -161,12 +161,12 @@ class _Session:
 
         stages = self._stages()
         chosen = [find_stage(stages, name) for name in (first, second)]
-        found = differences(*(self._results(stage) for stage in chosen), units=self.units)
+        changes = differences(*(self._results(stage) for stage in chosen), units=self.units)
         labels = [stage.label for stage in chosen]
         if as_json:
-            return json.dumps({"stages": labels, "differences": list(map(str, found))}, indent=2), bool(found)
-        text = f"{labels[0]} and {labels[1]} compute the same" if not found else f"{labels[0]} and {labels[1]} differ"
-        return "\n".join([text, *map(str, found)]), bool(found)
+            return json.dumps({"stages": labels, "differences": list(map(str, changes))}, indent=2), bool(changes)
+        text = f"{labels[0]} and {labels[1]} compute the same" if not changes else f"{labels[0]} and {labels[1]} differ"
+        return "\n".join([text, *map(str, changes)]), bool(changes)
 
     def _culprit(self, kernel: Any, passes: Any) -> Any:
         from shardy_py.kernels.opt.differences import first_difference
@@ -174,43 +174,46 @@ class _Session:
         return first_difference(kernel, passes, self.device, self.launch, self.arguments, self.arrays, units=self.units)
 
     def bisect(self, *, as_json: bool) -> tuple[str, bool]:
-        """Return the first pass behind which something is wrong, with what it changed, and whether there is one."""
-        found = self._culprit(self.kernel, self.passes)
+        """Return a report of the first pass after which the module is wrong, and whether there is one."""
+        culprit = self._culprit(self.kernel, self.passes)
         count = len(self.passes)
-        if found is None:
+        if culprit is None:
             text = f"all {count + 1} stages compute the same"
             return (json.dumps({"stage": None}) if as_json else text), False
-        reasons = [str(found.error)] if found.error is not None else list(map(str, found.differences))
+        reasons = [str(culprit.error)] if culprit.error is not None else list(map(str, culprit.differences))
         if as_json:
-            return json.dumps({"stage": found.stage.label, "code": found.code, "reasons": reasons}, indent=2), True
-        where = "before the first pass" if found.number < 0 else f"behind pass {found.stage.label}"
-        lines = [f"wrong {where} [{found.code}]", *reasons]
-        if found.number >= 0 and found.stage.error is None:
-            before, after = (item.kernel.print().splitlines() for item in (found.before, found.stage))
-            lines += difflib.unified_diff(before, after, found.before.label, found.stage.label, lineterm="", n=1)
+            return json.dumps({"stage": culprit.stage.label, "code": culprit.code, "reasons": reasons}, indent=2), True
+        where = "before the first pass" if culprit.number < 0 else f"behind pass {culprit.stage.label}"
+        lines = [f"wrong {where} [{culprit.code}]", *reasons]
+        if culprit.number >= 0 and culprit.stage.error is None:
+            before, after = (item.kernel.print().splitlines() for item in (culprit.before, culprit.stage))
+            lines += difflib.unified_diff(before, after, culprit.before.label, culprit.stage.label, lineterm="", n=1)
         return "\n".join(lines), True
 
     def reduced(self, spelling: str, *, generic: bool) -> str:
-        """Return the smallest module that is wrong in the same way.
+        """Reduce the module, and return the smallest one that is wrong in the same way.
 
         Raises:
             OptionError: the module is not wrong.
         """
         from shardy_py.kernels.opt.reduce import module_size, reduce_module
 
-        found = self._culprit(self.kernel, self.passes)
-        if found is None:
+        culprit = self._culprit(self.kernel, self.passes)
+        if culprit is None:
             message, hint = "no stage of the module is wrong", "give the passes, or the inputs, with which it is"
             raise OptionError(Diagnostic("nothing-to-reduce", message, self.kernel.name, hint=hint))
-        passes = self.passes[: found.number + 1]
+        passes = self.passes[: culprit.number + 1]
 
         def is_wrong(candidate: Any) -> bool:
-            own = self._culprit(candidate, passes)
-            return own is not None and (own.number, own.code) == (found.number, found.code)
+            candidate_culprit = self._culprit(candidate, passes)
+            return candidate_culprit is not None and (candidate_culprit.number, candidate_culprit.code) == (
+                culprit.number,
+                culprit.code,
+            )
 
         smallest = reduce_module(self.kernel, is_wrong)
         sizes = [module_size(item.module) for item in (self.kernel, smallest)]
-        print(f"{found.stage.label} [{found.code}]: {sizes[0]} ops, reduced to {sizes[1]}", file=sys.stderr)
+        print(f"{culprit.stage.label} [{culprit.code}]: {sizes[0]} ops, reduced to {sizes[1]}", file=sys.stderr)
         return smallest.print(spelling=spelling, generic=generic)
 
 

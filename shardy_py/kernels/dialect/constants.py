@@ -82,8 +82,8 @@ def zeros(type_: VectorOf) -> builtin.DenseIntOrFPElementsAttr:
     """Return a vector of zeros."""
     element: Any = type_.element_type
     number: Any = 0 if isinstance(element, builtin.IntegerType) else 0.0
-    whole: Any = type_
-    return builtin.DenseIntOrFPElementsAttr.from_list(whole, [number] * prod(type_.get_shape()))
+    vector_type: Any = type_
+    return builtin.DenseIntOrFPElementsAttr.from_list(vector_type, [number] * prod(type_.get_shape()))
 
 
 def minor_dimension(rank: int) -> builtin.AffineMapAttr:

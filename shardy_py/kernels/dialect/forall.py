@@ -60,11 +60,11 @@ class ParallelInsertSliceOp(IRDLOperation):
         return tuple(tuple(map(int, array.get_values())) for array in arrays)
 
     def verify_(self) -> None:
-        """Check that the slice is the whole tensor: threads write single elements of it before."""
+        """Check that the slice covers the whole tensor; threads write single elements by ``tensor.insert``."""
         assert isinstance(self.dest.type, TensorType)
         shape = tuple(self.dest.type.get_shape())
-        whole = ((0,) * len(shape), shape, (1,) * len(shape))
-        if self.dynamic or self.dynamic_sizes or self.dynamic_strides or self.slices != whole:
+        whole_tensor = ((0,) * len(shape), shape, (1,) * len(shape))
+        if self.dynamic or self.dynamic_sizes or self.dynamic_strides or self.slices != whole_tensor:
             raise VerifyException("kernels write elements by tensor.insert; the slice has to be the whole tensor")
         if self.source.type != self.dest.type:
             raise VerifyException("source and target of the slice are tensors of one type")
@@ -182,8 +182,8 @@ class ForallOp(IRDLOperation):
         assert isinstance(last, InParallelOp)
         return last
 
-    def given(self, number: int) -> SSAValue:
-        """Return the tensor of the body that a result of the loop is; the argument where nothing is written."""
+    def yielded_tensor(self, number: int) -> SSAValue:
+        """Return the tensor that the body yields for a result; the argument where nothing is written to it."""
         argument = self.body.block.args[len(self.sizes) + number]
         return next((op.source for op in self.terminator.inserted if op.dest is argument), argument)
 

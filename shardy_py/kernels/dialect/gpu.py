@@ -36,8 +36,8 @@ class _IdOp(IRDLOperation):
     output = result_def(IndexType)
 
     def __init__(self, dimension: str, attributes: dict[str, Attribute] | None = None) -> None:
-        own = {"dimension": DimensionAttr(DimensionEnum(dimension))}
-        super().__init__(result_types=[INDEX], properties=own, attributes=dict(attributes or {}))
+        properties = {"dimension": DimensionAttr(DimensionEnum(dimension))}
+        super().__init__(result_types=[INDEX], properties=properties, attributes=dict(attributes or {}))
 
     def print(self, printer: Printer) -> None:
         """Write the dimension: ``gpu.thread_id x``."""

@@ -141,8 +141,10 @@ class MaterializeOp(IRDLOperation):
         if len(self.indices) != len(self.map.dims):
             raise VerifyException(f"the map has {len(self.map.dims)} dimensions, the op {len(self.indices)} indices")
         _check_symbols(self.map)
-        own, tile = ([bound.interval for bound in item.ranges] for item in (self.map, self.output.type.encoding.data))
-        if own != tile:
+        intervals, tile_intervals = (
+            [bound.interval for bound in item.ranges] for item in (self.map, self.output.type.encoding.data)
+        )
+        if intervals != tile_intervals:
             raise VerifyException("the maps of op and tile have different symbols")
 
     def print(self, printer: Printer) -> None:

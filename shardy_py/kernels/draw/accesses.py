@@ -43,22 +43,22 @@ class WarpAccess:
 
     @cached_property
     def words(self) -> dict[int, list[int]]:
-        """The words that are touched, by their number, and the lanes that touch them."""
-        found: dict[int, list[int]] = {}
+        """The lanes that access each word, by the number of the word."""
+        lanes_by_word: dict[int, list[int]] = {}
         for lane, place in enumerate(self.places):
             if place is not None:
                 for word in range(place // WORD, (place + self.width - 1) // WORD + 1):
-                    found.setdefault(word, []).append(lane)
-        return found
+                    lanes_by_word.setdefault(word, []).append(lane)
+        return lanes_by_word
 
     @property
     def bytes(self) -> int:
-        """The bytes that threads ask for, each once."""
-        taken: set[int] = set()
+        """The number of distinct bytes that the threads access."""
+        addresses: set[int] = set()
         for place in self.places:
             if place is not None:
-                taken.update(range(place, place + self.width))
-        return len(taken)
+                addresses.update(range(place, place + self.width))
+        return len(addresses)
 
     @property
     def sectors(self) -> int:
@@ -88,11 +88,11 @@ class WarpAccess:
 
     @property
     def lines(self) -> dict[int, dict[int, list[int]]]:
-        """By the number of a line of 128 bytes the lanes at each of its words."""
-        found: dict[int, dict[int, list[int]]] = {}
+        """The lanes that access each word of each line of 128 bytes, by the numbers of line and word."""
+        words_by_line: dict[int, dict[int, list[int]]] = {}
         for word, lanes in sorted(self.words.items()):
-            found.setdefault(word * WORD // LINE, {})[word % (LINE // WORD)] = lanes
-        return found
+            words_by_line.setdefault(word * WORD // LINE, {})[word % (LINE // WORD)] = lanes
+        return words_by_line
 
     @property
     def pattern(self) -> tuple[object, ...]:
@@ -103,12 +103,14 @@ class WarpAccess:
 
     @property
     def cost(self) -> str:
-        """The sectors or passes of the access, and the fewest that it could have."""
+        """The sectors or passes of the access as text, with the fewest possible where it has more."""
         if self.is_shared:
-            least, found, unit = self.fewest_passes, self.passes, "pass"
-            return f"{found} {unit if found == 1 else unit + 'es'}" + (f" instead of {least}" if found > least else "")
-        least, found = self.fewest_sectors, self.sectors
-        return f"{found} sector{'s' * (found != 1)}" + (f" instead of {least}" if found > least else "")
+            least, actual, unit = self.fewest_passes, self.passes, "pass"
+            return f"{actual} {unit if actual == 1 else unit + 'es'}" + (
+                f" instead of {least}" if actual > least else ""
+            )
+        least, actual = self.fewest_sectors, self.sectors
+        return f"{actual} sector{'s' * (actual != 1)}" + (f" instead of {least}" if actual > least else "")
 
 
 STAGE = "convert-pure-calls"
@@ -140,8 +142,8 @@ def warp_accesses(kernel: Kernel, *, block: int = 0, warp: int = 0, seed: int = 
     names = [f"parameter {number}" for number in range(len(inputs))]
     names += [f"result {number}" for number in range(len(outputs))]
     by_argument = {f"argument {slice_}": name for slice_, name in reversed(list(zip(slices, names, strict=True)))}
-    found = trace_block(kernel.parsed(STAGE), kernel.launch, inputs, outputs, block=block, slices=slices)
-    return list(_of_warp(found, by_argument, warp, size))
+    accesses = trace_block(kernel.parsed(STAGE), kernel.launch, inputs, outputs, block=block, slices=slices)
+    return list(_of_warp(accesses, by_argument, warp, size))
 
 
 def _of_warp(accesses: Sequence[Access], names: Mapping[str, str], warp: int, size: int) -> Iterator[WarpAccess]:

@@ -95,7 +95,7 @@ def _is_near(run: Sequence[tuple[int, int]], place: int) -> bool:
 def _run(run: Sequence[tuple[int, int]]) -> str:
     if len(run) == 1:
         return f"thread {run[0][0]}: {run[0][1]}"
-    step = next(other[1] - one[1] for one, other in pairwise(run))
+    step = next(after[1] - before[1] for before, after in pairwise(run))
     return f"threads {run[0][0]}-{run[-1][0]}: {run[0][1]} + {step} a thread"
 
 

@@ -70,7 +70,7 @@ class EmissionContext(Protocol):
 
 
 class Scope:
-    """Emits elements into a block; what blocks around it computed already is used again.
+    """Emits elements into a block, and reuses those that enclosing blocks computed.
 
     Args:
         surroundings: The function.
@@ -96,9 +96,9 @@ class Scope:
         return index_constant(self.builder, value)
 
     def find(self, key: tuple[int, Indices]) -> SSAValue | None:
-        """Return an element that this block or one around it computed already."""
-        found = self._known.get(key)
-        return found if found is not None or self._parent is None else self._parent.find(key)
+        """Return an element that this block or an enclosing one computed before, or None."""
+        element = self._known.get(key)
+        return element if element is not None or self._parent is None else self._parent.find(key)
 
     def remember(self, value: Value, indices: Indices, element: SSAValue) -> None:
         """Take an element as computed."""
@@ -107,9 +107,9 @@ class Scope:
     def element(self, value: Value, indices: Indices) -> SSAValue:
         """Return the element of a value at an index."""
         key = (value.id, indices)
-        found = self.find(key)
-        if found is not None:
-            return found
+        computed = self.find(key)
+        if computed is not None:
+            return computed
         outside = self.surroundings.outside(self, value, indices)
         if outside is not None:
             # Mirrors how often XLA reads a parameter: the second read is remembered. Equal reads are united later.
@@ -155,19 +155,21 @@ class Scope:
             raise UnsupportedError(Diagnostic("nested-too-deeply", message, op.location, op.name, hint)) from None
         finally:
             self._nested.pop()
-        found = []
+        values = []
         for number, (element, result) in enumerate(zip(elements, op.results, strict=True)):
             if isinstance(element, ScalarValue):
                 builder.seen([element])
-            wanted, given = element_dtype(result), str(getattr(element, "dtype", ""))
-            if given != wanted:
-                message = f"the scalar body gives {given} for result {number}, whose elements are {wanted} in a kernel"
+            expected, actual = element_dtype(result), str(getattr(element, "dtype", ""))
+            if actual != expected:
+                message = (
+                    f"the scalar body gives {actual} for result {number}, whose elements are {expected} in a kernel"
+                )
                 definition = self.surroundings.registry.find(op.name)
                 place = f"; defined at {definition.location}" if definition and definition.location else ""
-                hint = _cast(given, wanted) + place
+                hint = _cast(actual, expected) + place
                 raise UnsupportedError(Diagnostic("emission-type", message, op.location, op.name, hint))
-            found.append(cast(ScalarValue, element).value)
-        return found
+            values.append(cast(ScalarValue, element).value)
+        return values
 
     def apply(self, map_: IndexingMap, indices: Sequence[SSAValue], symbols: Sequence[SSAValue] = ()) -> list[SSAValue]:
         """Return the results of a map, each by an op of its own; variables and constants need none."""
@@ -188,11 +190,11 @@ class Scope:
         yield Scope(self.surroundings, Builder(InsertPoint.at_end(block)), self), block
 
 
-def _cast(given: str, wanted: str) -> str:
-    """Return a hint: how one type becomes another."""
-    if (given, wanted) == ("i1", "i8"):
+def _cast(actual: str, expected: str) -> str:
+    """Return a hint that says how to cast one type to another."""
+    if (actual, expected) == ("i1", "i8"):
         return 'booleans are bytes: b.op("arith.extui", condition, dtype="i8")'
-    return f'cast it, for example b.op("arith.truncf", x, dtype="{wanted}")'
+    return f'cast it, for example b.op("arith.truncf", x, dtype="{expected}")'
 
 
 class OpElement:
@@ -312,21 +314,21 @@ class OpElement:
 
     def literal(self, op: Op) -> ScalarValue:
         """Return the element of a constant that the op holds."""
-        found = literal_of(op)
+        literal = literal_of(op)
         dtype = element_dtype(op.results[0])
-        if isinstance(found, (float, complex)):
-            return self.constant(found, dtype)
-        if found.is_splat() or not self.at:
-            return self.constant(next(iter(found.iter_values())), dtype)  # type: ignore[arg-type]
-        whole = self.scope.add(arith.ConstantOp(found, tensor_type(op.results[0])))
-        return ScalarValue(self.scope.add(tensor.ExtractOp(whole, list(self.at), scalar_type(dtype))))
+        if isinstance(literal, (float, complex)):
+            return self.constant(literal, dtype)
+        if literal.is_splat() or not self.at:
+            return self.constant(next(iter(literal.iter_values())), dtype)  # type: ignore[arg-type]
+        tensor_constant = self.scope.add(arith.ConstantOp(literal, tensor_type(op.results[0])))
+        return ScalarValue(self.scope.add(tensor.ExtractOp(tensor_constant, list(self.at), scalar_type(dtype))))
 
     def apply(
         self, map_: IndexingMap, indices: Sequence[ScalarValue], symbols: Sequence[ScalarValue] = ()
     ) -> list[ScalarValue]:
         """Return the results of an indexing map."""
-        found = self.scope.apply(map_, [item.value for item in indices], [item.value for item in symbols])
-        return [ScalarValue(value) for value in found]
+        results = self.scope.apply(map_, [item.value for item in indices], [item.value for item in symbols])
+        return [ScalarValue(value) for value in results]
 
     def inside(self, map_: IndexingMap, indices: Sequence[ScalarValue]) -> ScalarValue:
         """Return whether indices are in the domain of a map."""
@@ -394,8 +396,8 @@ class OpElement:
         low, high, step = (self.scope.index(number) for number in (bounds.lower, bounds.upper + 1, 1))
         with self._inner([INDEX, *types]) as (inner, block):
             arguments = [ScalarValue(argument) for argument in block.args]
-            found = self._nest(map_, at, [*symbols, arguments[0]], arguments[1:], body)
-            inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
+            yielded = self._nest(map_, at, [*symbols, arguments[0]], arguments[1:], body)
+            inner.builder.insert(scf.YieldOp(*(item.value for item in yielded)))
         loop = scf.ForOp(low, high, step, [item.value for item in carried], Region(block))
         self.scope.builder.insert(loop)
         return [ScalarValue(value) for value in loop.results]
@@ -412,8 +414,8 @@ class OpElement:
         condition = self.scope.inside(map_, at, values)
         regions = []
         with self._inner() as (inner, block):
-            found = self._carried_on(body(self._results(map_, at, values), carried), carried)
-            inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
+            yielded = self._carried_on(body(self._results(map_, at, values), carried), carried)
+            inner.builder.insert(scf.YieldOp(*(item.value for item in yielded)))
         regions.append(Region(block))
         with self._inner() as (inner, block):
             inner.builder.insert(scf.YieldOp(*(item.value for item in carried)))
@@ -422,18 +424,18 @@ class OpElement:
         self.scope.builder.insert(op)
         return [ScalarValue(value) for value in op.results]
 
-    def _carried_on(self, found: Sequence[ScalarValue], before: Sequence[ScalarValue]) -> Sequence[ScalarValue]:
-        """Return what the body of a loop gives.
+    def _carried_on(self, values: Sequence[ScalarValue], initial: Sequence[ScalarValue]) -> Sequence[ScalarValue]:
+        """Check that the body of a loop yields values of the carried types, and return them.
 
         Raises:
-            UnsupportedError: it is not what the loop carries.
+            UnsupportedError: the types differ.
         """
-        given, wanted = ([str(item.value.type) for item in values] for values in (found, before))
-        if given != wanted:
-            message = f"the body of a loop gives ({', '.join(given)}), the loop carries ({', '.join(wanted)})"
+        actual, expected = ([str(item.value.type) for item in group] for group in (values, initial))
+        if actual != expected:
+            message = f"the body of a loop gives ({', '.join(actual)}), the loop carries ({', '.join(expected)})"
             hint = "return a value of the same type for each initial one"
             raise UnsupportedError(Diagnostic("scalar-op", message, self.of.location, self.of.name, hint))
-        return found
+        return values
 
     def _results(self, map_: IndexingMap, at: Indices, symbols: list[SSAValue]) -> list[ScalarValue]:
         return [ScalarValue(value) for value in self.scope.apply(map_, at, symbols)]
@@ -448,8 +450,8 @@ class OpElement:
         low, high, step = (self.scope.index(number) for number in (0, count, 1))
         types = [item.value.type for item in initial]
         with self._inner([INDEX, *types]) as (inner, block):
-            found = self._carried_on(body([ScalarValue(argument) for argument in block.args[1:]]), initial)
-            inner.builder.insert(scf.YieldOp(*(item.value for item in found)))
+            yielded = self._carried_on(body([ScalarValue(argument) for argument in block.args[1:]]), initial)
+            inner.builder.insert(scf.YieldOp(*(item.value for item in yielded)))
         loop = scf.ForOp(low, high, step, [item.value for item in initial], Region(block))
         self.scope.builder.insert(loop)
         return [ScalarValue(value) for value in loop.results]

@@ -46,16 +46,16 @@ class Epilogue:
 
     def ops(self, fusion: Fusion) -> tuple[Op, ...]:
         """Return the ops that the function computes."""
-        given = {hero.id for hero in self.heroes}
-        found: dict[int, Op] = {}
+        hero_ids = {hero.id for hero in self.heroes}
+        ops_by_id: dict[int, Op] = {}
         pending = list(self.maps)
         while pending:
             value = pending.pop()
             op = fusion.producer(value)
-            if op is not None and value.id not in given and op.id not in found:
-                found[op.id] = op
+            if op is not None and value.id not in hero_ids and op.id not in ops_by_id:
+                ops_by_id[op.id] = op
                 pending += op.operands
-        return tuple(found.values())
+        return tuple(ops_by_id.values())
 
 
 def emit_epilogue(functions: FunctionEmitter, epilogue: Epilogue) -> str:
@@ -74,7 +74,7 @@ def emit_epilogue(functions: FunctionEmitter, epilogue: Epilogue) -> str:
     scope.builder.insert(func.ReturnOp(*elements))
     empty = builtin.DictionaryAttr({})
     ranges = [builtin.DictionaryAttr({RANGE: range_attribute(item.lower, item.upper)}) for item in bounds]
-    made = func.FuncOp(
+    function = func.FuncOp(
         function_name(fusion, epilogue.roots[0], kind="epilogue"),
         (types, [element.type for element in elements]),
         Region(block),
@@ -82,9 +82,9 @@ def emit_epilogue(functions: FunctionEmitter, epilogue: Epilogue) -> str:
         arg_attrs=builtin.ArrayAttr([*([empty] * first), *ranges, *([empty] * len(values))]),
     )
     if all(fusion.facts[op.id].moves_only for op in epilogue.ops(fusion)):
-        made.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
-    functions.add_epilogue(made)
-    return made.sym_name.data
+        function.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
+    functions.add_epilogue(function)
+    return function.sym_name.data
 
 
 def call_epilogue(

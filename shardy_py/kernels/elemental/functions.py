@@ -42,8 +42,8 @@ class FunctionEmitter:
 
     def functions(self) -> list[func.FuncOp]:
         """Return the functions of the partition, callers first, then those of regions and epilogues."""
-        made = [self._function(subgraph) for subgraph in self.partition.emitted(self.fusion)]
-        return [*made, *self._regions.values(), *self._arguments, *self._epilogues]
+        emitted = [self._function(subgraph) for subgraph in self.partition.emitted(self.fusion)]
+        return [*emitted, *self._regions.values(), *self._arguments, *self._epilogues]
 
     def add_epilogue(self, function: func.FuncOp) -> None:
         """Take a function that the entry function calls with the values of heroes."""
@@ -70,7 +70,7 @@ class FunctionEmitter:
         scope.builder.insert(func.ReturnOp(*elements))
         ranges = [builtin.DictionaryAttr({})] * len(parameters)
         ranges += [builtin.DictionaryAttr({RANGE: range_attribute(0, size - 1)}) for size in shape]
-        made = func.FuncOp(
+        function = func.FuncOp(
             subgraph.name,
             ([*parameters, *([INDEX] * len(shape))], results),
             Region(block),
@@ -78,8 +78,8 @@ class FunctionEmitter:
             arg_attrs=builtin.ArrayAttr(ranges),
         )
         if self._moves_only(subgraph):
-            made.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
-        return made
+            function.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
+        return function
 
     def _moves_only(self, subgraph: Subgraph) -> bool:
         """Return whether a function only moves elements: nothing in it computes."""
@@ -87,14 +87,14 @@ class FunctionEmitter:
 
     def region_function(self, op: Op, region: int = 0) -> str:
         """Return the name of the function of an op's region; equal regions of different ops have their own."""
-        made = self._regions.get((op.id, region))
-        if made is None:
+        function = self._regions.get((op.id, region))
+        if function is None:
             name = f"{self.fusion.name}_region_{len(self._regions)}"
-            made = self._regions[op.id, region] = region_function(self.fusion.registry, op, name, region)
+            function = self._regions[op.id, region] = region_function(self.fusion.registry, op, name, region)
             self._arguments += unused_argument_functions(op, name, region)
             if self.fusion.facts[op.id].is_reduction:
-                _ignore_signs_of_zeros(made)
-        return made.sym_name.data
+                _ignore_signs_of_zeros(function)
+        return function.sym_name.data
 
 
 def _ignore_signs_of_zeros(function: func.FuncOp) -> None:
@@ -182,8 +182,8 @@ def region_function(registry: Registry, op: Op, name: str, region: int = 0) -> f
 def unused_argument_functions(op: Op, name: str, region: int = 0) -> list[func.FuncOp]:
     """Return a function for each argument of a region of an op that the region does not use.
 
-    Mirrors ``PartitionedComputation`` of XLA, which has a function for every instruction that is nobody's operand. They
-    are called by none.
+    Mirrors ``PartitionedComputation`` of XLA, which has a function for every instruction that is not an operand. No
+    function calls them.
 
     Args:
         op: The op.
@@ -194,15 +194,15 @@ def unused_argument_functions(op: Op, name: str, region: int = 0) -> list[func.F
     types = [scalar_type(element_dtype(value)) for value in arguments]
     used = {value.id for value in returned}
     used |= {value.id for inner in op.regions[region].blocks[0].ops for value in inner.operands}
-    made = []
+    unused = []
     for number, value in enumerate(arguments):
         if value.id not in used:
             block = Block(arg_types=types)
             Builder(InsertPoint.at_end(block)).insert(func.ReturnOp(block.args[number]))
             signature = (types, [types[number]])
             private = builtin.StringAttr("private")
-            made.append(func.FuncOp(f"{name}_param_{number}", signature, Region(block), visibility=private))
-    return made
+            unused.append(func.FuncOp(f"{name}_param_{number}", signature, Region(block), visibility=private))
+    return unused
 
 
 def region_elements(
@@ -244,16 +244,16 @@ class _RegionBody:
         self._arguments = arguments
 
     def outside(self, scope: Scope, value: Value, indices: Indices) -> SSAValue | None:
-        """Return the argument that a value is, or None.
+        """Return the argument of the function for an argument of the region, or None for any other value.
 
         Raises:
             UnsupportedError: it is an argument of something around the region.
         """
-        found = self._arguments.get(value.id)
-        if found is None and value.defining_op is None:
+        argument = self._arguments.get(value.id)
+        if argument is None and value.defining_op is None:
             message = "a region that combines elements uses an argument from outside of it"
             raise UnsupportedError(Diagnostic("combiner", message, hint="let the region use its own arguments only"))
-        return found
+        return argument
 
     def computes(self, value: Value) -> bool:
         """Return whether a value is the result of an op of the region."""

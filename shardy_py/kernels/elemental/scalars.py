@@ -47,8 +47,8 @@ class ScalarValue:
 @cache
 def _classes() -> dict[str, type[Operation]]:
     dialects = (ARITH, math_dialect.Math, complex_dialect.Complex)
-    found = {op.name: op for dialect in dialects for op in dialect.operations}
-    return {name: class_ for name, class_ in found.items() if name not in _WITHOUT_MEANING}
+    classes = {op.name: op for dialect in dialects for op in dialect.operations}
+    return {name: class_ for name, class_ in classes.items() if name not in _WITHOUT_MEANING}
 
 
 @lru_cache(maxsize=4096)

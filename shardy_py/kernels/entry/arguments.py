@@ -52,26 +52,26 @@ class EntryBuilder:
 
     def _ids(self) -> tuple[SSAValue, ...]:
         """Add the ids of thread and block, with their ranges."""
-        found: list[SSAValue] = []
+        ids: list[SSAValue] = []
         for class_, sizes in ((ThreadIdOp, self.launch.threads), (BlockIdOp, self.launch.blocks)):
             for dimension, size in zip("xyz", sizes, strict=True):
                 op = class_(dimension, {RANGE: range_attribute(0, size - 1)})
                 self.builder.insert(op)
-                found.append(op.output)
-        return tuple(found)
+                ids.append(op.output)
+        return tuple(ids)
 
     def finished(self, results: tuple[SSAValue, ...]) -> func.FuncOp:
         """Return the function, which returns the tensors that were written."""
         self.builder.insert(func.ReturnOp(*results))
         types = [value.type for value in self.block.args]
-        made = func.FuncOp(
+        function = func.FuncOp(
             self.fusion.name,
             (types, [value.type for value in results]),
             Region(self.block),
             arg_attrs=builtin.ArrayAttr(self._attributes()),
         )
-        made.attributes[ENTRY] = builtin.UnitAttr()
-        return made
+        function.attributes[ENTRY] = builtin.UnitAttr()
+        return function
 
     def _attributes(self) -> list[builtin.DictionaryAttr]:
         count = len(self.fusion.parameters)
@@ -85,11 +85,11 @@ class EntryBuilder:
 
 def _attributes(value: Value, slice_: int, *, is_input: bool, is_written: bool) -> builtin.DictionaryAttr:
     size = max(1, -(-prod(shape_of(value)) * bits_of(element_type_of(value)) // 8))
-    found: dict[str, Attribute] = {
+    attributes: dict[str, Attribute] = {
         "llvm.align": builtin.IntegerAttr(INPUT_ALIGN if is_input else OUTPUT_ALIGN, builtin.IndexType()),
         "llvm.dereferenceable": builtin.IntegerAttr(size, builtin.IndexType()),
         SLICE: builtin.IntegerAttr(slice_, builtin.IndexType()),
     }
     if not is_written:
-        found["xla.invariant"] = builtin.UnitAttr()
-    return builtin.DictionaryAttr(found)
+        attributes["xla.invariant"] = builtin.UnitAttr()
+    return builtin.DictionaryAttr(attributes)

@@ -96,7 +96,7 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
 
 
 def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch) -> func.FuncOp:
-    """Return the entry function of a concatenate: what is read of an operand goes through the epilogue to the root.
+    """Return the entry function of a concatenate, whose epilogue computes the root from the elements of each operand.
 
     Mirrors ``ConcatenateFusion`` of XLA.
     """
@@ -114,8 +114,10 @@ def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch
         scope = entry_scope(functions, loop.body.block)
         index = scope.apply(read, entry.ids, loop.symbols)
         element = called_element(functions, scope, operand, entry.parameters, index)
-        found = call_epilogue(scope, name, epilogue, entry.parameters, loop.indices, [element])
-        scope.builder.insert(YieldOp(scope.add(tensor.InsertOp(found[root], loop.carried[0], list(loop.indices)))))
+        root_elements = call_epilogue(scope, name, epilogue, entry.parameters, loop.indices, [element])
+        scope.builder.insert(
+            YieldOp(scope.add(tensor.InsertOp(root_elements[root], loop.carried[0], list(loop.indices))))
+        )
         outputs = list(loop.outputs)
     return entry.finished(tuple(outputs))
 
@@ -145,14 +147,14 @@ def in_place_entry(functions: FunctionEmitter, choice: Choice, launch: Launch) -
 def _shifted(
     functions: FunctionEmitter, scope: Scope, update: Op, parameters: Sequence[SSAValue], index: Sequence[SSAValue]
 ) -> list[SSAValue]:
-    """Return the index in the operand of an element of the update, which begins where it fits."""
+    """Return the index in the operand of an element of the update, with start indices clamped so that it fits."""
     starts = [called_element(functions, scope, value, parameters, ()) for value in update.operands[2:]]
     sizes = zip(shape_of(update.operands[0]), shape_of(update.operands[1]), strict=True)
-    found = []
+    shifted = []
     for start, value, (size, width), place in zip(starts, update.operands[2:], sizes, index, strict=True):
         begin = _clamped(scope, start, value, size - width)
-        found.append(scope.add(arith.AddiOp(place, begin)))
-    return found
+        shifted.append(scope.add(arith.AddiOp(place, begin)))
+    return shifted
 
 
 def _clamped(scope: Scope, start: SSAValue, value: Value, last: int) -> SSAValue:

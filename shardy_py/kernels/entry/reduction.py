@@ -196,7 +196,7 @@ class _GroupEmitter:
         ]
 
     def _sides_written(self, scope: Scope, loop: LoopOp) -> list[SSAValue]:
-        """Write the roots that are no reductions and return the results."""
+        """Write the roots that are not reductions, and return the results."""
         results = list(loop.carried[: len(self._entry.outputs)])
         elements = []
         for number in self._group.sides:
@@ -247,12 +247,12 @@ class _GroupEmitter:
 
     def _over_lanes(self, scope: Scope, values: Values) -> Values:
         """Combine the values of the lanes of a warp."""
-        found: dict[Op, Sequence[SSAValue]] = {}
-        for op, own in values.items():
-            reduce = ShuffleReduceOp(own, self._combiner(op), self._maps.distance)
+        combined: dict[Op, Sequence[SSAValue]] = {}
+        for op, lane_values in values.items():
+            reduce = ShuffleReduceOp(lane_values, self._combiner(op), self._maps.distance)
             scope.builder.insert(reduce)
-            found[op] = reduce.outputs
-        return found
+            combined[op] = reduce.outputs
+        return combined
 
     def _written(
         self, scope: Scope, values: Values, outputs: Sequence[SSAValue], symbols: Sequence[SSAValue]
@@ -266,8 +266,8 @@ class _GroupEmitter:
         heroes = [(op, result) for op in self._group.reductions for result in op.results]
         epilogue = Epilogue(tuple(result for _, result in heroes), maps)
         name = emit_epilogue(self._functions, epilogue)
-        given = [value for op in self._group.reductions for value in self._completed(scope, op, values[op])]
-        elements = call_epilogue(scope, name, epilogue, self._entry.parameters, arguments, given)
+        hero_values = [value for op in self._group.reductions for value in self._completed(scope, op, values[op])]
+        elements = call_epilogue(scope, name, epilogue, self._entry.parameters, arguments, hero_values)
         has_result = scope.inside(next(iter(maps.values())), self._entry.ids, symbols)
         results = list(outputs)
         indices: dict[Op | None, list[SSAValue]] = {}

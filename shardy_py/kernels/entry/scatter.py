@@ -46,20 +46,20 @@ class Scattering:
         self.components = self.form.components
 
     def offsets(self, scope: Scope, number: SSAValue) -> list[SSAValue]:
-        """Read where a window begins along the dimensions that indices shift."""
+        """Return the start of a window along the dimensions that the scatter indices address."""
         indices = indices_of(self.op)
         cast = IndexCastUIOp if element_type_of(indices).startswith("ui") else arith.IndexCastOp
-        found = []
+        offsets = []
         for component in range(self.components):
             at: Sequence[SSAValue] = (number, scope.index(component))
             if not self.form.has_canonical_indices:
                 at = scope.apply(self.form.indices, at)
             element = called_element(self.functions, scope, indices, self.parameters, at)
-            found.append(element if isinstance(element.type, builtin.IndexType) else scope.add(cast(element, INDEX)))
-        return found
+            offsets.append(element if isinstance(element.type, builtin.IndexType) else scope.add(cast(element, INDEX)))
+        return offsets
 
     def padded(self, scope: Scope, offsets: Sequence[SSAValue], number: SSAValue | None = None) -> list[SSAValue]:
-        """Return offsets along all dimensions: of batched ones that of the window's batch, zeros along the others.
+        """Return offsets along all dimensions: the given ones, the window's batch along batched dimensions, else zeros.
 
         Args:
             scope: The scope.
@@ -67,13 +67,13 @@ class Scattering:
             number: The number of the window, where dimensions are batched.
         """
         zero = scope.index(0)
-        found = [zero] * len(self._operand)
+        all_offsets = [zero] * len(self._operand)
         for target, offset in zip(self.form.targets, offsets, strict=True):
-            found[target] = offset
+            all_offsets[target] = offset
         for target, map_ in self.form.batches:
             assert number is not None
-            (found[target],) = scope.apply(map_, (number,))
-        return found
+            (all_offsets[target],) = scope.apply(map_, (number,))
+        return all_offsets
 
     def inside(self, scope: Scope, offsets: Sequence[SSAValue]) -> SSAValue:
         """Return whether a window is inside the operand: one comparison without a sign per dimension."""
@@ -161,13 +161,13 @@ def choose_values(
     types: list[Attribute] = []
     for values in (then, otherwise):
         with scope.block() as (inner, block):
-            found = values(inner) if callable(values) else values
-            inner.builder.insert(scf.YieldOp(*found))
-        types = [value.type for value in found]
+            elements = values(inner) if callable(values) else values
+            inner.builder.insert(scf.YieldOp(*elements))
+        types = [value.type for value in elements]
         regions.append(Region(block))
-    made = scf.IfOp(condition, types, regions[0], regions[1])
-    scope.builder.insert(made)
-    return list(made.results)
+    branch = scf.IfOp(condition, types, regions[0], regions[1])
+    scope.builder.insert(branch)
+    return list(branch.results)
 
 
 def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Launch, map_: IndexingMap) -> func.FuncOp:

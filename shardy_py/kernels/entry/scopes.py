@@ -77,8 +77,8 @@ def loop_over_symbols(
             return _guarded(scope, map_, dims, symbols, carried, body)
         lower, upper = bounds[len(symbols)]
         with scope.block([INDEX, *(value.type for value in carried)]) as (inner, block):
-            found = nest(inner, (*symbols, block.args[0]), block.args[1:])
-            inner.builder.insert(scf.YieldOp(*found))
+            yielded = nest(inner, (*symbols, block.args[0]), block.args[1:])
+            inner.builder.insert(scf.YieldOp(*yielded))
         loop = scf.ForOp(lower, upper, step, list(carried), Region(block))
         scope.builder.insert(loop)
         return list(loop.results)

@@ -74,7 +74,7 @@ class _Warp:
     def _index(
         self, scope: Scope, index: SSAValue, number: SSAValue, carried: Sequence[SSAValue]
     ) -> Sequence[SSAValue]:
-        """Take the next index: write what there is and begin anew where it is another one, else add its window up."""
+        """Process the next index: add its window to the total, or write that and begin anew where the index changes."""
         _, *before, was_inside, total, target = carried
         places = self._scattering.padded(scope, before)
         read = self._scattering.offsets(scope, index)
@@ -92,8 +92,8 @@ class _Warp:
             return choose_values(
                 inner,
                 changed,
-                lambda own: [self._over_elements(own, number, total, self._added)],
-                lambda own: [self._over_elements(own, number, total, self._first)],
+                lambda branch: [self._over_elements(branch, number, total, self._added)],
+                lambda branch: [self._over_elements(branch, number, total, self._first)],
             )
 
         (added,) = choose_values(scope, is_inside, [total], total_of)
@@ -117,7 +117,7 @@ class _Warp:
         target: SSAValue,
         number: SSAValue,
     ) -> SSAValue:
-        """Update the operand by what was added up, if there is a window that is complete and inside."""
+        """Update the operand by the total, if a window is complete and inside of the operand."""
 
         def write(inner: Scope, index: Sequence[SSAValue], at: SSAValue, carried: SSAValue) -> SSAValue:
             update = inner.add(vector.ExtractOp(total, [at], self._element))
@@ -125,7 +125,7 @@ class _Warp:
             return self._scattering.write(inner, carried, place, update)
 
         (written,) = choose_values(
-            scope, is_complete, [target], lambda own: [self._over_elements(own, number, target, write)]
+            scope, is_complete, [target], lambda branch: [self._over_elements(branch, number, target, write)]
         )
         return written
 
@@ -155,8 +155,8 @@ class _Warp:
         if rows.steps == 1:
             return place
         bounds = tuple(Bound(Interval(0, size - 1)) for size in (rows.steps, rows.width))
-        (found,) = scope.apply(IndexingMap((dim(0) * rows.width + dim(1),), bounds), (step, place))
-        return found
+        (position,) = scope.apply(IndexingMap((dim(0) * rows.width + dim(1),), bounds), (step, place))
+        return position
 
 
 def _flag(scope: Scope, *, value: bool) -> SSAValue:

@@ -165,10 +165,10 @@ class TransposeEntry:
         self.functions = functions
         self.fusion = functions.fusion
         self.entry = EntryBuilder(functions.fusion, launch)
-        found = tiled_heroes(functions.fusion, choice.heroes)
-        self.heroes = tuple({hero.id: hero for hero in found.values()}.values())
-        self.side = [number for number in range(len(self.fusion.roots)) if number not in found]
-        self._behind = found
+        hero_of_root = tiled_heroes(functions.fusion, choice.heroes)
+        self.heroes = tuple({hero.id: hero for hero in hero_of_root.values()}.values())
+        self.side = [number for number in range(len(self.fusion.roots)) if number not in hero_of_root]
+        self._behind = hero_of_root
 
     @property
     def side_targets(self) -> list[SSAValue]:
@@ -182,12 +182,12 @@ class TransposeEntry:
 
     def allocate(self, tile: Sequence[int]) -> list[SSAValue]:
         """Allocate a tile for every transpose."""
-        found: list[SSAValue] = []
+        tiles: list[SSAValue] = []
         for hero in self.heroes:
             op = AllocateSharedOp(builtin.TensorType(scalar_type(element_dtype(hero.results[0])), tile))
             self.entry.builder.insert(op)
-            found.append(op.output)
-        return found
+            tiles.append(op.output)
+        return tiles
 
     def operand_element(self, scope: Scope, number: int, index: Sequence[SSAValue]) -> SSAValue:
         """Return an element of what a transpose reads."""
@@ -198,13 +198,13 @@ class TransposeEntry:
         self, scope: Scope, input_map: MapToShape, symbols: Sequence[SSAValue], targets: Sequence[SSAValue]
     ) -> list[SSAValue]:
         """Write the elements of the side outputs at the places in memory where transposes read theirs."""
-        found = []
+        results = []
         for number, target in zip(self.side, targets, strict=True):
             root = self.fusion.roots[number]
             index = scope.apply(input_map(shape_of(root)), self.entry.ids, symbols)
             element = called_element(self.functions, scope, root, self.entry.parameters, index)
-            found.append(scope.add(tensor.InsertOp(element, target, index)))
-        return found
+            results.append(scope.add(tensor.InsertOp(element, target, index)))
+        return results
 
     def synchronize(self, tiles: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Wait until all threads have written the tiles."""
@@ -230,7 +230,7 @@ class TransposeEntry:
     def insert_roots(
         self, scope: Scope, symbols: Sequence[SSAValue], values: Sequence[SSAValue], targets: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Return the results with what the epilogue computes of transposed elements.
+        """Insert the roots that the epilogue computes from transposed elements, and return the results.
 
         Args:
             scope: Where the epilogue is called.
@@ -240,10 +240,10 @@ class TransposeEntry:
         """
         epilogue, parameters = self._epilogue, self.entry.parameters
         indices = [*self.entry.ids, *symbols]
-        found = call_epilogue(scope, self._epilogue_name, epilogue, parameters, indices, values)
+        elements = call_epilogue(scope, self._epilogue_name, epilogue, parameters, indices, values)
         results = list(targets)
         for number in self._behind:
             root = self.fusion.roots[number]
             index = scope.apply(epilogue.maps[root], self.entry.ids, symbols)
-            results[number] = scope.add(tensor.InsertOp(found[root], results[number], index))
+            results[number] = scope.add(tensor.InsertOp(elements[root], results[number], index))
         return results

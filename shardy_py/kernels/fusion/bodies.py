@@ -36,12 +36,12 @@ class Traced:
 
 
 def body_of(op: Op, emission: _EmissionOf, maps: Sequence[IndexingMap]) -> tuple[Traced, ...] | None:
-    """Return what a scalar body makes of each result, or None where it cannot be followed."""
+    """Trace a scalar body, and return the expression of each result, or None where tracing fails."""
     try:
-        found = tuple(emission(cast(ElementBuilder, _Tracer(op, maps)), op))
+        elements = tuple(emission(cast(ElementBuilder, _Tracer(op, maps)), op))
     except PluginError:
         return None
-    return cast(tuple[Traced, ...], found) if all(isinstance(item, Traced) for item in found) else None
+    return cast(tuple[Traced, ...], elements) if all(isinstance(item, Traced) for item in elements) else None
 
 
 def keeps_element(op: Op, body: Sequence[Traced]) -> bool:

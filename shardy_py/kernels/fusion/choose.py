@@ -156,10 +156,10 @@ def hero_of(fusion: Fusion, root: Op) -> Op:
     def is_concatenation(op: Op) -> bool:
         return fusion.facts[op.id].is_concatenation
 
-    for wanted in (is_tiled_transpose, is_concatenation):
-        found = _only(fusion, start, wanted)
-        if found is not None:
-            return found
+    for is_kind in (is_tiled_transpose, is_concatenation):
+        hero = _only(fusion, start, is_kind)
+        if hero is not None:
+            return hero
     return start if fusion.facts[start.id].is_reduction else root
 
 
@@ -171,9 +171,9 @@ def is_intermediate(fusion: Fusion, op: Op, *, max_operands: int = MAX_OPERANDS)
     return facts.is_elementwise or facts.is_bitcast
 
 
-def _only(fusion: Fusion, start: Op, wanted: Callable[[Op], bool]) -> Op | None:
-    """Return the only op of a kind above an op, if intermediate ops alone lie below it."""
-    found: dict[int, Op] = {}
+def _only(fusion: Fusion, start: Op, is_kind: Callable[[Op], bool]) -> Op | None:
+    """Return the only op of a kind among the producers of an op, if only intermediate ops lie below it."""
+    matches: dict[int, Op] = {}
     seen: set[int] = set()
     pending = [start]
     while pending:
@@ -181,13 +181,13 @@ def _only(fusion: Fusion, start: Op, wanted: Callable[[Op], bool]) -> Op | None:
         if op.id in seen:
             continue
         seen.add(op.id)
-        if wanted(op):
-            found[op.id] = op
+        if is_kind(op):
+            matches[op.id] = op
         elif is_intermediate(fusion, op):
             pending += [producer for value in op.operands if (producer := fusion.producer(value)) is not None]
-    if len(found) != 1:
+    if len(matches) != 1:
         return None
-    (only,) = found.values()
+    (only,) = matches.values()
     return only if _leads_through_intermediates(fusion, only) else None
 
 
@@ -222,9 +222,9 @@ def aliases_of(fusion: Fusion, choice: Choice) -> tuple[int | None, ...]:
 def slices_of(fusion: Fusion, choice: Choice) -> tuple[int, ...]:
     """Return the number of the buffer of every parameter, then of every root."""
     count = len(fusion.parameters)
-    found = list(range(count))
+    slices = list(range(count))
     following = count
     for alias in aliases_of(fusion, choice):
-        found.append(following if alias is None else alias)
+        slices.append(following if alias is None else alias)
         following += alias is None
-    return tuple(found)
+    return tuple(slices)

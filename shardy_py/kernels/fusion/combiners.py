@@ -52,7 +52,7 @@ def starts_of(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
 
 def _starts(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
     count = len(reduction.results)
-    found: list[int | None] = [None] * count
+    starts: list[int | None] = [None] * count
     for part in ScalarCombiner(fusion, reduction).parts:
         if part.numbers is None or not (part.is_associative and part.is_commutative):
             return None
@@ -63,8 +63,8 @@ def _starts(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
         if neutral is None:
             return None
         for number, value in zip(part.members, neutral, strict=True):
-            found[number] = value
-    return tuple(found)
+            starts[number] = value
+    return tuple(starts)
 
 
 def is_associative(fusion: Fusion, op: Op) -> bool:
@@ -104,18 +104,18 @@ class ScalarCombiner:
         return tuple(CombinerPart(self, tuple(sorted(group))) for group in groups)
 
     def _read(self, values: Sequence[Value]) -> set[int]:
-        """Return the ids of the values that some are computed from, and their own."""
-        found: set[int] = set()
+        """Return the ids of some values and of all values that they are computed from."""
+        ids: set[int] = set()
         pending = list(values)
         while pending:
             value = pending.pop()
-            if value.id not in found:
-                found.add(value.id)
+            if value.id not in ids:
+                ids.add(value.id)
                 pending += value.defining_op.operands if value.defining_op is not None else ()
-        return found
+        return ids
 
     def compute(self, numbers: Numbers, arguments: Mapping[int, Number], results: Sequence[int]) -> list[Number]:
-        """Return some results for numbers of the arguments.
+        """Evaluate the region: return some of its results for numbers as its arguments.
 
         Args:
             numbers: The kind of the numbers.
@@ -125,16 +125,16 @@ class ScalarCombiner:
         Raises:
             OutsideNumbersError: the region computes what these numbers do not know.
         """
-        wanted = [self.results[number] for number in results]
+        result_values = [self.results[number] for number in results]
         known = {self.arguments[number].id: value for number, value in arguments.items()}
-        needed = self._read(wanted)
+        needed = self._read(result_values)
         for op in self._block.ops if self._block is not None else ():
             if any(value.id in needed for value in op.results):
                 values = [_computed(numbers, self._fusion, op, known, item) for item in self._fusion.facts[op.id].body]
                 known |= {value.id: number for value, number in zip(op.results, values, strict=False)}
-        if any(value.id not in known for value in wanted):
+        if any(value.id not in known for value in result_values):
             raise OutsideNumbersError("a value from outside of the region, or of an op without a scalar body")
-        return [known[value.id] for value in wanted]
+        return [known[value.id] for value in result_values]
 
 
 @final

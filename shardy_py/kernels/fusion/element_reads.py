@@ -214,10 +214,10 @@ def number_values(fusion: Fusion) -> Mapping[int, int]:
     numbers = {value.id: value.id for value in fusion.parameters}
     firsts: dict[Hashable, tuple[int, ...]] = {}
     for op in fusion.ops:
-        own = tuple(value.id for value in op.results)
+        result_ids = tuple(value.id for value in op.results)
         operands = tuple(numbers.get(value.id, value.id) for value in op.operands)
         types = tuple(str(value.type) for value in op.results)
         key: Hashable = op.id if op.regions else (op.name, freeze(op.attributes), operands, types)
-        first = firsts.setdefault(key, own)
-        numbers |= dict(zip(own, first, strict=True))
+        first = firsts.setdefault(key, result_ids)
+        numbers |= dict(zip(result_ids, first, strict=True))
     return numbers

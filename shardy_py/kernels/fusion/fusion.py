@@ -150,20 +150,20 @@ class Fusion:
     def ops(self) -> tuple[Op, ...]:
         """The ops from which the roots are computed, each after its operands."""
         parameters = {value.id for value in self.parameters}
-        found: dict[int, Op] = {}
+        ops_by_id: dict[int, Op] = {}
         pending = [(op, False) for op in self._root_ops()]
         while pending:
             op, is_ready = pending.pop()
-            if op.id in found:
+            if op.id in ops_by_id:
                 continue
             if is_ready:
-                found[op.id] = op
+                ops_by_id[op.id] = op
                 continue
             pending.append((op, True))
             for operand in reversed(op.operands):
                 if operand.id not in parameters and operand.defining_op is not None:
                     pending.append((operand.defining_op, False))
-        return tuple(found.values())
+        return tuple(ops_by_id.values())
 
     @cached_property
     def numbers(self) -> Mapping[int, int]:

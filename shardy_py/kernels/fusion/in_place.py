@@ -14,13 +14,13 @@ from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
 
 
 def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
-    """Return the dynamic updates that the roots are, if all can be made in place; otherwise none.
+    """Return the dynamic updates that define the roots if all can be made in place, else none.
 
     Their updates have one shape, over which the threads are spread, and none reads the memory that another one writes.
     """
-    found = tuple(_in_place_update(fusion, root) for root in fusion.roots)
-    updates = tuple(op for op in found if op is not None)
-    if len(updates) < len(found) or len({shape_of(op.operands[1]) for op in updates}) > 1:
+    root_updates = tuple(_in_place_update(fusion, root) for root in fusion.roots)
+    updates = tuple(op for op in root_updates if op is not None)
+    if len(updates) < len(root_updates) or len({shape_of(op.operands[1]) for op in updates}) > 1:
         return ()
     sources = [updated_parameter(fusion, op).id for op in updates]
     if len(set(sources)) < len(sources):
@@ -54,18 +54,18 @@ def _in_place_update(fusion: Fusion, root: Value) -> Op | None:
 
 
 def _reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: int) -> bool:
-    """Return whether it is proven that what a thread reads of a parameter is the element that it overwrites.
+    """Return whether a thread provably reads only the element of a parameter that it overwrites.
 
-    Of the start of a slice known at run time it counts which value it is: ``x[i:i+5]`` may be updated by what is
+    Slices that start at a run-time value are the same only if the value is: ``x[i:i+5]`` may be updated by what is
     computed from ``x[i:i+5]``, but not from ``x[j:j+5]``.
     """
     reads = ElementReads(fusion, shape_of(update.operands[1]))
     try:
         written = reads.written_by(update, updated_parameter(fusion, update))
-        found = list(_parameter_reads(reads, update))
+        all_reads = list(_parameter_reads(reads, update))
     except UnknownReadsError:
         return False
-    return written is not None and all(read.index == written for read in found if read.parameter == parameter)
+    return written is not None and all(read.index == written for read in all_reads if read.parameter == parameter)
 
 
 def _may_read(fusion: Fusion, update: Op, parameter: int) -> bool:

@@ -47,20 +47,20 @@ class CanonicalReduction:
 
 
 def reduced_dims(fusion: Fusion, op: Op) -> tuple[int, ...] | None:
-    """Return the dimensions of the operands that an op reduces, or None where it reduces none, or parts of some."""
+    """Return the dimensions of the operands that an op reduces, or None where it does not reduce whole dimensions."""
     facts = fusion.facts[op.id]
     if not facts.is_reduction or not op.operands:
         return None
     map_ = facts.maps[0]
     if map_.is_undefined:
         return None
-    found = tuple(
+    dims = tuple(
         number
         for number, result in enumerate(map_.results)
         if isinstance(result, Variable) and result.kind is VariableKind.RANGE
     )
-    whole = op_maps.reduce(shape_of(op.results[0]), shape_of(op.operands[0]), found)
-    return found if all(other == whole for other in facts.maps[: len(op.results)]) else None
+    full_reduction = op_maps.reduce(shape_of(op.results[0]), shape_of(op.operands[0]), dims)
+    return dims if all(other == full_reduction for other in facts.maps[: len(op.results)]) else None
 
 
 def canonical(shape: Sequence[int], reduced: Sequence[int]) -> CanonicalReduction | None:
@@ -71,11 +71,11 @@ def canonical(shape: Sequence[int], reduced: Sequence[int]) -> CanonicalReductio
     >>> canonical((2, 3, 4), (0, 2))
     CanonicalReduction(is_row=True, dims=(2, 3, 4))
     """
-    kept = [number for number in range(len(shape)) if number not in reduced]
-    if not kept:
+    kept_dims = [number for number in range(len(shape)) if number not in reduced]
+    if not kept_dims:
         return CanonicalReduction(True, (1, 1, prod(shape)))
-    if _is_consecutive(kept):
-        before, middle, after = _thirds(shape, kept)
+    if _is_consecutive(kept_dims):
+        before, middle, after = _thirds(shape, kept_dims)
         if middle == 1:
             return CanonicalReduction(True, (1, 1, before * after))
         if after == 1:

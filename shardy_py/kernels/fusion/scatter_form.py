@@ -96,14 +96,14 @@ def _form(
     window_dims, targets = lists.get(_WINDOW, ()), lists.get(_TARGETS, ())
     batching = lists.get(_OPERAND_BATCH, ())
     lacking = {*lists.get(_INSERTED, ()), *batching}
-    kept = [number for number in range(len(operand)) if number not in lacking]
+    window_operand_dims = [number for number in range(len(operand)) if number not in lacking]
     index_dims = [number for number in range(len(indices)) if number != vector_dim]
     update_dims = [number for number in range(len(updates)) if number not in window_dims]
     sizes = [indices[number] for number in index_dims]
-    if len(kept) != len(window_dims) or sizes != [updates[number] for number in update_dims]:
+    if len(window_operand_dims) != len(window_dims) or sizes != [updates[number] for number in update_dims]:
         return None
     window = [1] * len(operand)
-    for source, target in zip(window_dims, kept, strict=True):
+    for source, target in zip(window_dims, window_operand_dims, strict=True):
         window[target] = updates[source]
     count = prod(sizes)
     places = dict(zip(index_dims, _places(sizes), strict=True))
@@ -111,7 +111,7 @@ def _form(
     if not has_vector and len(targets) != 1:
         return None
     index = tuple(dim(1) if number == vector_dim else places[number] for number in range(len(indices)))
-    moved = dict(zip(window_dims, kept, strict=True))
+    moved = dict(zip(window_dims, window_operand_dims, strict=True))
     batch_of = dict(zip(update_dims, (places[number] for number in index_dims), strict=True))
     update = tuple(dim(1 + moved[number]) if number in moved else batch_of[number] for number in range(len(updates)))
     batches = tuple(

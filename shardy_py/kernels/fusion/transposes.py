@@ -54,13 +54,13 @@ class Transpose:
         """True if the transpose is tiled through shared memory."""
         if len(self.shape) < 2 or self.bits < 8:
             return False
-        one, other = self.swapped
+        first, second = self.swapped
         if self.moves_minor:
-            is_long = one >= MIN_TILED and other >= MIN_TILED
-            is_short = min(one, other) >= MIN_TILED_SHORT and one * other >= MIN_TILED_AREA
+            is_long = first >= MIN_TILED and second >= MIN_TILED
+            is_short = min(first, second) >= MIN_TILED_SHORT and first * second >= MIN_TILED_AREA
             return is_long or is_short
         minor = self.bits * self.shape[-1]
-        return len(self.shape) > 2 and minor <= 64 and minor * min(one, other) >= 128
+        return len(self.shape) > 2 and minor <= 64 and minor * min(first, second) >= 128
 
 
 def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:

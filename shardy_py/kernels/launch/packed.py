@@ -136,7 +136,7 @@ class PackedTiles:
         return simplify(compose(map_, op_maps.reshape(self.transpose.output, shape)))
 
     def _offsets(self, row: Expression, column: Expression, fast: int, slow: int) -> list[Expression]:
-        """Return the offset in a block of a place in the tile.
+        """Return the offset within a block of a row and a column of the tile.
 
         Args:
             row: The row.
@@ -144,12 +144,12 @@ class PackedTiles:
             fast: The dimension that is the input's fast one.
             slow: The dimension that is the output's fast one.
         """
-        found: list[Expression] = [Constant(0)] * self._rank
-        found[fast] = column % self.form.tiles[0]
-        found[slow] = row
+        offsets: list[Expression] = [Constant(0)] * self._rank
+        offsets[fast] = column % self.form.tiles[0]
+        offsets[slow] = row
         if self._has_middle:
-            found[self._rank - 2] = column // self.form.tiles[0]
-        return found
+            offsets[self._rank - 2] = column // self.form.tiles[0]
+        return offsets
 
     @property
     def store(self) -> IndexingMap:
@@ -174,14 +174,14 @@ class PackedTiles:
 
 
 def _with_dims(map_: IndexingMap, numbers: Sequence[int]) -> IndexingMap:
-    """Return a map of which some range variables are dimensions, behind all others."""
-    kept = [number for number in range(len(map_.ranges)) if number not in numbers]
+    """Return a map with some range variables turned into dimensions, which follow all others."""
+    other_ranges = [number for number in range(len(map_.ranges)) if number not in numbers]
     values: dict[Variable, Expression] = {
         symbol(number): dim(len(map_.dims) + place) for place, number in enumerate(numbers)
     }
-    values |= {symbol(number): symbol(place) for place, number in enumerate(kept)}
+    values |= {symbol(number): symbol(place) for place, number in enumerate(other_ranges)}
     dims = (*map_.dims, *(map_.ranges[number] for number in numbers))
     constraints = [(rewritten(expression, values), interval) for expression, interval in map_.constraints]
     results = tuple(rewritten(result, values) for result in map_.results)
-    moved = IndexingMap(results, dims, tuple(map_.ranges[number] for number in kept))
+    moved = IndexingMap(results, dims, tuple(map_.ranges[number] for number in other_ranges))
     return simplify(moved.with_constraints(constraints))

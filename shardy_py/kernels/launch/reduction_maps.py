@@ -157,14 +157,14 @@ def _small_column(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
     place = (symbol(0) * plan.threads + _THREAD) * plan.vector + symbol(1)
     shape = (major, middle, minor)
     # The last vector may reach beyond the reduced elements as a whole.
-    whole = (place, Interval(0, middle * minor - 1))
+    within_elements = (place, Interval(0, middle * minor - 1))
     written, combined = _THREAD * plan.vector + symbol(0), symbol(0) * plan.threads + _THREAD
     vectors = (plan.vector,)
     write = _thread_map(launch, (written // minor, written % minor), vectors)
     read = _thread_map(launch, (combined % plan.rows, combined // plan.rows), vectors)
     return ReductionMaps(
         shape=shape,
-        input=_map(launch, (block, place // minor, place % minor), steps, shape, (whole,)),
+        input=_map(launch, (block, place // minor, place % minor), steps, shape, (within_elements,)),
         kept=(major, minor),
         output=_map(launch, (block, combined // plan.rows), vectors, (major, minor), ((combined % plan.rows, _NONE),)),
         vector=plan.vector,
@@ -217,8 +217,8 @@ def _map(
 ) -> IndexingMap:
     """Return a map from ids and steps to an index of a shape, simplified."""
     inside = [(result, Interval(0, size - 1)) for result, size in zip(results, shape, strict=True)]
-    found = _with(IndexingMap((), grid_bounds(launch), bounds_of(steps)), results, (*inside, *constraints))
-    return simplify(found)
+    map_in_shape = _with(IndexingMap((), grid_bounds(launch), bounds_of(steps)), results, (*inside, *constraints))
+    return simplify(map_in_shape)
 
 
 def _thread_map(
@@ -226,18 +226,18 @@ def _thread_map(
 ) -> IndexingMap:
     """Return a map from thread and steps to an index; a constraint on the thread alone becomes its bounds."""
     bound = grid_bounds(launch)[TH_X]
-    kept: list[Constraint] = []
+    step_constraints: list[Constraint] = []
     for expression, interval in constraints:
         if isinstance(expression, Variable):
             bound = evolve(bound, interval=bound.interval.meet(interval))
         else:
-            kept.append((expression, interval))
-    return _with(IndexingMap((), (bound,), bounds_of(steps)), results, kept)
+            step_constraints.append((expression, interval))
+    return _with(IndexingMap((), (bound,), bounds_of(steps)), results, step_constraints)
 
 
 def _with(map_: IndexingMap, results: Sequence[Expression], constraints: Sequence[Constraint]) -> IndexingMap:
-    found = evolve(map_, results=tuple(canonicalize(result) for result in results))
-    return found.with_constraints((canonicalize(expression), interval) for expression, interval in constraints)
+    canonical_map = evolve(map_, results=tuple(canonicalize(result) for result in results))
+    return canonical_map.with_constraints((canonicalize(expression), interval) for expression, interval in constraints)
 
 
 def _padded(size: int) -> int:

@@ -194,18 +194,18 @@ def root_groups(fusion: Fusion, choice: Choice) -> Iterator[tuple[int, ...]]:
 
 
 def _read_by(fusion: Fusion, root: Op | None) -> set[int]:
-    """Return the ids of the values that a root is computed from, without scalars and what is made of them alone."""
+    """Return the ids of the values that a root is computed from, without scalars and what follows from scalars only."""
     if root is None:
         return set()
-    found = {value.id for value in root.results}
+    ids = {value.id for value in root.results}
     pending = list(root.operands)
     while pending:
         value = pending.pop()
-        if value.id in found or fusion.elements(value) == 1:
+        if value.id in ids or fusion.elements(value) == 1:
             continue
         producer = fusion.producer(value)
         if producer is not None and all(fusion.elements(operand) == 1 for operand in producer.operands):
             continue
-        found.add(value.id)
+        ids.add(value.id)
         pending += () if producer is None else producer.operands
-    return found
+    return ids

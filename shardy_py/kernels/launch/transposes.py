@@ -59,13 +59,13 @@ def transpose_tiles(choice: Choice, launch: Launch) -> PackedTiles | TiledTransp
 def transpose_maps(fusion: Fusion, choice: Choice, launch: Launch) -> tuple[IndexingMap, ...]:
     """Return the maps of the loops of a transpose kernel, in their order."""
     tiles = transpose_tiles(choice, launch)
-    found = tiled_heroes(fusion, choice.heroes)
-    heroes = list({hero.id: hero for hero in found.values()}.values())
+    hero_of_root = tiled_heroes(fusion, choice.heroes)
+    heroes = list({hero.id: hero for hero in hero_of_root.values()}.values())
     read = [tiles.input_map(shape_of(hero.operands[0])) for hero in heroes]
     output = shape_of(heroes[0].results[0])
     if isinstance(tiles, TiledTranspose):
         return read[0], tiles.output_map(output)
-    side = read[:1] if len(found) < len(fusion.roots) else []
+    side = read[:1] if len(hero_of_root) < len(fusion.roots) else []
     return *read, *side, tiles.squares, tiles.columns(output)
 
 
@@ -156,13 +156,13 @@ class TiledTranspose:
         return self._global(self.transpose.output, block, moved, shape)
 
     def _global(
-        self, whole: Sequence[int], block: Sequence[int], numbers: Sequence[Expression], shape: Sequence[int]
+        self, full_shape: Sequence[int], block: Sequence[int], numbers: Sequence[Expression], shape: Sequence[int]
     ) -> IndexingMap:
         parts = zip(numbers, block, self._offsets(block), strict=True)
         index = [number * size + offset for number, size, offset in parts]
-        inside = ((result, Interval(0, size - 1)) for result, size in zip(index, whole, strict=True))
+        inside = ((result, Interval(0, size - 1)) for result, size in zip(index, full_shape, strict=True))
         map_ = self._map(index).with_constraints(inside)
-        return simplify(compose(map_, op_maps.reshape(whole, shape)))
+        return simplify(compose(map_, op_maps.reshape(full_shape, shape)))
 
     @property
     def store(self) -> IndexingMap:

@@ -24,7 +24,7 @@ def successors(op: Operation) -> Iterator[Passed]:
     """Yield the blocks that a terminator leads to, with what it passes.
 
     Raises:
-        UnsupportedError: it is no terminator of ``cf`` or ``func``.
+        UnsupportedError: it is not a terminator of ``cf`` or ``func``.
     """
     if isinstance(op, cf.BranchOp):
         yield op.successor, op.arguments
@@ -67,10 +67,10 @@ def return_(writer: FunctionWriter, op: func.ReturnOp) -> None:
     elif len(values) == 1:
         writer.line(f"ret {writer.typed(values[0])}")
     else:
-        type_, found = result_type(writer, [value.type for value in values]), "poison"
+        type_, struct = result_type(writer, [value.type for value in values]), "poison"
         for number, value in enumerate(values):
-            found = writer.new(f"insertvalue {type_} {found}, {writer.typed(value)}, {number}")
-        writer.line(f"ret {type_} {found}")
+            struct = writer.new(f"insertvalue {type_} {struct}, {writer.typed(value)}, {number}")
+        writer.line(f"ret {type_} {struct}")
 
 
 def result_type(writer: FunctionWriter, types: Sequence[object]) -> str:
@@ -92,9 +92,9 @@ def call(writer: FunctionWriter, op: func.CallOp) -> None:
     if not op.results:
         writer.line(text)
         return
-    whole = writer.new(text)
+    struct = writer.new(text)
     for number, result in enumerate(op.results):
-        writer.let(result, f"extractvalue {type_} {whole}, {number}")
+        writer.let(result, f"extractvalue {type_} {struct}, {number}")
 
 
 def _id(register: str, argument: str) -> Handler:

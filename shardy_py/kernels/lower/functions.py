@@ -126,20 +126,20 @@ def _exp(writer: FunctionWriter, x: str) -> str:
     scaled = writer.new(f"fmul float {x}, {number(math.log2(math.e))}")
     bounded = writer.call("llvm.minnum.f32", "float", [("float", scaled), ("float", number(300))])
     bounded = writer.call("llvm.maxnum.f32", "float", [("float", bounded), ("float", number(-300))])
-    whole = unary("roundeven", bounded)
-    rest = fma(whole, number(-_LN2_LOW), fma(whole, number(-_LN2_HIGH), x))
+    exponent = unary("roundeven", bounded)
+    rest = fma(exponent, number(-_LN2_LOW), fma(exponent, number(-_LN2_HIGH), x))
     fraction = _power_of_two(writer, writer.new(f"fmul float {rest}, {number(math.log2(math.e))}"))
-    first = unary("floor", writer.new(f"fmul float {whole}, {number(0.5)}"))
-    second = writer.new(f"fsub float {whole}, {first}")
+    first = unary("floor", writer.new(f"fmul float {exponent}, {number(0.5)}"))
+    second = writer.new(f"fsub float {exponent}, {first}")
     half = writer.new(f"fmul float {fraction}, {_power_of_two(writer, first)}")
-    found = writer.new(f"fmul float {half}, {_power_of_two(writer, second)}")
+    result = writer.new(f"fmul float {half}, {_power_of_two(writer, second)}")
     # What is infinite leaves no rest.
     is_large = writer.new(f"fcmp ogt float {scaled}, {number(300)}")
     is_small = writer.new(f"fcmp olt float {scaled}, {number(-300)}")
-    found = writer.new(f"select i1 {is_large}, float {number(math.inf)}, float {found}")
-    found = writer.new(f"select i1 {is_small}, float {number(0)}, float {found}")
+    result = writer.new(f"select i1 {is_large}, float {number(math.inf)}, float {result}")
+    result = writer.new(f"select i1 {is_small}, float {number(0)}, float {result}")
     is_nan = writer.new(f"fcmp uno float {x}, {x}")
-    return writer.new(f"select i1 {is_nan}, float {x}, float {found}")
+    return writer.new(f"select i1 {is_nan}, float {x}, float {result}")
 
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

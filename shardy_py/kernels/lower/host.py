@@ -84,9 +84,9 @@ class HostKernel:
             VerificationError: there are too few or too many, one has another size, or not all threads of a block reach
                 a barrier.
         """
-        found = tuple(buffer.nbytes for buffer in buffers)
-        if tuple(max(1, size) for size in found) != self._sizes:
-            message = f"the kernel takes buffers of {_listed(self._sizes)} bytes, there are {_listed(found)}"
+        buffer_sizes = tuple(buffer.nbytes for buffer in buffers)
+        if tuple(max(1, size) for size in buffer_sizes) != self._sizes:
+            message = f"the kernel takes buffers of {_listed(self._sizes)} bytes, there are {_listed(buffer_sizes)}"
             raise VerificationError(Diagnostic("run-arguments", message, op=self.name))
         pointers = (ctypes.c_void_p * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
         if self._call(ctypes.cast(pointers, ctypes.c_void_p), 0, self._blocks):
@@ -151,27 +151,27 @@ def _tile(op: llvm.GlobalOp, writer: ModuleWriter) -> Storage:
 
 
 def _facts(entry: func.FuncOp, name: str) -> list[int]:
-    """Return the number that an attribute says of every argument."""
+    """Return an integer attribute of every argument."""
     from shardy_py.kernels.passes.buffer_facts import argument_attributes
 
-    found = []
+    numbers = []
     for number in range(len(entry.body.blocks[0].args)):
         fact = argument_attributes(entry, number)[name]
         assert isinstance(fact, builtin.IntegerAttr)
-        found.append(fact.value.data)
-    return found
+        numbers.append(fact.value.data)
+    return numbers
 
 
 def _linked(text: str, name: str) -> tuple[Any, Any]:
     """Compile a text and link it; return the compiler and the library, which live as long as the kernel."""
-    found = binding()
+    llvm_binding = binding()
     module = parse(text)
     is_quick = has_many_branches(module)
     machine = host_machine(is_quick=is_quick)
     optimize(module, machine, vectorize=True, may_assume=not may_wrap(text), is_quick=is_quick)
     code = machine.emit_object(module)
-    compiler = found.create_lljit_compiler()
-    builder = found.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)
+    compiler = llvm_binding.create_lljit_compiler()
+    builder = llvm_binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)
     try:
         library = builder.link(compiler, f"{name}_{next(_NUMBERS)}")
     except RuntimeError as error:

@@ -69,110 +69,110 @@ def _name(number: int) -> str:
 
 def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
     """Return the loops over the threads of a block, along x innermost and in strips, and what follows them."""
-    own, exits = _name(number), phases.exits[number]
-    lines = [f"{own}:"]
+    prefix, exits = _name(number), phases.exits[number]
+    lines = [f"{prefix}:"]
     if number in phases.guarded & phases.barriers:
         lines += [
-            f"  %{own}.parted = load i8, ptr %parted",
-            f"  %{own}.is.parted = icmp ne i8 %{own}.parted, 0",
-            f"  br i1 %{own}.is.parted, label %apart, label %{own}.begin",
-            f"{own}.begin:",
+            f"  %{prefix}.parted = load i8, ptr %parted",
+            f"  %{prefix}.is.parted = icmp ne i8 %{prefix}.parted, 0",
+            f"  br i1 %{prefix}.is.parted, label %apart, label %{prefix}.begin",
+            f"{prefix}.begin:",
         ]
-    start = f"{own}.begin" if number in phases.guarded & phases.barriers else own
+    start = f"{prefix}.begin" if number in phases.guarded & phases.barriers else prefix
     if number in phases.parting:
-        lines.append(f"  store i32 {DONE}, ptr %{own}.known")
+        lines.append(f"  store i32 {DONE}, ptr %{prefix}.known")
     if number in phases.counting:
         lines += [
-            f"  %{own}.round = load i32, ptr %{own}.rounds",
-            f"  %{own}.round.next = add nuw nsw i32 %{own}.round, 1",
-            f"  store i32 %{own}.round.next, ptr %{own}.rounds",
+            f"  %{prefix}.round = load i32, ptr %{prefix}.rounds",
+            f"  %{prefix}.round.next = add nuw nsw i32 %{prefix}.round, 1",
+            f"  store i32 %{prefix}.round.next, ptr %{prefix}.rounds",
         ]
-    lines.append(f"  br label %{own}.z.head")
+    lines.append(f"  br label %{prefix}.z.head")
     strips, lanes = phases.live[number]
     loops = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
-    heads = [start, *(f"{own}.{axis}.head" for axis in loops)]
-    ends = [f"{own}.end", *(f"{own}.{axis}.next" for axis in loops)]
+    heads = [start, *(f"{prefix}.{axis}.head" for axis in loops)]
+    ends = [f"{prefix}.end", *(f"{prefix}.{axis}.next" for axis in loops)]
     for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):
-        lines += [f"{own}.{axis}.head:"]
-        lines += [f"  %{own}.{axis} = phi i32 [ 0, %{before} ], [ %{own}.{axis}.more, %{own}.{axis}.next ]"]
+        lines += [f"{prefix}.{axis}.head:"]
+        lines += [f"  %{prefix}.{axis} = phi i32 [ 0, %{before} ], [ %{prefix}.{axis}.more, %{prefix}.{axis}.next ]"]
         lines += [f"  br label %{inner}"] if inner else _call(phases, number, buffers, launch)
     for (axis, size), after in zip(loops.items(), ends, strict=False):
         lines += [
-            f"{own}.{axis}.next:",
-            f"  %{own}.{axis}.more = add nuw nsw i32 %{own}.{axis}, 1",
-            f"  %{own}.{axis}.again = icmp ult i32 %{own}.{axis}.more, {size}",
-            f"  br i1 %{own}.{axis}.again, label %{own}.{axis}.head, label %{after}"
+            f"{prefix}.{axis}.next:",
+            f"  %{prefix}.{axis}.more = add nuw nsw i32 %{prefix}.{axis}, 1",
+            f"  %{prefix}.{axis}.again = icmp ult i32 %{prefix}.{axis}.more, {size}",
+            f"  br i1 %{prefix}.{axis}.again, label %{prefix}.{axis}.head, label %{after}"
             + (f", !llvm.loop !{_FIRST_LOOP + number}" if axis == "lane" and number in phases.straight else ""),
         ]
-    lines.append(f"{own}.end:")
+    lines.append(f"{prefix}.end:")
     if len(exits) == 1:
         return [*lines, f"  br label %{_name(exits[0])}"]
     cases = " ".join(f"i32 {value}, label %{_name(value)}" for value in exits[1:])
-    lines.append(f"  %{own}.taken = load i32, ptr %{own}.known")
-    return [*lines, f"  switch i32 %{own}.taken, label %{_name(exits[0])} [{cases}]"]
+    lines.append(f"  %{prefix}.taken = load i32, ptr %{prefix}.known")
+    return [*lines, f"  switch i32 %{prefix}.taken, label %{_name(exits[0])} [{cases}]"]
 
 
 def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
-    """Return the call of a phase for one thread, and the check that threads leave it alike."""
-    own = _name(number)
+    """Return the call of a phase for one thread, and the check that all threads take the same exit."""
+    prefix = _name(number)
     x, y, _ = launch.threads
-    ids = {item: f"%{own}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
+    ids = {item: f"%{prefix}.{item[-1]}" if item.startswith("%thread") else item for item in ID_ARGUMENTS}
     pointers = [TABLE] if takes_table(buffers) else [f"%buffer{place}" for place in range(buffers)]
     arguments = [f"ptr {pointer}" for pointer in pointers] + [f"i32 {ids[item]}" for item in ID_ARGUMENTS]
     known = ("thread", "strip", "lane", *(["round"] if number in phases.counting else []))
-    arguments += [f"i32 %{own}.{item}" for item in known]
+    arguments += [f"i32 %{prefix}.{item}" for item in known]
     arguments += [f"ptr {item.name}" for item in phases.storage]
     lines = [
-        f"  %{own}.strip.begin = mul nuw nsw i32 %{own}.strip, {phases.widths[number]}",
-        f"  %{own}.x = add nuw nsw i32 %{own}.strip.begin, %{own}.lane",
-        f"  %{own}.row = mul nuw nsw i32 %{own}.z, {y}",
-        f"  %{own}.line = add nuw nsw i32 %{own}.row, %{own}.y",
-        f"  %{own}.before = mul nuw nsw i32 %{own}.line, {x}",
-        f"  %{own}.thread = add nuw nsw i32 %{own}.before, %{own}.x",
+        f"  %{prefix}.strip.begin = mul nuw nsw i32 %{prefix}.strip, {phases.widths[number]}",
+        f"  %{prefix}.x = add nuw nsw i32 %{prefix}.strip.begin, %{prefix}.lane",
+        f"  %{prefix}.row = mul nuw nsw i32 %{prefix}.z, {y}",
+        f"  %{prefix}.line = add nuw nsw i32 %{prefix}.row, %{prefix}.y",
+        f"  %{prefix}.before = mul nuw nsw i32 %{prefix}.line, {x}",
+        f"  %{prefix}.thread = add nuw nsw i32 %{prefix}.before, %{prefix}.x",
     ]
     if number in phases.guarded or number in phases.parting:
-        lines.append(f"  %{own}.left = getelementptr i8, ptr %left, i32 %{own}.thread")
+        lines.append(f"  %{prefix}.left = getelementptr i8, ptr %left, i32 %{prefix}.thread")
     if number in phases.guarded:
         lines += [
-            f"  %{own}.has.left = load i8, ptr %{own}.left",
-            f"  %{own}.is.here = icmp eq i8 %{own}.has.left, 0",
-            f"  br i1 %{own}.is.here, label %{own}.run, label %{own}.lane.next",
-            f"{own}.run:",
+            f"  %{prefix}.has.left = load i8, ptr %{prefix}.left",
+            f"  %{prefix}.is.here = icmp eq i8 %{prefix}.has.left, 0",
+            f"  br i1 %{prefix}.is.here, label %{prefix}.run, label %{prefix}.lane.next",
+            f"{prefix}.run:",
         ]
-    lines.append(f"  %{own}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
+    lines.append(f"  %{prefix}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
     if number in phases.alike and len(phases.exits[number]) > 1:
-        lines.append(f"  store i32 %{own}.exit, ptr %{own}.known")
+        lines.append(f"  store i32 %{prefix}.exit, ptr %{prefix}.known")
     if number in phases.alike or len(phases.exits[number]) == 1:
-        return [*lines, f"  br label %{own}.lane.next"]
-    return [*lines, *(_part(own) if number in phases.parting else _agree(own))]
+        return [*lines, f"  br label %{prefix}.lane.next"]
+    return [*lines, *(_part(prefix) if number in phases.parting else _agree(prefix))]
 
 
-def _agree(own: str) -> list[str]:
-    """Return the check that a thread leaves a phase as the first one does."""
+def _agree(prefix: str) -> list[str]:
+    """Return the check that a thread takes the same exit of a phase as the first thread."""
     return [
-        f"  %{own}.is.first = icmp eq i32 %{own}.thread, 0",
-        f"  %{own}.before.exit = load i32, ptr %{own}.known",
-        f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
-        f"  store i32 %{own}.first, ptr %{own}.known",
-        f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
-        f"  br i1 %{own}.same, label %{own}.lane.next, label %apart",
+        f"  %{prefix}.is.first = icmp eq i32 %{prefix}.thread, 0",
+        f"  %{prefix}.before.exit = load i32, ptr %{prefix}.known",
+        f"  %{prefix}.first = select i1 %{prefix}.is.first, i32 %{prefix}.exit, i32 %{prefix}.before.exit",
+        f"  store i32 %{prefix}.first, ptr %{prefix}.known",
+        f"  %{prefix}.same = icmp eq i32 %{prefix}.exit, %{prefix}.first",
+        f"  br i1 %{prefix}.same, label %{prefix}.lane.next, label %apart",
     ]
 
 
-def _part(own: str) -> list[str]:
-    """Return what records that a thread is done, and the check that all others go on alike."""
+def _part(prefix: str) -> list[str]:
+    """Return the code that records a finished thread, and the check that all others take the same exit."""
     return [
-        f"  %{own}.is.done = icmp eq i32 %{own}.exit, {DONE}",
-        f"  br i1 %{own}.is.done, label %{own}.leave, label %{own}.stay",
-        f"{own}.leave:",
-        f"  store i8 1, ptr %{own}.left",
+        f"  %{prefix}.is.done = icmp eq i32 %{prefix}.exit, {DONE}",
+        f"  br i1 %{prefix}.is.done, label %{prefix}.leave, label %{prefix}.stay",
+        f"{prefix}.leave:",
+        f"  store i8 1, ptr %{prefix}.left",
         "  store i8 1, ptr %parted",
-        f"  br label %{own}.lane.next",
-        f"{own}.stay:",
-        f"  %{own}.before.exit = load i32, ptr %{own}.known",
-        f"  %{own}.is.first = icmp eq i32 %{own}.before.exit, {DONE}",
-        f"  %{own}.first = select i1 %{own}.is.first, i32 %{own}.exit, i32 %{own}.before.exit",
-        f"  store i32 %{own}.first, ptr %{own}.known",
-        f"  %{own}.same = icmp eq i32 %{own}.exit, %{own}.first",
-        f"  br i1 %{own}.same, label %{own}.lane.next, label %apart",
+        f"  br label %{prefix}.lane.next",
+        f"{prefix}.stay:",
+        f"  %{prefix}.before.exit = load i32, ptr %{prefix}.known",
+        f"  %{prefix}.is.first = icmp eq i32 %{prefix}.before.exit, {DONE}",
+        f"  %{prefix}.first = select i1 %{prefix}.is.first, i32 %{prefix}.exit, i32 %{prefix}.before.exit",
+        f"  store i32 %{prefix}.first, ptr %{prefix}.known",
+        f"  %{prefix}.same = icmp eq i32 %{prefix}.exit, %{prefix}.first",
+        f"  br i1 %{prefix}.same, label %{prefix}.lane.next, label %apart",
     ]

@@ -22,7 +22,7 @@ _LEAST = 8
 
 
 def strip_width(ops: Iterable[Operation], threads: int, *, within: int = 0) -> int:
-    """Return the number of threads of a strip; a divisor that leaves strips shorter than a vector is left out.
+    """Return the number of threads of a strip; divisors that would make strips shorter than a vector are ignored.
 
     Args:
         ops: What threads run.
@@ -30,7 +30,7 @@ def strip_width(ops: Iterable[Operation], threads: int, *, within: int = 0) -> i
         within: A number that strips are parts of, if there is one.
     """
     width = threads
-    divisors = {found for op in ops if (found := _divisor(op)) is not None}
+    divisors = {candidate for op in ops if (candidate := _divisor(op)) is not None}
     for divisor in (*([within] if within else []), *sorted(divisors, reverse=True)):
         shared = gcd(width, divisor)
         width = shared if shared >= _LEAST else width
@@ -61,11 +61,11 @@ def write_in_strip(op: Operation, writer: FunctionWriter, width: int) -> bool:
 
 
 def _divisor(op: Operation) -> int | None:
-    """Return what an op divides the thread's number along x by."""
+    """Return the constant by which an op divides the thread id along x, or None."""
     if not isinstance(op, arith.DivUIOp | arith.RemUIOp):
         return None
-    found = op.lhs.owner
-    is_thread = isinstance(found, ThreadIdOp) and found.dimension.data.value == "x"
+    dividend = op.lhs.owner
+    is_thread = isinstance(dividend, ThreadIdOp) and dividend.dimension.data.value == "x"
     return constant_value(op.rhs) or None if is_thread else None
 
 
@@ -114,12 +114,12 @@ class _Function:
         self.places: list[str] = []
         self.returned: list[str] = []
         self.callees: dict[str, list[str]] = {}
-        self._made: dict[str, str] = {}
+        self._definitions: dict[str, str] = {}
         for line in lines:
             result, is_value, instruction = line.strip().partition(" = ")
             instruction = instruction if is_value else result
             if is_value:
-                self._made[result] = instruction
+                self._definitions[result] = instruction
             called = _CALL.match(instruction)
             if _PLACE.match(instruction):
                 self.places += _VALUE.findall(instruction)
@@ -142,11 +142,11 @@ class _Function:
         seen: set[str] = set()
         while pending:
             name = pending.pop()
-            instruction = self._made.get(name, "")
+            instruction = self._definitions.get(name, "")
             if name in seen or instruction.startswith("load "):
                 continue
             seen.add(name)
-            if _WRAPS.match(instruction) and not _follows_from_block(instruction, self._made):
+            if _WRAPS.match(instruction) and not _follows_from_block(instruction, self._definitions):
                 return True
             called = _CALL.match(instruction)
             if called is not None:
@@ -155,8 +155,8 @@ class _Function:
         return False
 
 
-def _follows_from_block(instruction: str, made: Mapping[str, str]) -> bool:
-    """Return whether a value follows from the block's numbers alone, so that it is the same for all threads."""
+def _follows_from_block(instruction: str, definitions: Mapping[str, str]) -> bool:
+    """Return whether a value depends on block ids only, so that it is uniform over the threads."""
     seen: set[str] = set()
     pending = _VALUE.findall(instruction)
     while pending:
@@ -164,8 +164,8 @@ def _follows_from_block(instruction: str, made: Mapping[str, str]) -> bool:
         if name in seen:
             continue
         seen.add(name)
-        if name in made:
-            pending += _VALUE.findall(made[name])
+        if name in definitions:
+            pending += _VALUE.findall(definitions[name])
         elif not _BLOCK.fullmatch(name):
             return False
     return True

@@ -78,7 +78,7 @@ class HostPhases:
 
     @property
     def parting(self) -> frozenset[int]:
-        """Phases behind which some warps may be done while others exchange values."""
+        """Phases after which some warps may be finished while others exchange values."""
         return frozenset(
             number
             for number, exits in enumerate(self.exits)
@@ -87,15 +87,15 @@ class HostPhases:
 
     @property
     def guarded(self) -> frozenset[int]:
-        """Phases that threads which are done do not run: those that may follow a parting."""
-        found: set[int] = set()
+        """Phases that finished threads skip: those that may follow a phase in which some threads finish."""
+        guarded: set[int] = set()
         pending = [later for number in self.parting for later in self.exits[number]]
         while pending:
             number = pending.pop()
-            if number != DONE and number not in found:
-                found.add(number)
+            if number != DONE and number not in guarded:
+                guarded.add(number)
                 pending += self.exits[number]
-        return frozenset(found)
+        return frozenset(guarded)
 
 
 def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, tiles: Sequence[Storage]) -> HostPhases:
@@ -108,7 +108,7 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
         tiles: The memory that threads share.
 
     Raises:
-        UnsupportedError: lanes exchange values in groups that are no whole warps, or by distances that vary.
+        UnsupportedError: lanes exchange values in groups that are not whole warps, or by distances that vary.
     """
     phases = split_phases(function)
     name = function.sym_name.data
@@ -116,17 +116,17 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     # Behind the last thread there is room for lanes that read beyond it.
     words = _words(phases, module)
     lanes = [Storage(item, type_, threads + _WARP) for item, type_ in dict.fromkeys(words.values())]
-    kept = [
+    slots = [
         Storage(f"%kept{number}", type_, count * threads)
         for number, value in enumerate(phases.slots)
         for count, type_ in [_stored(module.type(value.type))]
     ]
-    storage = (*tiles, *kept, *lanes)
+    storage = (*tiles, *slots, *lanes)
     names = tuple(f"{name}.{phase.number}" for phase in phases.phases)
     widths = tuple(_width(phases, phase, launch.threads[0]) for phase in phases.phases)
-    for phase, own, width in zip(phases.phases, names, widths, strict=True):
+    for phase, function_name, width in zip(phases.phases, names, widths, strict=True):
         writer = _PhaseWriter(function, module, phases, phase, storage, words, threads, width)
-        module.functions.append(writer.text(own))
+        module.functions.append(writer.text(function_name))
     barriers = frozenset(phase.number for phase in phases.phases if phase.number > 0 and phase.after is None)
     straight = frozenset(phase.number for phase in phases.phases if len(phase.blocks) == 1)
     exits = tuple(phase.exits for phase in phases.phases)
@@ -134,7 +134,8 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     alike = frozenset(phase.number for phase in phases.phases if regrouped.issuperset(phase.exits))
     counting = frozenset(number for number, _ in phases.counters.values())
     live = tuple(
-        strips_of(found, width) for found, width in zip(live_threads(function, phases, launch), widths, strict=True)
+        strips_of(threads_of_phase, width)
+        for threads_of_phase, width in zip(live_threads(function, phases, launch), widths, strict=True)
     )
     straight |= alike
     scalar = frozenset(phase.number for phase in phases.phases if _writes_neighbours_apart(phase))
@@ -145,50 +146,50 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
 def _writes_neighbours_apart(phase: Phase) -> bool:
     """Return whether a phase without branches writes elements of a vector one by one into a tile.
 
-    A column's threads do, each into a row of its own. LLVM would make vectors of threads, whose elements processors
-    write one after the other; of two neighbours of a thread they make one write.
+    The threads of a column do, each into its own row. Vectors over threads would be written element by element there;
+    of two neighbouring elements of one thread LLVM makes one store.
     """
-    taken: set[SSAValue] = set()
+    vectors: set[SSAValue] = set()
     for op in phase.blocks[0].ops if len(phase.blocks) == 1 else ():
         if isinstance(op, llvm.StoreOp) and isinstance(op.ptr.type, llvm.LLVMPointerType):
-            made = op.value.owner
+            value_op = op.value.owner
             in_tile = op.ptr.type.addr_space != builtin.NoneAttr()
-            if in_tile and isinstance(made, vector.ExtractOp):
-                if made.vector in taken:
+            if in_tile and isinstance(value_op, vector.ExtractOp):
+                if value_op.vector in vectors:
                     return True
-                taken.add(made.vector)
+                vectors.add(value_op.vector)
     return False
 
 
 def _width(phases: Phases, phase: Phase, threads: int) -> int:
     """Return the threads of a strip of a phase; where lanes exchanged values they are parts of warps."""
-    found: dict[Operation, None] = {}
+    ops: dict[Operation, None] = {}
     pending = [op for block in phase.blocks for op in block.ops]
     while pending:
         op = pending.pop()
-        if op not in found:
-            found[op] = None
+        if op not in ops:
+            ops[op] = None
             pending += [value.owner for value in op.operands if value in phases.again and isinstance(value, OpResult)]
-    return strip_width(found, threads, within=_WARP if phase.after is not None else 0)
+    return strip_width(ops, threads, within=_WARP if phase.after is not None else 0)
 
 
 def _words(phases: Phases, module: ModuleWriter) -> dict[int, tuple[str, str]]:
     """Return, for each phase after an exchange, the words that lanes exchanged: name and type.
 
-    A phase reads and writes different words, so that LLVM makes vectors of it; others share them, which keeps them in
-    the cache.
+    A phase reads and writes different words, so that LLVM can vectorize it. Phases that do not follow each other share
+    words, which keeps them in the cache.
     """
-    found: dict[int, tuple[str, str]] = {}
+    words: dict[int, tuple[str, str]] = {}
     for phase in phases.phases:
         if phase.after is None:
             continue
         type_ = module.type(phase.after.value.type)
         before = {item.number for item in phases.phases if phase.number in item.exits}
-        taken = {found[number] for number in before | set(phase.exits) if number in found}
-        found[phase.number] = next(
-            item for number in count() if (item := (f"%lanes{number}.{type_}", type_)) not in taken
+        used = {words[number] for number in before | set(phase.exits) if number in words}
+        words[phase.number] = next(
+            item for number in count() if (item := (f"%lanes{number}.{type_}", type_)) not in used
         )
-    return found
+    return words
 
 
 def _stored(type_: str) -> tuple[int, str]:
@@ -198,9 +199,9 @@ def _stored(type_: str) -> tuple[int, str]:
 
 
 def _parts(type_: str) -> tuple[int, str]:
-    """Return the number and type of the elements of a vector; none, and the type itself, for what is no vector."""
-    found = _VECTOR.fullmatch(type_)
-    return (int(found[1]), found[2]) if found else (0, type_)
+    """Return the number and type of the elements of a vector; 0 and the type itself for any other type."""
+    match = _VECTOR.fullmatch(type_)
+    return (int(match[1]), match[2]) if match else (0, type_)
 
 
 class _PhaseWriter:
@@ -226,7 +227,7 @@ class _PhaseWriter:
         self._threads = threads
         self._width = width
         self._slots = {value: f"%kept{number}" for number, value in enumerate(phases.slots)}
-        self._own: dict[SSAValue, str] = {}
+        self._names: dict[SSAValue, str] = {}
         self._incoming: dict[Block, list[tuple[str, list[list[str]]]]] = {block: [] for block in phase.blocks}
 
     def text(self, name: str) -> str:
@@ -245,7 +246,7 @@ class _PhaseWriter:
         body: dict[Block, list[str]] = {}
         for block in self._phase.blocks:
             for argument in block.args if block is not first else ():
-                self._own[argument] = writer.fresh()
+                self._names[argument] = writer.fresh()
         for block in self._phase.blocks:
             writer.lines = []
             if block is first:
@@ -260,21 +261,23 @@ class _PhaseWriter:
         return "\n".join([*lines, "}"])
 
     def _phis(self, block: Block) -> list[str]:
-        """Return what a block takes from those before it; vectors one by one, as LLVM's vectors hold no vectors."""
-        phis, whole = [], []
+        """Return the phis of a block; a vector is passed by its elements, as vectors of LLVM cannot hold vectors."""
+        phis, joins = [], []
         for number, argument in enumerate(block.args if block is not self._phase.blocks[0] else ()):
-            own, type_ = self._own[argument], self._writer.type(argument)
+            name, type_ = self._names[argument], self._writer.type(argument)
             count, element = _parts(type_)
-            names = [f"{own}.{place}" for place in range(count)] if count else [own]
-            for place, name in enumerate(names):
+            names = [f"{name}.{place}" for place in range(count)] if count else [name]
+            for place, part_name in enumerate(names):
                 parts = ", ".join(f"[ {passed[number][place]}, %{label} ]" for label, passed in self._incoming[block])
-                phis.append(f"  {name} = phi {element} {parts}")
-            found = "poison"
+                phis.append(f"  {part_name} = phi {element} {parts}")
+            partial = "poison"
             for place in range(count):
-                made = own if place == count - 1 else f"{own}.to{place}"
-                whole.append(f"  {made} = insertelement {type_} {found}, {element} {names[place]}, i32 {place}")
-                found = made
-        return phis + whole
+                next_partial = name if place == count - 1 else f"{name}.to{place}"
+                joins.append(
+                    f"  {next_partial} = insertelement {type_} {partial}, {element} {names[place]}, i32 {place}"
+                )
+                partial = next_partial
+        return phis + joins
 
     def _pass(self, block: Block) -> None:
         """Note what a block passes to others, and take vectors apart before it ends."""
@@ -293,16 +296,16 @@ class _PhaseWriter:
             self._take(self._phase.after)
         for block in self._phase.blocks:
             for value in dict.fromkeys(value for op in block.ops for value in op.operands):
-                if is_at_hand(self._phase, value, block) or value in self._own:
+                if is_at_hand(self._phase, value, block) or value in self._names:
                     continue
                 if value in self._phases.again:
                     self._compute_again(value)
                 elif not _is_inside(self._phase, value):
-                    self._own[value] = self._loaded(value)
+                    self._names[value] = self._loaded(value)
 
     def _compute_again(self, value: SSAValue) -> None:
         """Compute a value, and what it follows from, at the begin of the phase."""
-        if not isinstance(value, OpResult) or value in self._own:
+        if not isinstance(value, OpResult) or value in self._names:
             return
         for operand in value.op.operands:
             self._compute_again(operand)
@@ -328,9 +331,9 @@ class _PhaseWriter:
         if self._threads % _WARP:
             inside = writer.new(f"icmp ult i32 {THREAD}, {max(0, self._threads - distance)}")
             exists = writer.new(f"and i1 {exists}, {inside}")
-        self._own[op.value] = words[0]
-        self._own[op.result] = writer.new(f"select i1 {exists}, {type_} {words[1]}, {type_} {words[0]}")
-        self._own[op.valid] = exists
+        self._names[op.value] = words[0]
+        self._names[op.result] = writer.new(f"select i1 {exists}, {type_} {words[1]}, {type_} {words[0]}")
+        self._names[op.valid] = exists
         for result in op.results:
             self._keep(result)
 
@@ -338,7 +341,7 @@ class _PhaseWriter:
         for argument in block.args if block is not self._phase.blocks[0] else ():
             self._keep(argument)
         for op in block.ops:
-            if op.results and all(value in self._phases.again and value in self._own for value in op.results):
+            if op.results and all(value in self._phases.again and value in self._names for value in op.results):
                 continue
             self._bind_operands(op, block)
             if op is block.last_op:
@@ -356,8 +359,8 @@ class _PhaseWriter:
                 self._writer.bind(value, self._counted(value))
             elif value in self._slots and not is_at_hand(self._phase, value, block) and _is_inside(self._phase, value):
                 self._writer.bind(value, self._loaded(value))
-            elif value in self._own:
-                self._writer.bind(value, self._own[value])
+            elif value in self._names:
+                self._writer.bind(value, self._names[value])
 
     def _write(self, op: Operation) -> None:
         if isinstance(op, llvm.AddressOfOp) and any(item.name == _tile(op) for item in self._storage):
@@ -365,7 +368,7 @@ class _PhaseWriter:
         elif not write_in_strip(op, self._writer, self._width):
             write_op(op, self._writer)
         for result in op.results:
-            self._own[result] = self._writer.get(result)
+            self._names[result] = self._writer.get(result)
             self._keep(result)
 
     def _wait(self, op: Operation, block: Block) -> None:
@@ -401,28 +404,28 @@ class _PhaseWriter:
         """Store a value that a later phase uses."""
         if value not in self._slots:
             return
-        writer, text, whole = self._writer, self._own[value], self._writer.type(value)
+        writer, text, value_type = self._writer, self._names[value], self._writer.type(value)
         type_, places = self._places(value)
         words = [text]
-        if whole == _BOOL:
+        if value_type == _BOOL:
             words = [writer.new(f"zext i1 {text} to i8")]
-        elif whole != type_:
-            words = [writer.new(f"extractelement {whole} {text}, i32 {number}") for number in range(len(places))]
+        elif value_type != type_:
+            words = [writer.new(f"extractelement {value_type} {text}, i32 {number}") for number in range(len(places))]
         for word, place in zip(words, places, strict=True):
             writer.line(f"store {type_} {word}, ptr {place}")
 
     def _loaded(self, value: SSAValue) -> str:
-        writer, whole = self._writer, self._writer.type(value)
+        writer, value_type = self._writer, self._writer.type(value)
         type_, places = self._places(value)
         words = [writer.new(f"load {type_}, ptr {place}") for place in places]
-        if whole == _BOOL:
+        if value_type == _BOOL:
             return writer.new(f"trunc i8 {words[0]} to i1")
-        if whole == type_:
+        if value_type == type_:
             return words[0]
-        found = "poison"
+        vector_text = "poison"
         for number, word in enumerate(words):
-            found = writer.new(f"insertelement {whole} {found}, {type_} {word}, i32 {number}")
-        return found
+            vector_text = writer.new(f"insertelement {value_type} {vector_text}, {type_} {word}, i32 {number}")
+        return vector_text
 
 
 def _is_inside(phase: Phase, value: SSAValue) -> bool:

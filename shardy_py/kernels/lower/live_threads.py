@@ -39,9 +39,9 @@ def live_threads(function: func.FuncOp, phases: Phases, launch: Launch) -> tuple
     x, y, z = launch.threads
     if y * z > 1:
         return ((1 << x) - 1,) * len(phases.phases)
-    found = _LiveThreads(function, x)
-    found.follow()
-    return tuple(found.of_phase(phase, frozenset(phases.slots)) for phase in phases.phases)
+    analysis = _LiveThreads(function, x)
+    analysis.follow()
+    return tuple(analysis.of_phase(phase, frozenset(phases.slots)) for phase in phases.phases)
 
 
 def strips_of(threads: int, width: int) -> tuple[int, int]:
@@ -82,7 +82,7 @@ class _LiveThreads:
             for target, _ in () if isinstance(last, WAITS) else successors(last):
                 then = isinstance(last, cf.ConditionalBranchOp) and last.then_block is target is not last.else_block
                 before[target].append((block, self._holding(last.cond) if then else self._all))
-        found: dict[Block, int] = {}
+        reaching: dict[Block, int] = {}
         for block in self._function.body.blocks:
             reached, item, seen = self._all, block, {block}
             while len(before[item]) == 1:
@@ -91,20 +91,20 @@ class _LiveThreads:
                 if item in seen:
                     break
                 seen.add(item)
-            found[block] = reached
-        return found
+            reaching[block] = reached
+        return reaching
 
     def _holding(self, condition: SSAValue) -> int:
-        """Return the threads for which a condition can hold; all where it is no comparison of a thread's number."""
-        made = condition.owner
-        if isinstance(made, arith.AndIOp):
-            return self._holding(made.lhs) & self._holding(made.rhs)
-        if not isinstance(made, arith.CmpiOp):
+        """Return the threads for which a condition can hold; all threads where it does not compare a thread id."""
+        comparison = condition.owner
+        if isinstance(comparison, arith.AndIOp):
+            return self._holding(comparison.lhs) & self._holding(comparison.rhs)
+        if not isinstance(comparison, arith.CmpiOp):
             return self._all
-        compare, number = _COMPARISONS.get(made.predicate.value.data), constant_value(made.rhs)
+        compare, number = _COMPARISONS.get(comparison.predicate.value.data), constant_value(comparison.rhs)
         if compare is None or number is None or number < 0:
             return self._all
-        rest = made.lhs.owner
+        rest = comparison.lhs.owner
         thread = rest.lhs.owner if isinstance(rest, arith.RemUIOp) else rest
         divisor = constant_value(rest.rhs) if isinstance(rest, arith.RemUIOp) else self._threads
         if not isinstance(thread, ThreadIdOp) or thread.dimension.data.value != "x" or not divisor:
@@ -121,17 +121,17 @@ class _LiveThreads:
                     is_changed |= self._follow_op(op, self._reached[block])
 
     def _follow_op(self, op: Operation, reached: int) -> bool:
-        made = 0
+        result_threads = 0
         for result in op.results:
-            made |= self._used.get(result, 0)
+            result_threads |= self._used.get(result, 0)
         if isinstance(op, ShuffleOp):
-            return self._use(op.value, made | self._given(op, made))
-        used = made if self._is_computed(op) else reached
+            return self._use(op.value, result_threads | self._threads_read(op, result_threads))
+        used = result_threads if self._is_computed(op) else reached
         changes = [self._use(value, used) for value in op.operands]
         return any(changes)
 
-    def _given(self, op: ShuffleOp, taking: int) -> int:
-        """Return the threads whose values others take."""
+    def _threads_read(self, op: ShuffleOp, taking: int) -> int:
+        """Return the threads whose values some threads read in an exchange."""
         distance = constant_value(op.offset)
         if distance is None or distance not in self._first_lanes:
             return self._all
@@ -151,25 +151,25 @@ class _LiveThreads:
             return all(isinstance(item, func.ReturnOp) or self._is_computed(item) for item in called.body.walk())
         return is_pure(op)
 
-    def of_phase(self, phase: Phase, kept: frozenset[SSAValue]) -> int:
+    def of_phase(self, phase: Phase, stored: frozenset[SSAValue]) -> int:
         """Return the threads that have to run a phase.
 
         Args:
             phase: The phase.
-            kept: Values that are kept for later phases.
+            stored: Values that are stored for later phases.
         """
         if len(phase.exits) > 1:
             return self._all
-        found = 0
-        made: list[SSAValue] = list(phase.after.results) if phase.after is not None else []
+        threads = 0
+        values: list[SSAValue] = list(phase.after.results) if phase.after is not None else []
         for block in phase.blocks:
-            made += block.args
+            values += block.args
             for op in block.ops:
-                made += op.results
-                found |= self._needing(op, block)
-        for value in made:
-            found |= self._used.get(value, 0) if value in kept else 0
-        return found
+                values += op.results
+                threads |= self._needing(op, block)
+        for value in values:
+            threads |= self._used.get(value, 0) if value in stored else 0
+        return threads
 
     def _needing(self, op: Operation, block: Block) -> int:
         """Return the threads that have to run an op for more than its results."""

@@ -123,19 +123,19 @@ def function_arguments(function: func.FuncOp, writer: FunctionWriter, *, is_entr
 
 
 def _attributes(function: func.FuncOp, number: int, *, is_entry: bool) -> str:
-    """Return what is known of a buffer."""
+    """Return the attributes of the argument of a buffer."""
     known = argument_attributes(function, number)
-    found = []
+    attributes = []
     if is_entry and NO_ALIAS in known:
-        found.append("noalias")
+        attributes.append("noalias")
     align, size = known.get("llvm.align"), known.get("llvm.dereferenceable")
     if is_entry and isinstance(align, builtin.IntegerAttr):
-        found.append(f"align {_usable_align(align.value.data, size)}")
+        attributes.append(f"align {_usable_align(align.value.data, size)}")
     if is_entry and isinstance(size, builtin.IntegerAttr):
-        found.append(f"dereferenceable({size.value.data})")
+        attributes.append(f"dereferenceable({size.value.data})")
     if "xla.invariant" in known:
-        found.append("readonly")
-    return "".join(f"{item} " for item in found)
+        attributes.append("readonly")
+    return "".join(f"{item} " for item in attributes)
 
 
 def _usable_align(align: int, size: Attribute | None) -> int:
@@ -169,13 +169,13 @@ def write_op(op: Operation, writer: FunctionWriter) -> None:
 
 def _in_order(blocks: list[Block]) -> list[Block]:
     """Return the blocks, each behind those that dominate it."""
-    found: list[Block] = []
+    post_order: list[Block] = []
     seen: set[Block] = {blocks[0]}
     pending = [(blocks[0], False)]
     while pending:
         block, is_done = pending.pop()
         if is_done:
-            found.append(block)
+            post_order.append(block)
             continue
         pending.append((block, True))
         assert block.last_op is not None
@@ -183,17 +183,17 @@ def _in_order(blocks: list[Block]) -> list[Block]:
             if target not in seen:
                 seen.add(target)
                 pending.append((target, False))
-    return found[::-1]
+    return post_order[::-1]
 
 
 def _incoming(blocks: list[Block]) -> dict[Block, list[tuple[Block, Sequence[SSAValue]]]]:
-    """Return, for every block, those that lead to it and what they pass."""
-    found: dict[Block, list[tuple[Block, Sequence[SSAValue]]]] = {block: [] for block in blocks}
+    """Return, for every block, its predecessors and the values that they pass."""
+    incoming: dict[Block, list[tuple[Block, Sequence[SSAValue]]]] = {block: [] for block in blocks}
     for block in blocks:
         assert block.last_op is not None
         for target, passed in control.successors(block.last_op):
-            found[target].append((block, passed))
-    return found
+            incoming[target].append((block, passed))
+    return incoming
 
 
 def _phi(

@@ -147,11 +147,11 @@ def host_machine(*, is_quick: bool = False) -> Any:
     Args:
         is_quick: Whether instructions are chosen in linear time, not as well as LLVM can.
     """
-    found = binding()
-    features = found.get_host_cpu_features().flatten()
-    target = found.Target.from_triple(found.get_process_triple())
+    llvm_binding = binding()
+    features = llvm_binding.get_host_cpu_features().flatten()
+    target = llvm_binding.Target.from_triple(llvm_binding.get_process_triple())
     return target.create_target_machine(
-        cpu=found.get_host_cpu_name(),
+        cpu=llvm_binding.get_host_cpu_name(),
         features=features,
         opt=0 if is_quick else 3,
         reloc="pic",

@@ -67,12 +67,12 @@ def load(writer: FunctionWriter, op: llvm.LoadOp) -> None:
     if not count:
         writer.let(result, f"load {writer.type(result)}, {writer.typed(op.ptr)}{_suffix(op)}")
         return
-    found = "poison"
+    vector_text = "poison"
     for number in range(count):
         place = _part_place(writer, op.ptr, element, number)
         part = writer.new(f"load {element}, {place}{_invariant(op)}")
-        found = writer.new(f"insertelement {writer.type(result)} {found}, {element} {part}, i32 {number}")
-    writer.bind(result, found)
+        vector_text = writer.new(f"insertelement {writer.type(result)} {vector_text}, {element} {part}, i32 {number}")
+    writer.bind(result, vector_text)
 
 
 def store(writer: FunctionWriter, op: llvm.StoreOp) -> None:
@@ -126,19 +126,19 @@ def insert(writer: FunctionWriter, op: vector.InsertOp) -> None:
 
 def broadcast(writer: FunctionWriter, op: vector.BroadcastOp) -> None:
     """Return a vector whose elements are a number."""
-    type_, found = writer.type(op.vector), "poison"
+    type_, vector_text = writer.type(op.vector), "poison"
     assert isinstance(op.vector.type, builtin.VectorType)
     for number in range(op.vector.type.get_shape()[0]):
-        found = writer.new(f"insertelement {type_} {found}, {writer.typed(op.source)}, i32 {number}")
-    writer.bind(op.vector, found)
+        vector_text = writer.new(f"insertelement {type_} {vector_text}, {writer.typed(op.source)}, i32 {number}")
+    writer.bind(op.vector, vector_text)
 
 
 def from_elements(writer: FunctionWriter, op: Operation) -> None:
     """Return a vector of its elements."""
-    type_, found = writer.type(op.results[0]), "poison"
+    type_, vector_text = writer.type(op.results[0]), "poison"
     for number, value in enumerate(op.operands):
-        found = writer.new(f"insertelement {type_} {found}, {writer.typed(value)}, i32 {number}")
-    writer.bind(op.results[0], found)
+        vector_text = writer.new(f"insertelement {type_} {vector_text}, {writer.typed(value)}, i32 {number}")
+    writer.bind(op.results[0], vector_text)
 
 
 _ON_HOST: Mapping[str, str] = MappingProxyType(
@@ -185,7 +185,7 @@ def _alignment(type_: Attribute, writer: FunctionWriter) -> str:
 
 
 def _add_vector(writer: FunctionWriter, op: LLVMAtomicRMWOp) -> None:
-    """Add two or four ``f32`` at once, for which LLVM has the text of the instruction only."""
+    """Add two or four ``f32`` at once by inline PTX, as LLVM has no operation for it."""
     (count,) = op.value.type.get_shape()  # type: ignore[attr-defined]
     results = ", ".join(f"${number}" for number in range(count))
     values = ", ".join(f"${number}" for number in range(count + 1, 2 * count + 1))
@@ -195,12 +195,12 @@ def _add_vector(writer: FunctionWriter, op: LLVMAtomicRMWOp) -> None:
     for number in range(count):
         arguments.append("float " + writer.new(f"extractelement {writer.typed(op.value)}, i32 {number}"))
     struct = "{ " + ", ".join(["float"] * count) + " }"
-    made = writer.new(f'call {struct} asm sideeffect "{text}", "{constraints},~{{memory}}"({", ".join(arguments)})')
-    found, type_ = "poison", writer.type(op.result)
+    sums = writer.new(f'call {struct} asm sideeffect "{text}", "{constraints},~{{memory}}"({", ".join(arguments)})')
+    vector_text, type_ = "poison", writer.type(op.result)
     for number in range(count):
-        part = writer.new(f"extractvalue {struct} {made}, {number}")
-        found = writer.new(f"insertelement {type_} {found}, float {part}, i32 {number}")
-    writer.bind(op.result, found)
+        part = writer.new(f"extractvalue {struct} {sums}, {number}")
+        vector_text = writer.new(f"insertelement {type_} {vector_text}, float {part}, i32 {number}")
+    writer.bind(op.result, vector_text)
 
 
 def compare_exchange(writer: FunctionWriter, op: CompareExchangeOp) -> None:

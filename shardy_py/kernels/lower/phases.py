@@ -80,16 +80,16 @@ def split_phases(function: func.FuncOp) -> Phases:
     again = frozenset(_cheap_values(function))
     numbers = {wait: number for number, (_, wait) in enumerate(starts)}
     counted = {counter.value: (numbers[counter.wait], counter) for counter in counters}
-    slots = tuple(value for value in _kept(phases, again) if value not in counted)
+    slots = tuple(value for value in _values_to_store(phases, again) if value not in counted)
     return Phases(phases, slots, following, again, counted)
 
 
 def _phase(number: int, start: Block, wait: Operation | None, following: dict[Block, int]) -> Phase:
     blocks = _in_order(start)
-    found = {following.get(block, DONE) for block in blocks if not list(targets(block))}
+    exits = {following.get(block, DONE) for block in blocks if not list(targets(block))}
     after = wait if isinstance(wait, ShuffleOp) else None
     is_regrouped = wait is not None and is_regrouping(wait)
-    return Phase(number, tuple(blocks), _dominators(blocks), tuple(sorted(found)), after, is_regrouped)
+    return Phase(number, tuple(blocks), _dominators(blocks), tuple(sorted(exits)), after, is_regrouped)
 
 
 def targets(block: Block) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
@@ -102,20 +102,20 @@ def targets(block: Block) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
 
 def _in_order(start: Block) -> list[Block]:
     """Return the blocks that can be reached without waiting, each behind those that dominate it."""
-    found: list[Block] = []
+    post_order: list[Block] = []
     seen: set[Block] = {start}
     pending = [(start, False)]
     while pending:
         block, is_done = pending.pop()
         if is_done:
-            found.append(block)
+            post_order.append(block)
             continue
         pending.append((block, True))
         for target, _ in targets(block):
             if target not in seen:
                 seen.add(target)
                 pending.append((target, False))
-    return found[::-1]
+    return post_order[::-1]
 
 
 def _dominators(blocks: Sequence[Block]) -> dict[Block, frozenset[Block]]:
@@ -124,15 +124,15 @@ def _dominators(blocks: Sequence[Block]) -> dict[Block, frozenset[Block]]:
         for target, _ in targets(block):
             before[target].append(block)
     everything = frozenset(blocks)
-    found = dict.fromkeys(blocks, everything) | {blocks[0]: frozenset([blocks[0]])}
+    dominators = dict.fromkeys(blocks, everything) | {blocks[0]: frozenset([blocks[0]])}
     is_changed = True
     while is_changed:
         is_changed = False
         for block in blocks[1:]:
-            new = frozenset.intersection(*(found[item] for item in before[block])) | {block}
-            is_changed |= new != found[block]
-            found[block] = new
-    return found
+            new = frozenset.intersection(*(dominators[item] for item in before[block])) | {block}
+            is_changed |= new != dominators[block]
+            dominators[block] = new
+    return dominators
 
 
 def block_of(value: SSAValue) -> Block:
@@ -161,14 +161,14 @@ def _cheap_values(function: func.FuncOp) -> Iterator[SSAValue]:
 
 def _all_in_order(function: func.FuncOp) -> list[Block]:
     """Return all blocks of a function, definitions before uses: blocks after a wait follow it."""
-    found: list[Block] = []
+    ordered: list[Block] = []
     seen: set[Block] = set()
     for start in function.body.blocks:
         for block in _in_order(start) if start not in seen else ():
             if block not in seen:
                 seen.add(block)
-                found.append(block)
-    return found
+                ordered.append(block)
+    return ordered
 
 
 def _is_integer(type_: Attribute) -> bool:
@@ -184,12 +184,12 @@ def is_at_hand(phase: Phase, value: SSAValue, user: Block) -> bool:
     return block_of(value) in phase.dominators[user]
 
 
-def _kept(phases: Sequence[Phase], again: frozenset[SSAValue]) -> tuple[SSAValue, ...]:
-    found: dict[SSAValue, None] = {}
+def _values_to_store(phases: Sequence[Phase], again: frozenset[SSAValue]) -> tuple[SSAValue, ...]:
+    stored: dict[SSAValue, None] = {}
     for phase in phases:
         for block in phase.blocks:
             for op in block.ops:
                 for value in op.operands:
                     if value not in again and not is_at_hand(phase, value, block):
-                        found[value] = None
-    return tuple(found)
+                        stored[value] = None
+    return tuple(stored)

@@ -79,19 +79,19 @@ def regroup_loops(function: func.FuncOp) -> list[Counter]:
         function: The entry function after the last pass; it is changed.
 
     Returns:
-        The numbers that these loops go by.
+        The induction variables of these loops.
     """
     if not any(isinstance(op, BarrierOp | ShuffleOp) for op in function.walk()):
         return []
-    found: list[Counter] = []
-    while (loop := _next_loop(function, {counter.value for counter in found})) is not None:
+    counters: list[Counter] = []
+    while (loop := _next_loop(function, {counter.value for counter in counters})) is not None:
         start, step = _bounds(loop)
         body = loop.body
         if not _is_always_reached(function, loop.before):
             body = _enter_always(loop, _condition(function, loop), step)
-        found.append(Counter(loop.header.args[0], start, step, _wait_before(body)))
+        counters.append(Counter(loop.header.args[0], start, step, _wait_before(body)))
         _wait_before(loop.after)
-    return found
+    return counters
 
 
 def _next_loop(function: func.FuncOp, done: set[SSAValue]) -> _Loop | None:
@@ -165,11 +165,11 @@ def _wait_before(block: Block) -> Operation:
 
 
 def _predecessors(function: func.FuncOp) -> dict[Block, list[Block]]:
-    found: dict[Block, list[Block]] = {block: [] for block in function.body.blocks}
+    predecessors: dict[Block, list[Block]] = {block: [] for block in function.body.blocks}
     for block in function.body.blocks:
         for target in _targets(block):
-            found[target].append(block)
-    return found
+            predecessors[target].append(block)
+    return predecessors
 
 
 def _targets(block: Block) -> list[Block]:
@@ -211,52 +211,52 @@ def counted_loops(function: func.FuncOp) -> Iterator[CountedLoop]:
 
 
 def _reached(start: Block, without: Block | None = None) -> set[Block]:
-    """Return the blocks that are reached from one, it among them, but not by way of another one."""
-    found, pending = {start}, [start]
+    """Return the blocks reachable from a block, itself included, without passing through another one."""
+    reached, pending = {start}, [start]
     while pending:
         for target in _targets(pending.pop()):
-            if target is not without and target not in found:
-                found.add(target)
+            if target is not without and target not in reached:
+                reached.add(target)
                 pending.append(target)
-    return found
+    return reached
 
 
 def _is_bounded(header: Block, condition: SSAValue) -> bool:
-    made = condition.owner
+    comparison = condition.owner
     return (
-        isinstance(made, arith.CmpiOp)
-        and made.predicate.value.data == _LESS_SIGNED
+        isinstance(comparison, arith.CmpiOp)
+        and comparison.predicate.value.data == _LESS_SIGNED
         and bool(header.args)
-        and made.lhs is header.args[0]
-        and constant_value(made.rhs) is not None
+        and comparison.lhs is header.args[0]
+        and constant_value(comparison.rhs) is not None
     )
 
 
 def _counts(loop: _Loop) -> bool:
-    """Return whether the number begins at a constant and grows by a constant."""
+    """Return whether the induction variable starts at a constant and grows by a constant."""
     (start, *_), (grown, *_) = (_passed(block, loop.header) for block in (loop.before, loop.latch))
-    made = grown.owner
+    addition = grown.owner
     return (
         constant_value(start) is not None
-        and isinstance(made, arith.AddiOp)
-        and made.lhs is loop.header.args[0]
-        and constant_value(made.rhs) is not None
+        and isinstance(addition, arith.AddiOp)
+        and addition.lhs is loop.header.args[0]
+        and constant_value(addition.rhs) is not None
     )
 
 
 def _bounds(loop: _Loop) -> tuple[int, int]:
-    """Return where the number begins and how much it grows."""
+    """Return the start and the step of the induction variable."""
     (start, *_), (grown, *_) = (_passed(block, loop.header) for block in (loop.before, loop.latch))
     assert isinstance(grown.owner, arith.AddiOp)
-    found = [constant_value(start), constant_value(grown.owner.rhs)]
-    first, step = (value for value in found if value is not None)
+    numbers = [constant_value(start), constant_value(grown.owner.rhs)]
+    first, step = (value for value in numbers if value is not None)
     return first, step
 
 
 def _passed(block: Block, target: Block) -> list[SSAValue]:
     last = block.last_op
     assert last is not None
-    return next(list(values) for found, values in successors(last) if found is target)
+    return next(list(values) for successor, values in successors(last) if successor is target)
 
 
 def _is_innermost(steps: set[Block]) -> bool:
@@ -266,14 +266,14 @@ def _is_innermost(steps: set[Block]) -> bool:
 
 
 def _reached_again(block: Block, within: set[Block]) -> set[Block]:
-    found: set[Block] = set()
+    reached: set[Block] = set()
     pending = [block]
     while pending:
         for target in _targets(pending.pop()):
-            if target in within and target not in found:
-                found.add(target)
+            if target in within and target not in reached:
+                reached.add(target)
                 pending.append(target)
-    return found
+    return reached
 
 
 def _is_always_reached(function: func.FuncOp, block: Block) -> bool:

@@ -31,9 +31,9 @@ def exponential(writer: FunctionWriter, x: str) -> str:
         x: The number.
     """
     near = _bounded(writer, x, _BOUNDS)
-    whole, exponent = _rounded(writer, product(writer, near, number(writer, math.log2(math.e))))
-    rest = product_and_total(writer, whole, number(writer, -LN2_HIGH), near)
-    rest = product_and_total(writer, whole, number(writer, -LN2_LOW), rest)
+    integer_part, exponent = _rounded(writer, product(writer, near, number(writer, math.log2(math.e))))
+    rest = product_and_total(writer, integer_part, number(writer, -LN2_HIGH), near)
+    rest = product_and_total(writer, integer_part, number(writer, -LN2_LOW), rest)
     return _scaled(writer, _near_one(writer, rest), exponent)
 
 
@@ -45,8 +45,8 @@ def exponential_of_two(writer: FunctionWriter, x: str) -> str:
         x: The number.
     """
     near = _bounded(writer, x, _BOUNDS_OF_TWO)
-    whole, exponent = _rounded(writer, near)
-    rest = product(writer, writer.new(f"fsub float {near}, {whole}"), number(writer, math.log(2)))
+    integer_part, exponent = _rounded(writer, near)
+    rest = product(writer, writer.new(f"fsub float {near}, {integer_part}"), number(writer, math.log(2)))
     return _scaled(writer, _near_one(writer, rest), exponent)
 
 
@@ -59,17 +59,17 @@ def _rounded(writer: FunctionWriter, x: str) -> tuple[str, str]:
 
 def _near_one(writer: FunctionWriter, rest: str) -> str:
     """Return the exponential of a small number."""
-    found = polynomial(writer, _EXPONENTIAL_COEFFICIENTS, rest)
-    found = product_and_total(writer, found, product(writer, rest, rest), rest)
-    return total(writer, found, number(writer, 1.0))
+    terms = polynomial(writer, _EXPONENTIAL_COEFFICIENTS, rest)
+    terms = product_and_total(writer, terms, product(writer, rest, rest), rest)
+    return total(writer, terms, number(writer, 1.0))
 
 
-def _scaled(writer: FunctionWriter, found: str, exponent: str) -> str:
+def _scaled(writer: FunctionWriter, result: str, exponent: str) -> str:
     """Return the product with a power of two, in two steps, so that none overflows by itself."""
     first = writer.new(f"ashr i32 {exponent}, 1")
     for part in (first, writer.new(f"sub i32 {exponent}, {first}")):
-        found = product(writer, found, _power_of_two(writer, part))
-    return found
+        result = product(writer, result, _power_of_two(writer, part))
+    return result
 
 
 def _bounded(writer: FunctionWriter, x: str, bounds: tuple[float, float]) -> str:
@@ -87,10 +87,10 @@ def _power_of_two(writer: FunctionWriter, exponent: str) -> str:
 
 def polynomial(writer: FunctionWriter, coefficients: Sequence[float], x: str) -> str:
     """Return a polynomial by Horner's rule, from the coefficient of the highest power on."""
-    found = number(writer, coefficients[0])
+    result = number(writer, coefficients[0])
     for coefficient in coefficients[1:]:
-        found = product_and_total(writer, found, x, number(writer, coefficient))
-    return found
+        result = product_and_total(writer, result, x, number(writer, coefficient))
+    return result
 
 
 def number(writer: FunctionWriter, value: float) -> str:
@@ -131,9 +131,9 @@ def logarithm(writer: FunctionWriter, x: str) -> str:
     """
     exponent, rest = _parts(writer, x)
     low = product(writer, exponent, number(writer, LN2_LOW))
-    found = total(writer, rest, _beyond_first(writer, rest, low))
-    found = total(writer, found, product(writer, exponent, number(writer, LN2_HIGH)))
-    return _special(writer, x, found)
+    result = total(writer, rest, _beyond_first(writer, rest, low))
+    result = total(writer, result, product(writer, exponent, number(writer, LN2_HIGH)))
+    return _special(writer, x, result)
 
 
 def logarithm_of_two(writer: FunctionWriter, x: str) -> str:
@@ -144,39 +144,39 @@ def logarithm_of_two(writer: FunctionWriter, x: str) -> str:
         x: The number.
     """
     exponent, rest = _parts(writer, x)
-    found = total(writer, rest, _beyond_first(writer, rest, ""))
-    found = total(writer, exponent, product(writer, found, number(writer, math.log2(math.e))))
-    return _special(writer, x, found)
+    fraction_logarithm = total(writer, rest, _beyond_first(writer, rest, ""))
+    fraction_logarithm = total(writer, exponent, product(writer, fraction_logarithm, number(writer, math.log2(math.e))))
+    return _special(writer, x, fraction_logarithm)
 
 
 def _parts(writer: FunctionWriter, x: str) -> tuple[str, str]:
-    """Return the exponent of a number as a float, and what is beyond 1 without it; subnormals are made normal."""
+    """Return the exponent of a number as a float, and its mantissa minus 1; subnormals are normalized first."""
     is_small = writer.new(f"fcmp olt float {x}, {number(writer, _LEAST_NORMAL)}")
     large = product(writer, x, number(writer, 2.0**_TO_NORMAL))
     normal = writer.new(f"select i1 {is_small}, float {large}, float {x}")
     bits = writer.new(f"sub i32 {writer.new(f'bitcast float {normal} to i32')}, {_ROOT_OF_HALF}")
     moved = writer.new(f"select i1 {is_small}, i32 {_TO_NORMAL}, i32 0")
-    whole = writer.new(f"sub i32 {writer.new(f'ashr i32 {bits}, 23')}, {moved}")
+    unbiased = writer.new(f"sub i32 {writer.new(f'ashr i32 {bits}, 23')}, {moved}")
     fraction = writer.new(f"add i32 {writer.new(f'and i32 {bits}, {(1 << 23) - 1}')}, {_ROOT_OF_HALF}")
     near_one = writer.new(f"bitcast i32 {fraction} to float")
-    return writer.new(f"sitofp i32 {whole} to float"), total(writer, near_one, number(writer, -1.0))
+    return writer.new(f"sitofp i32 {unbiased} to float"), total(writer, near_one, number(writer, -1.0))
 
 
 def _beyond_first(writer: FunctionWriter, rest: str, more: str) -> str:
-    """Return the terms of the series behind the first one, and something small to be added to them."""
+    """Return the sum of the terms of the series after the first one and of a small addend."""
     square = product(writer, rest, rest)
-    found = polynomial(writer, _LOGARITHM_COEFFICIENTS, rest)
-    found = product(writer, product(writer, found, rest), square)
-    found = total(writer, found, more) if more else found
-    return total(writer, found, product(writer, square, number(writer, -0.5)))
+    terms = polynomial(writer, _LOGARITHM_COEFFICIENTS, rest)
+    terms = product(writer, product(writer, terms, rest), square)
+    terms = total(writer, terms, more) if more else terms
+    return total(writer, terms, product(writer, square, number(writer, -0.5)))
 
 
-def _special(writer: FunctionWriter, x: str, found: str) -> str:
-    """Return the logarithm of what is positive and finite; otherwise an infinity or a NaN."""
+def _special(writer: FunctionWriter, x: str, result: str) -> str:
+    """Return the logarithm where the number is positive and finite, else an infinity or a NaN."""
     infinity, zero = number(writer, math.inf), number(writer, 0.0)
     is_finite = writer.new(f"fcmp olt float {x}, {infinity}")
-    found = writer.new(f"select i1 {is_finite}, float {found}, float {x}")
+    result = writer.new(f"select i1 {is_finite}, float {result}, float {x}")
     is_zero = writer.new(f"fcmp oeq float {x}, {zero}")
-    found = writer.new(f"select i1 {is_zero}, float {number(writer, -math.inf)}, float {found}")
+    result = writer.new(f"select i1 {is_zero}, float {number(writer, -math.inf)}, float {result}")
     is_negative = writer.new(f"fcmp olt float {x}, {zero}")
-    return writer.new(f"select i1 {is_negative}, float {number(writer, math.nan)}, float {found}")
+    return writer.new(f"select i1 {is_negative}, float {number(writer, math.nan)}, float {result}")

@@ -58,7 +58,7 @@ class _UnknownError(Exception):
 
 
 def straighten_tiles(module: builtin.ModuleOp, entry: func.FuncOp, launch: Launch) -> None:
-    """Leave out the rotation of rows of tiles whose accesses can all do without.
+    """Remove the rotation of rows from the tiles none of whose accesses needs it.
 
     Args:
         module: The module after the last pass; it is changed.
@@ -69,9 +69,9 @@ def straighten_tiles(module: builtin.ModuleOp, entry: func.FuncOp, launch: Launc
         return
     addresses = [op for op in module.walk() if isinstance(op, llvm.AddressOfOp)]
     for tile in [op for op in module.body.block.ops if isinstance(op, llvm.GlobalOp) and op.value is None]:
-        own = [op for op in addresses if op.global_name.string_value() == tile.sym_name.data]
+        tile_addresses = [op for op in addresses if op.global_name.string_value() == tile.sym_name.data]
         try:
-            straight = _straight_places(tile, own, entry, launch.threads[0])
+            straight = _straight_places(tile, tile_addresses, entry, launch.threads[0])
         except _UnknownError:
             continue
         for access, rotation, terms in straight:
@@ -85,14 +85,14 @@ _Straight = tuple[_Access, arith.RemUIOp, tuple[SSAValue, ...]]
 def _straight_places(
     tile: llvm.GlobalOp, addresses: Sequence[llvm.AddressOfOp], entry: func.FuncOp, threads: int
 ) -> list[_Straight]:
-    """Return the accesses to a tile that are rotated, and how they do without.
+    """Return the rotated accesses to a tile, each with the terms of its address that stay without the rotation.
 
     Raises:
-        _UnknownError: they do not.
+        _UnknownError: an access needs the rotation.
     """
     type_, loops = tile.global_type, list(counted_loops(entry))
     assert isinstance(type_, llvm.LLVMArrayType)
-    accesses = [found for op in addresses for found in _accesses(op, type_.type, entry, loops, threads)]
+    accesses = [tile_access for op in addresses for tile_access in _accesses(op, type_.type, entry, loops, threads)]
     order = _Order(type_.size.data)
     straight: list[_Straight] = []
     # What is written decides where elements are; what is read has to follow.
@@ -114,7 +114,7 @@ class _Order:
         self._before = np.full(size, -1)
 
     def admits(self, before: Any, after: Any, count: int) -> bool:
-        """Return whether elements can move from some places to others, and decide it if they can.
+        """Record that elements move from some addresses to others; return False where earlier moves contradict.
 
         Args:
             before: The places of first elements. Where one is not inside of the tile, no thread comes.
@@ -126,15 +126,15 @@ class _Order:
         old, new = ((places[is_inside][:, None] + np.arange(count)).reshape(-1) for places in (before, after))
         if (new >= size).any():
             return False
-        found = []
+        permutations = []
         for decided, places, others in ((self._after, old, new), (self._before, new, old)):
             moved = decided.copy()
             moved[places] = others
             is_same = (decided[places] == -1) | (decided[places] == others)
             if not is_same.all() or (moved[places] != others).any():
                 return False
-            found.append(moved)
-        self._after, self._before = found
+            permutations.append(moved)
+        self._after, self._before = permutations
         return True
 
 
@@ -205,51 +205,51 @@ def _leaves(place: SSAValue) -> Iterator[SSAValue]:
 
 
 def _numbers(value: SSAValue, known: Mapping[SSAValue, Any]) -> Any:
-    """Return the integers that a value is.
+    """Return the integers that a value takes, as an array.
 
     Raises:
         _UnknownError: it is computed in another way, or may be negative or large.
     """
     op, constant = value.owner, constant_value(value)
     if value in known:
-        found = known[value]
+        numbers = known[value]
     elif constant is not None:
-        found = np.full_like(next(iter(known.values()), np.zeros(1, np.int64)), constant)
+        numbers = np.full_like(next(iter(known.values()), np.zeros(1, np.int64)), constant)
     elif isinstance(op, arith.IndexCastOp):
-        found = _numbers(op.input, known)
+        numbers = _numbers(op.input, known)
     elif isinstance(op, Operation) and type(op) in _COMPUTED:
         first, second = (_numbers(item, known) for item in op.operands)
         if isinstance(op, arith.DivUIOp | arith.RemUIOp) and not second.all():
             raise _UnknownError
-        found = _COMPUTED[type(op)](first, second)
+        numbers = _COMPUTED[type(op)](first, second)
     else:
         raise _UnknownError
-    if found.min() < 0 or found.max() >= _LIMIT:
+    if numbers.min() < 0 or numbers.max() >= _LIMIT:
         raise _UnknownError
-    return found
+    return numbers
 
 
 def _rotation(place: SSAValue) -> arith.RemUIOp | None:
-    """Return the remainder of a sum that a place follows from.
+    """Return the remainder of a sum that an address is computed from, or None.
 
     Raises:
         _UnknownError: there are several.
     """
-    found: set[arith.RemUIOp] = set()
+    remainders: set[arith.RemUIOp] = set()
     pending = [place]
     while pending:
         op = pending.pop().owner
         if isinstance(op, arith.RemUIOp) and isinstance(op.lhs.owner, arith.AddiOp):
-            found.add(op)
+            remainders.add(op)
         elif isinstance(op, Operation):
             pending += op.operands
-    if len(found) > 1:
+    if len(remainders) > 1:
         raise _UnknownError
-    return found.pop() if found else None
+    return remainders.pop() if remainders else None
 
 
 def _straight_terms(access: _Access, rotation: arith.RemUIOp, order: _Order) -> tuple[SSAValue, ...]:
-    """Return the terms that stay of what is rotated, so that nothing begins again and places stay apart.
+    """Return the fewest terms of the rotated sum for which all elements keep distinct addresses.
 
     Raises:
         _UnknownError: there are none.
@@ -257,11 +257,11 @@ def _straight_terms(access: _Access, rotation: arith.RemUIOp, order: _Order) -> 
     terms = list(_terms(rotation.lhs))
     before = _numbers(access.place, access.known)
     for size in range(1, len(terms)) if len(terms) <= _MOST_TERMS else ():
-        for kept in combinations(terms, size):
-            straight = sum(_numbers(term, access.known) for term in kept)
+        for subset in combinations(terms, size):
+            straight = sum(_numbers(term, access.known) for term in subset)
             after = _numbers(access.place, {**access.known, rotation.result: straight})
             if order.admits(before, after, access.count):
-                return kept
+                return subset
     raise _UnknownError
 
 
@@ -275,24 +275,24 @@ def _terms(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def _rewrite(access: _Access, rotation: arith.RemUIOp, terms: Sequence[SSAValue]) -> None:
-    """Let an access go to its place without a rotation."""
+    """Replace the address of an access by one without the rotation."""
     total, *others = terms
     for term in others:
         total = _again(access, rotation.lhs.owner, [total, term])
-    made: dict[SSAValue, SSAValue] = {rotation.result: total}
+    replacements: dict[SSAValue, SSAValue] = {rotation.result: total}
     index = list(access.pointer.operands).index(access.place)
-    access.pointer.operands[index] = _replaced(access, access.place, made)
+    access.pointer.operands[index] = _replaced(access, access.place, replacements)
 
 
-def _replaced(access: _Access, value: SSAValue, made: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Return a value computed again from others in the place of some, or itself where it does not follow from them."""
-    if value not in made:
+def _replaced(access: _Access, value: SSAValue, replacements: dict[SSAValue, SSAValue]) -> SSAValue:
+    """Recompute a value from replacements of its operands; return the value itself where it depends on none of them."""
+    if value not in replacements:
         op = value.owner
         operands = list(op.operands) if isinstance(op, Operation) else []
-        new = [_replaced(access, item, made) for item in operands]
+        new = [_replaced(access, item, replacements) for item in operands]
         is_same = all(old is item for old, item in zip(operands, new, strict=True))
-        made[value] = value if is_same else _again(access, op, new)
-    return made[value]
+        replacements[value] = value if is_same else _again(access, op, new)
+    return replacements[value]
 
 
 def _again(access: _Access, op: Operation | Block, operands: Sequence[SSAValue]) -> SSAValue:

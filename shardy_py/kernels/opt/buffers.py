@@ -81,7 +81,7 @@ def _all_ops(functions: Iterable[Operation]) -> Iterator[Operation]:
 
 def _origins(entry: Operation, functions: Mapping[str, Operation]) -> dict[SSAValue, Origins]:
     """Return the arguments whose memory each value may be: a fixpoint over ops, regions, branches and calls."""
-    found: dict[SSAValue, Origins] = {
+    origins: dict[SSAValue, Origins] = {
         argument: frozenset((number,)) for number, argument in enumerate(entry.regions[0].blocks[0].args)
     }
     ops = list(_all_ops(list(functions.values())))
@@ -90,11 +90,11 @@ def _origins(entry: Operation, functions: Mapping[str, Operation]) -> dict[SSAVa
         changed = False
         for op in ops:
             for source, target in _flows(op, functions):
-                known, new = found.get(target, frozenset()), found.get(source, frozenset())
+                known, new = origins.get(target, frozenset()), origins.get(source, frozenset())
                 if not new <= known and _is_memory(target.type):
-                    found[target] = known | new
+                    origins[target] = known | new
                     changed = True
-    return found
+    return origins
 
 
 def _is_memory(type_: Attribute) -> bool:
@@ -113,7 +113,7 @@ def _flows(op: Operation, functions: Mapping[str, Operation]) -> Iterator[tuple[
     if isinstance(op, _VALUES):
         return
     if isinstance(op, ForallOp):
-        yield from ((op.given(number), result) for number, result in enumerate(op.outputs))
+        yield from ((op.yielded_tensor(number), result) for number, result in enumerate(op.outputs))
     if isinstance(op, cf.ConditionalBranchOp | llvm.CondBrOp):
         yield from zip(op.then_arguments, op.then_block.args, strict=False)
         yield from zip(op.else_arguments, op.else_block.args, strict=False)

@@ -61,10 +61,12 @@ def differences(
         actual: The results of the second one.
         units: The units in the last place by which floats may differ.
     """
-    own = {result.name: result.array for result in actual}
-    pairs = [(result.name, result.array, own[result.name]) for result in expected if result.name in own]
-    found = (_difference(name, first, second, units) for name, first, second in pairs)
-    return [item for item in found if item is not None]
+    actual_arrays = {result.name: result.array for result in actual}
+    pairs = [
+        (result.name, result.array, actual_arrays[result.name]) for result in expected if result.name in actual_arrays
+    ]
+    results = (_difference(name, first, second, units) for name, first, second in pairs)
+    return [item for item in results if item is not None]
 
 
 def _difference(name: str, expected: Any, actual: Any, units: float) -> ResultDifference | None:
@@ -94,9 +96,9 @@ def _units(expected: Any, actual: Any) -> Any:
     first, second = expected.astype(np.float64), actual.astype(np.float64)
     with np.errstate(all="ignore"):
         largest = np.maximum(np.maximum(np.abs(first), np.abs(second)), float(limits.smallest_normal))
-        found = np.abs(first - second) / (largest * float(limits.eps))
+        distances = np.abs(first - second) / (largest * float(limits.eps))
     is_equal = (first == second) | (np.isnan(first) & np.isnan(second))
-    return np.where(is_equal, 0.0, np.where(np.isfinite(found), found, np.inf))
+    return np.where(is_equal, 0.0, np.where(np.isfinite(distances), distances, np.inf))
 
 
 @frozen(eq=False)
@@ -133,7 +135,7 @@ def first_difference(
     *,
     units: float = UNITS,
 ) -> Culprit | None:
-    """Return the first pass behind which a module computes something else, or fails; None if there is none.
+    """Return the first pass after which a module computes something else, or fails; None if there is none.
 
     Args:
         kernel: The module before the first pass.
@@ -152,13 +154,13 @@ def first_difference(
             return Culprit(stage, known, number - 1, error=stage.error.diagnostics[0])
         if before is None or not stage.kernel.module.is_structurally_equivalent(before.kernel.module):
             try:
-                found = run_module(
+                results = run_module(
                     stage.kernel, launch, arguments, arrays, stage=stage.label, warp=device.threads_per_warp
                 )
             except ShardyError as error:
                 return Culprit(stage, known, number - 1, error=error.diagnostics[0])
-            expected = found if before is None else expected
-            if wrong := differences(expected, found, units=units):
+            expected = results if before is None else expected
+            if wrong := differences(expected, results, units=units):
                 return Culprit(stage, known, number - 1, tuple(wrong))
         before = stage
     return None

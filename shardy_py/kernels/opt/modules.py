@@ -144,12 +144,12 @@ def launch_of_module(kernel: KernelModule, *, blocks: Triple | None = None, thre
     Raises:
         OptionError: the module uses numbers of which it does not say how many there are, or says it twice.
     """
-    given = {"block": blocks, "thread": threads}
+    overrides = {"block": blocks, "thread": threads}
     marked = _marked_sizes(kernel.entry)
-    found: dict[str, list[int]] = {}
+    sizes_of_kind: dict[str, list[int]] = {}
     for kind in ("block", "thread"):
         ranges, used = _ranges(kernel.module, kind)
-        sizes = given[kind] or marked.get(kind)
+        sizes = overrides[kind] or marked.get(kind)
         wrong = [number for number in ranges if sizes is not None and ranges[number] != sizes[number]]
         if sizes is not None and wrong:
             message = (
@@ -160,24 +160,24 @@ def launch_of_module(kernel: KernelModule, *, blocks: Triple | None = None, thre
             message = f"the module does not say how many {kind}s there are along {', '.join(missing)}"
             hint = f"give --{kind}s X,Y,Z, or mark the op that reads the number by xla.range"
             raise OptionError(Diagnostic("unknown-launch", message, kernel.name, hint=hint))
-        found[kind] = list(sizes or (ranges.get(number, 1) for number in range(len(DIMENSIONS))))
-    first, second = (cast(Triple, tuple(found[kind])) for kind in ("block", "thread"))
+        sizes_of_kind[kind] = list(sizes or (ranges.get(number, 1) for number in range(len(DIMENSIONS))))
+    first, second = (cast(Triple, tuple(sizes_of_kind[kind])) for kind in ("block", "thread"))
     return Launch(first, second)
 
 
 def _marked_sizes(entry: Operation) -> dict[str, Triple]:
-    """Return the sizes that the attributes of an entry function say."""
+    """Return the block and grid sizes in the attributes of an entry function."""
     attributes = {**entry.properties, **entry.attributes}
     grid = attributes.get(LAUNCH_GRID)
     if isinstance(grid, LaunchGridAttr):
         return dict(zip(("block", "thread"), grid.data, strict=True))
-    found = {}
+    marked = {}
     for kind, names in _KNOWN_SIZES.items():
         value = next((attributes[name] for name in names if name in attributes), None)
         if isinstance(value, builtin.DenseArrayBase):
             sizes = [int(size) for size in value.get_values()]
-            found[kind] = cast(Triple, (*sizes, 1, 1)[:3])
-    return found
+            marked[kind] = cast(Triple, (*sizes, 1, 1)[:3])
+    return marked
 
 
 def _ranges(module: builtin.ModuleOp, kind: str) -> tuple[dict[int, int], set[int]]:

@@ -126,14 +126,14 @@ def _shorten(op: Operation) -> None:
 
 
 def _use_operands(op: Operation) -> None:
-    """Put operands of the same types in the place of the results, the last ones first: loops carry these."""
-    left = list(op.operands)[::-1]
-    found: list[SSAValue] = []
+    """Replace the results of an op by operands of the same types, the last ones first, as loops carry these."""
+    remaining = list(op.operands)[::-1]
+    replacements: list[SSAValue] = []
     for result in reversed(op.results):
-        operand = next(value for value in left if value.type == result.type)
-        left.remove(operand)
-        found.append(operand)
-    replace(op, found[::-1])
+        operand = next(value for value in remaining if value.type == result.type)
+        remaining.remove(operand)
+        replacements.append(operand)
+    replace(op, replacements[::-1])
 
 
 def _use_earlier(op: Operation) -> None:

@@ -86,14 +86,14 @@ def module_arguments(kernel: KernelModule) -> list[ModuleArgument]:
     """
     entry, functions = kernel.entry, kernel.functions
     uses = buffer_uses(entry, functions)
-    found = []
+    module_args = []
     for number, (argument, use) in enumerate(zip(entry.body.blocks[0].args, uses, strict=True)):
         shape, dtype, is_buffer = _form(kernel, entry, number, argument.type, use)
         slice_ = argument_slice(entry, number)
-        found.append(
+        module_args.append(
             ModuleArgument(f"argument {number}", shape, dtype, number if slice_ is None else slice_, is_buffer, use)
         )
-    return found
+    return module_args
 
 
 def _form(
@@ -126,13 +126,13 @@ def random_inputs(arguments: Sequence[ModuleArgument], seed: int) -> list[Any]:
         arguments: The arguments.
         seed: The seed; the same one gives the same arrays.
     """
-    found: dict[int, Any] = {}
+    arrays: dict[int, Any] = {}
     for argument in arguments:
         random = np.random.default_rng((seed, argument.slice_))
-        if argument.slice_ not in found:
+        if argument.slice_ not in arrays:
             array = random_array(argument.dtype, argument.shape, random)
-            found[argument.slice_] = array if argument.is_buffer else np.asarray(array)[()]
-    return [found[argument.slice_] for argument in arguments]
+            arrays[argument.slice_] = array if argument.is_buffer else np.asarray(array)[()]
+    return [arrays[argument.slice_] for argument in arguments]
 
 
 def check_arrays(arguments: Sequence[ModuleArgument], arrays: Sequence[Any], name: str = "") -> None:
@@ -142,9 +142,9 @@ def check_arrays(arguments: Sequence[ModuleArgument], arrays: Sequence[Any], nam
         VerificationError: there are too many or too few, or shapes or dtypes differ.
     """
     forms = [(tuple(np.shape(array)), np.asarray(array).dtype) for array in arrays]
-    wanted = [(argument.shape, argument.dtype) for argument in arguments]
-    if forms != wanted:
-        text = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in wanted)
+    expected = [(argument.shape, argument.dtype) for argument in arguments]
+    if forms != expected:
+        text = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in expected)
         message = f"the module takes {text or 'nothing'}, not " + ", ".join(f"{dtype}{list(s)}" for s, dtype in forms)
         raise VerificationError(Diagnostic("run-arguments", message, name))
 
@@ -191,11 +191,11 @@ def run_module(
     step = max(1, threads_at_once(kernel.module) // block_size(launch))
     for first, last in spans(launch, step):
         threads = Threads.of_blocks(launch, first, last, warp)
-        given = run_blocks(loaded, entry, values, threads)
-        returned.append([_per_thread(value, threads) for value in given])
+        block_results = run_blocks(loaded, entry, values, threads)
+        returned.append([_per_thread(value, threads) for value in block_results])
     columns = zip(*returned, strict=True)
-    own = [(number, column) for number, column in enumerate(columns) if column[0] is not None]
-    results = [ModuleResult(f"returned value {number}", np.concatenate(column)) for number, column in own]
+    returned_columns = [(number, column) for number, column in enumerate(columns) if column[0] is not None]
+    results = [ModuleResult(f"returned value {number}", np.concatenate(column)) for number, column in returned_columns]
     return [*_contents(arguments, memories), *results]
 
 
@@ -252,17 +252,17 @@ def _per_thread(value: Value, threads: Threads) -> Any:
     """Return what each thread returns; None for memory."""
     if isinstance(value, Buffer | Pointer | tuple):
         return None
-    found = np.asarray(value)
+    array = np.asarray(value)
     count = threads.count
-    return found if found.ndim and found.shape[0] == count else np.broadcast_to(found, (count, *found.shape))
+    return array if array.ndim and array.shape[0] == count else np.broadcast_to(array, (count, *array.shape))
 
 
 def _contents(arguments: Sequence[ModuleArgument], memories: dict[int, Memory | None]) -> list[ModuleResult]:
     """Return what the buffers hold that the module writes."""
-    found: dict[int, ModuleResult] = {}
+    results: dict[int, ModuleResult] = {}
     for argument in arguments:
         memory = memories.get(argument.slice_)
-        if memory is None or not argument.use.is_written or argument.slice_ in found:
+        if memory is None or not argument.use.is_written or argument.slice_ in results:
             continue
         words, bits = memory.words, narrow_bits(argument.dtype)
         is_packed = bits is not None and len(words) != prod(argument.shape)
@@ -271,5 +271,5 @@ def _contents(arguments: Sequence[ModuleArgument], memories: dict[int, Memory | 
             array = unpacked_array(words[: shape[0]], argument.shape, argument.dtype)
         else:
             array = words.view(argument.dtype).reshape(argument.shape)
-        found[argument.slice_] = ModuleResult(argument.name, array)
-    return list(found.values())
+        results[argument.slice_] = ModuleResult(argument.name, array)
+    return list(results.values())

@@ -61,9 +61,9 @@ def sanitize(
         raise
     except ShardyError as error:
         ending = list(error.diagnostics)
-    found = [evolve(item, location=kernel.location(op)) for (op, _), item in recorded.items()]
-    found += [evolve(item, location=_line_of(kernel, item) or item.location) for item in ending]
-    return [*found, *wrong_start_values(kernel)]
+    faults = [evolve(item, location=kernel.location(op)) for (op, _), item in recorded.items()]
+    faults += [evolve(item, location=_line_of(kernel, item) or item.location) for item in ending]
+    return [*faults, *wrong_start_values(kernel)]
 
 
 def _line_of(kernel: KernelModule, item: Diagnostic) -> str:
@@ -81,7 +81,7 @@ def wrong_start_values(kernel: KernelModule) -> list[Diagnostic]:
     Args:
         kernel: The module.
     """
-    found = []
+    faults = []
     for op, combiner, values in _reductions(kernel):
         starts = [list(dict.fromkeys(_starts(value)))[:_MOST_STARTS] for value in values]
         for choice in list(product(*starts))[:_MOST_STARTS] if all(starts) else ():
@@ -90,8 +90,8 @@ def wrong_start_values(kernel: KernelModule) -> list[Diagnostic]:
                 text = ", ".join(_text(constant) for constant in choice)
                 message = f"{text} is not neutral in @{combiner}: {problem}"
                 hint = "start with the element that the function leaves others as they are with, such as 0 of a sum"
-                found.append(Diagnostic("wrong-neutral-value", message, kernel.location(op), op.name, hint=hint))
-    return found
+                faults.append(Diagnostic("wrong-neutral-value", message, kernel.location(op), op.name, hint=hint))
+    return faults
 
 
 def _text(constant: Any) -> str:
@@ -159,10 +159,10 @@ def _change(kernel: KernelModule, combiner: str, starts: Sequence[Any], values: 
     loaded = loaded_kernel(kernel.module, "")
     for operands in ([*constants, *elements], [*elements, *constants]):
         try:
-            found: list[Any] = run_function(loaded, combiner, operands, count)
+            results: list[Any] = run_function(loaded, combiner, operands, count)
         except ShardyError:
             return ""
-        for element, result in zip(elements, found, strict=True):
+        for element, result in zip(elements, results, strict=True):
             wrong = np.broadcast_to(result, (count,)) != element
             if wrong.any():
                 place = int(np.argmax(wrong))
@@ -170,9 +170,9 @@ def _change(kernel: KernelModule, combiner: str, starts: Sequence[Any], values: 
     return ""
 
 
-def faults_json(found: Sequence[Diagnostic]) -> list[Mapping[str, str]]:
+def faults_json(faults: Sequence[Diagnostic]) -> list[Mapping[str, str]]:
     """Return faults as plain data."""
     return [
         {"code": item.code, "message": item.message, "location": item.location, "op": item.op, "hint": item.hint or ""}
-        for item in found
+        for item in faults
     ]

@@ -73,11 +73,11 @@ def parse_kernel_pipeline(text: str, registry: Registry | None = None) -> tuple[
     ['inline', 'cse']
     """
     known = known_passes(registry)
-    found: list[KernelPass] = []
+    passes: list[KernelPass] = []
     for name, options in split_pipeline(text):
         values = split_options(options)
         if name == WHOLE:
-            found += _whole(values, registry)
+            passes += _kernel_pipeline(values, registry)
         elif name not in known:
             raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, [*known, WHOLE]))
         elif "name" in values:
@@ -85,11 +85,11 @@ def parse_kernel_pipeline(text: str, registry: Registry | None = None) -> tuple[
         else:
             # A pass of a plugin has no options here, as it is made by the plugin.
             class_: Any = type(known[name])
-            found.append(make_pass(class_, values) if values else known[name])
-    return tuple(found)
+            passes.append(make_pass(class_, values) if values else known[name])
+    return tuple(passes)
 
 
-def _whole(values: Mapping[str, str], registry: Registry | None) -> tuple[KernelPass, ...]:
+def _kernel_pipeline(values: Mapping[str, str], registry: Registry | None) -> tuple[KernelPass, ...]:
     """Return all passes of kernels, or those until one."""
     if set(values) - {"until"}:
         raise OptionError(Diagnostic("unknown-option", f"the only option of {WHOLE} is until", hint="until=PASS"))
@@ -148,16 +148,16 @@ def _failure(module: object, item: KernelPass, device: DeviceSpec) -> ShardyErro
 
 
 def find_stage(stages: Sequence[ModuleStage], name: str) -> ModuleStage:
-    """Return the last stage that a name means.
+    """Return the last stage with a name: its label, its pass or its number.
 
     Raises:
         OptionError: there is none.
     """
-    found = [stage for stage in stages if stage.is_called(name)]
-    if not found:
+    matches = [stage for stage in stages if stage.is_called(name)]
+    if not matches:
         labels = [stage.label for stage in stages]
         raise OptionError(unknown_name("unknown-stage", f"there is no stage {name!r}", name, labels))
-    return found[-1]
+    return matches[-1]
 
 
 def run_passes(kernel: KernelModule, passes: Sequence[KernelPass], device: DeviceSpec) -> list[ModuleStage]:

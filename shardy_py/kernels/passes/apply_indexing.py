@@ -31,8 +31,8 @@ class AffineValue:
         """Return the dimension that stands for a value; equal values share one, within both bounds."""
         number = self._numbers.setdefault(value, len(self.operands))
         if number < len(self.operands):
-            met = bound.interval.meet(self.bounds[number].interval)
-            self.bounds[number] = Bound(met, self.bounds[number].name or bound.name)
+            interval = bound.interval.meet(self.bounds[number].interval)
+            self.bounds[number] = Bound(interval, self.bounds[number].name or bound.name)
             return Variable(VariableKind.DIM, number)
         self.operands.append(value)
         self.bounds.append(bound)

@@ -1,4 +1,4 @@
-"""Atomic updates of elements behind pointers: by one operation of the memory where it has one, else by trial."""
+"""Atomic updates of elements behind pointers: an atomic operation of the memory, else a compare-and-swap loop."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def _is_outside(value: SSAValue, op: Operation) -> bool:
 
 
 def _combined(op: UpdateOp, new: SSAValue) -> tuple[str, SSAValue]:
-    """Return the only operation of a body, and what it combines the element with; nothing where it has several."""
+    """Return the name of the only op of a body and the op's other operand; an empty name if there are several."""
     body = op.body.block
-    made = new.owner
+    update_op = new.owner
     (current,) = body.args
-    if not isinstance(made, Operation) or made is not body.first_op or made.next_op is not body.last_op:
+    if not isinstance(update_op, Operation) or update_op is not body.first_op or update_op.next_op is not body.last_op:
         return "", new
-    others = [value for value in made.operands if value is not current]
-    if len(made.operands) != 2 or len(others) != 1 or not _is_outside(others[0], op):
+    others = [value for value in update_op.operands if value is not current]
+    if len(update_op.operands) != 2 or len(others) != 1 or not _is_outside(others[0], op):
         return "", new
-    return made.name, others[0]
+    return update_op.name, others[0]
 
 
 def _overwrite(op: Operation, place: SSAValue, value: SSAValue) -> None:
@@ -113,13 +113,13 @@ def exchange_until_done(
     bits: builtin.IntegerType,
     updated: Callable[[Operation, SSAValue], SSAValue],
 ) -> None:
-    """Write what is computed of the bits at a place if these are still there; else again.
+    """Update the bits at an address by a compare-and-swap loop.
 
     Args:
         before_op: The op before which this is done.
         place: The pointer.
         bits: The type of the bits.
-        updated: What adds ops before an op that compute the new bits from the present ones, and returns these.
+        updated: Adds ops before an op that compute the new bits from the present ones, and returns the new bits.
     """
     start = insert_before(before_op, atomic_load(place, bits, bits.width.data // 8))
     before, after = Block(arg_types=[bits]), Block(arg_types=[bits])
@@ -128,10 +128,10 @@ def exchange_until_done(
     before.add_op(marker)
     exchange = CompareExchangeOp(place, current, updated(marker, current))
     add_before(marker, exchange)
-    found, is_done = (insert_before(marker, _field(exchange.result, number)) for number in range(2))
+    present, is_done = (insert_before(marker, _field(exchange.result, number)) for number in range(2))
     true = insert_before(marker, arith.ConstantOp(builtin.IntegerAttr(-1, builtin.i1)))
     again = insert_before(marker, arith.XOrIOp(is_done, true))
-    add_before(marker, scf.ConditionOp(again, found))
+    add_before(marker, scf.ConditionOp(again, present))
     marker.detach()
     marker.erase()
     after.add_op(scf.YieldOp(after.args[0]))
@@ -151,24 +151,24 @@ def _to_bits(before: Operation, value: SSAValue) -> SSAValue:
         return value
     if not isinstance(type_, builtin.ComplexType):
         return insert_before(before, arith.BitcastOp(value, builtin.IntegerType(bits_of(str(type_)))))
-    whole, half = _complex_bits(type_)
+    wide_type, half_width = _complex_bits(type_)
     parts = [insert_before(before, part(value)) for part in (complex_dialect.ReOp, complex_dialect.ImOp)]
-    words = [insert_before(before, arith.ExtUIOp(_to_bits(before, part), whole)) for part in parts]
-    shift = insert_before(before, arith.ConstantOp(builtin.IntegerAttr(half, whole)))
+    words = [insert_before(before, arith.ExtUIOp(_to_bits(before, part), wide_type)) for part in parts]
+    shift = insert_before(before, arith.ConstantOp(builtin.IntegerAttr(half_width, wide_type)))
     high = insert_before(before, arith.ShLIOp(words[1], shift))
     return insert_before(before, arith.OrIOp(words[0], high))
 
 
 def _from_bits(before: Operation, value: SSAValue, type_: Attribute) -> SSAValue:
-    """Return the number of a type that an integer has the bits of."""
+    """Return the bits of an integer as a number of a type."""
     if isinstance(type_, builtin.IntegerType):
         return value
     if not isinstance(type_, builtin.ComplexType):
         return insert_before(before, arith.BitcastOp(value, type_))
-    whole, half = _complex_bits(type_)
-    shift = insert_before(before, arith.ConstantOp(builtin.IntegerAttr(half, whole)))
+    wide_type, half_width = _complex_bits(type_)
+    shift = insert_before(before, arith.ConstantOp(builtin.IntegerAttr(half_width, wide_type)))
     high = insert_before(before, arith.ShRUIOp(value, shift))
-    integer = builtin.IntegerType(half)
+    integer = builtin.IntegerType(half_width)
     words = [insert_before(before, arith.TruncIOp(word, integer)) for word in (value, high)]
     real, imaginary = (_from_bits(before, word, type_.element_type) for word in words)
     return insert_before(before, complex_dialect.CreateOp(real, imaginary, type_))

@@ -63,7 +63,7 @@ def index_before(op: Operation, value: int) -> SSAValue:
 
 
 def constant_value(value: SSAValue) -> int | None:
-    """Return the integer that a value is, or None where it is no constant."""
+    """Return the integer that a value is, or None where it is not a constant."""
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, builtin.IntegerAttr):
         return op.value.value.data

@@ -98,7 +98,7 @@ class MergePointers:
 def _merge(function: func.FuncOp) -> None:
     arguments = list(function.body.block.args)
     first: dict[Attribute, int] = {}
-    found: list[dict[str, Attribute]] = []
+    merged: list[dict[str, Attribute]] = []
     for number, argument in enumerate(arguments):
         attributes = argument_attributes(function, number)
         slice_ = attributes.get(SLICE)
@@ -107,5 +107,5 @@ def _merge(function: func.FuncOp) -> None:
         elif slice_ is not None:
             first[slice_] = number
             attributes[NO_ALIAS] = builtin.UnitAttr()
-        found.append(attributes)
-    function.arg_attrs = builtin.ArrayAttr([builtin.DictionaryAttr(item) for item in found])
+        merged.append(attributes)
+    function.arg_attrs = builtin.ArrayAttr([builtin.DictionaryAttr(item) for item in merged])

@@ -60,14 +60,14 @@ def _fold_sum(op: arith.AddiOp) -> None:
 
 
 def shorten_loop(loop: LoopOp) -> LoopOp:
-    """Simplify the map of a loop and drop its dimensions and symbols of one value, and those that it does not use.
+    """Simplify the map of a loop, and drop the dimensions and symbols that are unused or have a single value.
 
     A dimension whose bounds are narrower than what the loop is given stays: the bounds say for which values it runs.
     """
     map_ = simplify(loop.map)
     if map_.is_known_empty or map_.is_undefined:
         return loop
-    gone: dict[Variable, Expression] = {}
+    dropped: dict[Variable, Expression] = {}
     ranges = IndexRanges()
     for variable, bound in map_.variables.items():
         is_needed = variable in map_.used
@@ -75,33 +75,33 @@ def shorten_loop(loop: LoopOp) -> LoopOp:
             known = ranges.of(loop.dims[variable.number])
             is_sure = known is not None and bound.interval.contains(known)
             if is_sure and (bound.interval.is_point or not is_needed):
-                gone[variable] = Constant(bound.interval.lower)
+                dropped[variable] = Constant(bound.interval.lower)
         elif bound.interval.is_point:
-            gone[variable] = Constant(bound.interval.lower)
-    short = simplify(without_variables(map_, gone, gone)) if gone else map_
+            dropped[variable] = Constant(bound.interval.lower)
+    short = simplify(without_variables(map_, dropped, dropped)) if dropped else map_
     if short == loop.map:
         return loop
-    dims = [operand for number, operand in enumerate(loop.dims) if Variable(VariableKind.DIM, number) not in gone]
+    dims = [operand for number, operand in enumerate(loop.dims) if Variable(VariableKind.DIM, number) not in dropped]
     symbols = [
         Variable(kind, number)
         for kind in (VariableKind.RANGE, VariableKind.RUNTIME)
         for number in range(len(map_.bounds(kind)))
     ]
-    return _rebuilt(loop, short, dims, symbols, gone)
+    return _rebuilt(loop, short, dims, symbols, dropped)
 
 
 def _rebuilt(
-    loop: LoopOp, map_: IndexingMap, dims: list[SSAValue], symbols: list[Variable], gone: dict[Variable, Expression]
+    loop: LoopOp, map_: IndexingMap, dims: list[SSAValue], symbols: list[Variable], dropped: dict[Variable, Expression]
 ) -> LoopOp:
-    """Return a loop with another map in the place of one; its body takes the arguments that are left."""
-    kept = [variable for variable in symbols if variable not in gone]
-    types = [INDEX] * (len(kept) + len(map_.results))
+    """Replace a loop by one with another map, without the dropped variables, and return it."""
+    remaining = [variable for variable in symbols if variable not in dropped]
+    types = [INDEX] * (len(remaining) + len(map_.results))
     block = Block(arg_types=[*types, *(value.type for value in loop.inits)])
     old = loop.body.block
     following = iter(block.args)
     for variable, argument in zip(symbols, old.args, strict=False):
-        if variable in gone:
-            value = gone[variable]
+        if variable in dropped:
+            value = dropped[variable]
             assert isinstance(value, Constant)
             argument.replace_all_uses_with(index_before(loop, value.value))
         else:
@@ -111,9 +111,9 @@ def _rebuilt(
     for op in list(old.ops):
         op.detach()
         block.add_op(op)
-    made = LoopOp(map_, dims, list(loop.inits), Region(block))
+    shortened = LoopOp(map_, dims, list(loop.inits), Region(block))
     parent = loop.parent
     assert parent is not None
-    parent.insert_op_before(made, loop)
-    replace(loop, list(made.outputs))
-    return made
+    parent.insert_op_before(shortened, loop)
+    replace(loop, list(shortened.outputs))
+    return shortened

@@ -67,7 +67,7 @@ def div(x: Pair, y: Pair) -> Pair:
     scale = of / by
     is_zero = under_.compare("oeq", 0.0)
     parts = zip(x, quotient, strict=True)
-    real, imaginary = ((part / under_).where(is_zero, found * scale) for part, found in parts)
+    real, imaginary = ((part / under_).where(is_zero, scaled * scale) for part, scaled in parts)
     return real, imaginary
 
 
@@ -80,7 +80,7 @@ def _smith(x: Pair, y: Pair) -> Pair:
     is_lost, is_zero = ratio.compare("oeq", 0.0), minor.compare("oeq", 0.0)
     products = [part * ratio for part in (a, b)]
     other = [(minor * (part / major)).where(is_lost, product) for part, product in zip((a, b), products, strict=True)]
-    by_ratio = [product.where(is_zero, found) for product, found in zip(products, other, strict=True)]
+    by_ratio = [product.where(is_zero, by_division) for product, by_division in zip(products, other, strict=True)]
     real = (a + by_ratio[1]).where(is_real, by_ratio[0] + b)
     imaginary = (b - by_ratio[0]).where(is_real, by_ratio[1] - a)
     return real / under, imaginary / under
@@ -101,16 +101,16 @@ def amount(x: Pair) -> ScalarTerm:
     real, imaginary = x[0].math("absf"), x[1].math("absf")
     large, small = real.most(imaginary), real.least(imaginary)
     ratio = small / large
-    found = large.where(large.compare("oeq", 0.0), large * (ratio * ratio + 1.0).math("sqrt"))
-    return _or_infinity(x, found)
+    size = large.where(large.compare("oeq", 0.0), large * (ratio * ratio + 1.0).math("sqrt"))
+    return _or_infinity(x, size)
 
 
-def _or_infinity(x: Pair, found: ScalarTerm) -> ScalarTerm:
+def _or_infinity(x: Pair, number: ScalarTerm) -> ScalarTerm:
     """Return a number, or infinity where a part of a complex number is infinite."""
     for part in x:
         size = part.math("absf")
-        found = size.where(size.compare("oeq", math.inf), found)
-    return found
+        number = size.where(size.compare("oeq", math.inf), number)
+    return number
 
 
 def _larger(x: Pair) -> ScalarTerm:
@@ -149,17 +149,17 @@ def angle(x: Pair) -> ScalarTerm:
 
 
 def exp(x: Pair) -> Pair:
-    """Return the exponential: by its root twice where it overflows before it is multiplied by a small part."""
+    """Return the exponential; where ``exp(real)`` may overflow, the parts are multiplied by its root twice."""
     limit = _RANGES[str(x[0].type)].exponent
     is_large = x[0].math("absf").compare("ogt", limit)
-    whole, half = x[0].math("exp"), (x[0] * 0.5).math("exp")
+    magnitude, half = x[0].math("exp"), (x[0] * 0.5).math("exp")
     parts = [x[1].math(name) for name in ("cos", "sin")]
-    real, imaginary = ((half * part * half).where(is_large, whole * part) for part in parts)
+    real, imaginary = ((half * part * half).where(is_large, magnitude * part) for part in parts)
     # At an infinite real part the angle does not count, unless it says which way infinity lies.
     is_endless = (x[1] * 0.0).compare("uno", 0.0)
-    real = x[0].math("absf").where(x[0].compare("oeq", math.inf), whole).where(is_endless, real)
+    real = x[0].math("absf").where(x[0].compare("oeq", math.inf), magnitude).where(is_endless, real)
     vanishes = half.compare("oeq", 0.0)
-    real, imaginary = (whole.where(is_endless, part).where(vanishes, part) for part in (real, imaginary))
+    real, imaginary = (magnitude.where(is_endless, part).where(vanishes, part) for part in (real, imaginary))
     real = (x[0] + x[1]).where(x[0].compare("uno", x[0]), real)
     return real, x[1].where(x[1].compare("oeq", 0.0), imaginary)
 
@@ -214,7 +214,7 @@ def sqrt(x: Pair) -> Pair:
 
 
 def rsqrt(x: Pair) -> Pair:
-    """Return one over the square root."""
+    """Return the reciprocal of the square root."""
     root = sqrt(x)
     one = ScalarTerm(root[0].of(1.0), root[0].before)
     return div((one, ScalarTerm(one.of(0.0), one.before)), root)
@@ -230,9 +230,9 @@ def sign(x: Pair) -> Pair:
 
 def _hyperbolic(x: ScalarTerm) -> Pair:
     """Return the hyperbolic sine and cosine of a number that is not large."""
-    whole, less = x.math("exp"), x.math("expm1")
-    sine = (less + less / whole) * 0.5
-    cosine = (whole + ScalarTerm(x.of(1.0), x.before) / whole) * 0.5
+    exponential, exponential_minus_one = x.math("exp"), x.math("expm1")
+    sine = (exponential_minus_one + exponential_minus_one / exponential) * 0.5
+    cosine = (exponential + ScalarTerm(x.of(1.0), x.before) / exponential) * 0.5
     return sine, cosine
 
 

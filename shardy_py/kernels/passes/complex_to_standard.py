@@ -42,11 +42,11 @@ def _lower(op: Operation) -> None:
         replace(op, [_equality(op, pairs)])
         return
     compute: Callable[..., Any] = complex_functions.FUNCTIONS[name]
-    found = compute(*pairs)
-    if isinstance(found, ScalarTerm):
-        replace(op, [found.value])
+    result = compute(*pairs)
+    if isinstance(result, ScalarTerm):
+        replace(op, [result.value])
         return
-    real, imaginary = found
+    real, imaginary = result
     type_: Any = op.results[0].type
     replace(op, [insert_before(op, complex_dialect.CreateOp(real.value, imaginary.value, type_))])
 

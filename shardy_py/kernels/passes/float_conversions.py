@@ -46,20 +46,20 @@ def _widen(op: Operation) -> None:
     values = [ScalarTerm(insert_before(op, arith.ExtFOp(value, builtin.f32)), op) for value in op.operands]
     first = values[0]
     if isinstance(op, math_dialect.ExpOp):
-        found = _approximate(op, "math.exp2", (first * math.log2(math.e)).value)
+        result = _approximate(op, "math.exp2", (first * math.log2(math.e)).value)
     elif isinstance(op, math_dialect.LogOp):
-        found = (ScalarTerm(_approximate(op, "math.log2", first.value), op) * math.log(2)).value
+        result = (ScalarTerm(_approximate(op, "math.log2", first.value), op) * math.log(2)).value
     else:
         wide = make_op(op.name, [value.value for value in values], builtin.f32, {})
-        found = insert_before(op, wide)
+        result = insert_before(op, wide)
     type_: Any = op.results[0].type
-    replace(op, [insert_before(op, arith.TruncFOp(found, type_))])
+    replace(op, [insert_before(op, arith.TruncFOp(result, type_))])
 
 
 def _approximate(op: Operation, name: str, value: SSAValue) -> SSAValue:
-    made = make_op(name, [value], builtin.f32, {})
-    made.properties["fastmath"] = APPROXIMATE
-    return insert_before(op, made)
+    approximate_op = make_op(name, [value], builtin.f32, {})
+    approximate_op.properties["fastmath"] = APPROXIMATE
+    return insert_before(op, approximate_op)
 
 
 _WIDE = {"f32": (8, 23), "f64": (11, 52)}
@@ -71,12 +71,12 @@ def convert_small_float(op: arith.ExtFOp | arith.TruncFOp) -> bool:
     source, target = small_float(op.input.type), small_float(op.result.type)
     maker = _Maker(op)
     if target is not None:
-        found = maker.rounded(op.input, target.SEMANTICS, op.result.type)
+        converted = maker.rounded(op.input, target.SEMANTICS, op.result.type)
     elif source is not None:
-        found = maker.converted(maker.widened(op.input, source.SEMANTICS), op.result.type)
+        converted = maker.converted(maker.widened(op.input, source.SEMANTICS), op.result.type)
     else:
         return False
-    replace(op, [found])
+    replace(op, [converted])
     return True
 
 
@@ -146,10 +146,10 @@ class _Maker:
         code = self._code(amount, value, format_, exponent, mantissa)
         code = self._special(amount, code, format_, ((1 << exponent) - 1) << mantissa)
         sign = self.integer("arith.andi", self.integer("arith.shrui", bits, width - 8), 0x80)
-        found = self.op("arith.ori", code, sign)
+        encoded = self.op("arith.ori", code, sign)
         if format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
-            found = self.select(self.compare("eq", code, 0), code, found)
-        return self.op("arith.bitcast", self.op("arith.trunci", found, dtype=builtin.i8), dtype=type_)
+            encoded = self.select(self.compare("eq", code, 0), code, encoded)
+        return self.op("arith.bitcast", self.op("arith.trunci", encoded, dtype=builtin.i8), dtype=type_)
 
     def _code(
         self, amount: SSAValue, value: SSAValue, format_: FloatSemantics, exponent: int, mantissa: int
@@ -222,14 +222,14 @@ def _clamped(x: ScalarTerm, limit: float) -> ScalarTerm:
 
 
 def tanh(x: ScalarTerm) -> ScalarTerm:
-    """Return the hyperbolic tangent; of small numbers themselves, of large ones 1."""
+    """Return the hyperbolic tangent: the number itself where it is small, 1 or -1 where it is large."""
     near = _clamped(x, _TANH_LIMIT)
     square = near * near
-    found = near * square.polynomial(_TANH_OVER) / square.polynomial(_TANH_UNDER)
+    quotient = near * square.polynomial(_TANH_OVER) / square.polynomial(_TANH_UNDER)
     amount = x.math("absf")
-    found = x.where(amount.compare("olt", _TANH_IS_LINEAR), found)
-    one = ScalarTerm(x.of(-1.0), x.before).where(x.compare("olt", 0.0), 1.0)
-    return one.where(amount.compare("ogt", _TANH_IS_ONE), found)
+    quotient = x.where(amount.compare("olt", _TANH_IS_LINEAR), quotient)
+    limit = ScalarTerm(x.of(-1.0), x.before).where(x.compare("olt", 0.0), 1.0)
+    return limit.where(amount.compare("ogt", _TANH_IS_ONE), quotient)
 
 
 def erf(x: ScalarTerm) -> ScalarTerm:

@@ -167,10 +167,10 @@ def _folded_logic(op: arith.AndIOp | arith.OrIOp) -> SSAValue | None:
     if op.result.type != builtin.i1:
         return None
     absorbing = 0 if isinstance(op, arith.AndIOp) else 1
-    for own, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-        value = constant_value(own)
+    for operand, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        value = constant_value(operand)
         if value is not None:
-            return own if (value & 1) == absorbing else other
+            return operand if (value & 1) == absorbing else other
     return None
 
 

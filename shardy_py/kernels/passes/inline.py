@@ -65,8 +65,8 @@ class Inline:
         callers = [function for function in by_name.values() if callee.sym_name.data in callees(function)]
         if len(callers) <= 1:
             return True
-        own = set(callees(caller)) - {callee.sym_name.data}
-        return bool(own & set(callees(callee)))
+        other_callees = set(callees(caller)) - {callee.sym_name.data}
+        return bool(other_callees & set(callees(callee)))
 
 
 def _name(call: Call) -> str:
@@ -74,20 +74,20 @@ def _name(call: Call) -> str:
 
 
 def _callees_first(by_name: dict[str, func.FuncOp]) -> list[str]:
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     visiting: set[str] = set()
 
     def visit(name: str) -> None:
-        if name in found or name in visiting or name not in by_name:
+        if name in ordered or name in visiting or name not in by_name:
             return
         visiting.add(name)
         for callee in callees(by_name[name]):
             visit(callee)
-        found[name] = None
+        ordered[name] = None
 
     for name in by_name:
         visit(name)
-    return list(found)
+    return list(ordered)
 
 
 @frozen
@@ -115,13 +115,13 @@ class EraseDeadFunctions:
 
 def callees(function: func.FuncOp) -> list[str]:
     """Return the names of the functions that a function calls, one per call."""
-    found = []
+    names = []
     for op in function.walk():
         if isinstance(op, PureCallOp | func.CallOp | MaterializeOp):
-            found.append(op.callee.string_value())
+            names.append(op.callee.string_value())
         elif isinstance(op, ShuffleReduceOp | ReduceOp):
-            found.append(op.combiner.string_value())
-    return found
+            names.append(op.combiner.string_value())
+    return names
 
 
 @frozen

@@ -46,12 +46,12 @@ def _element_bits(op: Operation) -> Iterator[int]:
 
 def _sizes(function: func.FuncOp) -> list[int]:
     """Return the bytes of the buffers that a function takes."""
-    found = []
+    sizes = []
     for number in range(len(function.body.block.args)):
         size = argument_attributes(function, number).get("llvm.dereferenceable")
         if isinstance(size, builtin.IntegerAttr):
-            found.append(size.value.data)
-    return found
+            sizes.append(size.value.data)
+    return sizes
 
 
 def index_width(module: builtin.ModuleOp) -> int:

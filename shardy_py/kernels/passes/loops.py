@@ -103,16 +103,16 @@ def unroll(loop: scf.ForOp, factor: int) -> None:
     first, *carried = block.args
     marker = scf.YieldOp()
     block.add_op(marker)
-    found = _repeated(loop, marker, list(carried), 0, factor, first)
+    results = _repeated(loop, marker, list(carried), 0, factor, first)
     marker.detach()
     marker.erase()
-    block.add_op(scf.YieldOp(*found))
+    block.add_op(scf.YieldOp(*results))
     step = index_before(loop, factor)
-    made = scf.ForOp(loop.lb, loop.ub, step, list(loop.iter_args), Region(block))
+    unrolled = scf.ForOp(loop.lb, loop.ub, step, list(loop.iter_args), Region(block))
     parent = loop.parent
     assert parent is not None
-    parent.insert_op_before(made, loop)
-    replace(loop, list(made.results))
+    parent.insert_op_before(unrolled, loop)
+    replace(loop, list(unrolled.results))
 
 
 def _repeated(
@@ -154,11 +154,11 @@ class PeelLoops:
             trips *= interval.size
             if interval.is_point or not _checks(simplify(loop.map), number):
                 continue
-            whole = _limited(loop.map, number, Interval(interval.lower, interval.upper - 1))
-            if whole.is_known_empty or _checks(whole, number):
+            full_trips = _limited(loop.map, number, Interval(interval.lower, interval.upper - 1))
+            if full_trips.is_known_empty or _checks(full_trips, number):
                 continue
             rest = _limited(loop.map, number, Interval(interval.upper, interval.upper))
-            loop = _split(loop, whole, rest)
+            loop = _split(loop, full_trips, rest)
 
 
 def _limited(map_: IndexingMap, number: int, interval: Interval) -> IndexingMap:
@@ -173,9 +173,9 @@ def _checks(map_: IndexingMap, number: int) -> bool:
     return any(symbol in variables_of(expression) for expression, _ in map_.constraints)
 
 
-def _split(loop: LoopOp, whole: IndexingMap, rest: IndexingMap) -> LoopOp:
-    """Put a loop over the whole trips and one over the rest in the place of a loop; return the first."""
-    first = LoopOp(whole, list(loop.dims), list(loop.inits), loop.body.clone())
+def _split(loop: LoopOp, full_trips: IndexingMap, rest: IndexingMap) -> LoopOp:
+    """Split a loop into one over the full trips and one over the rest; return the first."""
+    first = LoopOp(full_trips, list(loop.dims), list(loop.inits), loop.body.clone())
     add_before(loop, first)
     values: list[SSAValue] = list(first.outputs)
     if rest.is_known_empty:
@@ -223,14 +223,14 @@ def _unswitch(loop: scf.ForOp) -> None:
     for op in list(then.ops):
         op.detach()
         inner.add_op(op)
-    made = scf.ForOp(loop.lb, loop.ub, loop.step, list(loop.iter_args), Region(inner))
-    taken, skipped = Block(), Block()
-    taken.add_op(made)
-    taken.add_op(scf.YieldOp(*made.results))
-    skipped.add_op(scf.YieldOp(*loop.iter_args))
-    whole = scf.IfOp(branch.cond, [value.type for value in loop.results], Region(taken), Region(skipped))
-    parent.insert_op_before(whole, loop)
-    replace(loop, list(whole.results))
+    inner_loop = scf.ForOp(loop.lb, loop.ub, loop.step, list(loop.iter_args), Region(inner))
+    then_block, else_block = Block(), Block()
+    then_block.add_op(inner_loop)
+    then_block.add_op(scf.YieldOp(*inner_loop.results))
+    else_block.add_op(scf.YieldOp(*loop.iter_args))
+    unswitched = scf.IfOp(branch.cond, [value.type for value in loop.results], Region(then_block), Region(else_block))
+    parent.insert_op_before(unswitched, loop)
+    replace(loop, list(unswitched.results))
 
 
 def _keeps(branch: scf.IfOp, loop: scf.ForOp) -> bool:

@@ -124,15 +124,15 @@ class _Lowering:
         narrow, is_invariant = self._narrow(op, tensor_, indices), self._pointer(tensor_) in self._invariant
         if narrow is None:
             load = llvm.LoadOp(self._place(op, tensor_, indices), result.type, _alignment(result.type))
-            found = insert_before(op, load)
+            value = insert_before(op, load)
         elif isinstance(result.type, builtin.VectorType):
-            load, found = narrow.load_vector(op, result.type.get_shape()[0])
+            load, value = narrow.load_vector(op, result.type.get_shape()[0])
         else:
             load = narrow.load(op, is_atomic=not is_invariant)
-            found = narrow.element(op, load.dereferenced_value)
+            value = narrow.element(op, load.dereferenced_value)
         if is_invariant:
             load.attributes[INVARIANT] = builtin.UnitAttr()
-        result.replace_all_uses_with(found)
+        result.replace_all_uses_with(value)
         self._done.append(op)
 
     def _store(self, op: Operation, value: SSAValue, tensor_: SSAValue, indices: Any) -> None:
@@ -168,8 +168,8 @@ class _Lowering:
         assert isinstance(type_, builtin.TensorType)
         element = builtin.i8 if is_narrow(type_.element_type) else type_.element_type
         array = llvm.LLVMArrayType(builtin.IntAttr(prod(type_.get_shape())), element)
-        made = llvm.GlobalOp(array, name, "internal", SHARED_SPACE, alignment=TILE_ALIGNMENT)
-        self._module.body.block.add_op(made)
+        global_op = llvm.GlobalOp(array, name, "internal", SHARED_SPACE, alignment=TILE_ALIGNMENT)
+        self._module.body.block.add_op(global_op)
         self._pointers[op.output] = insert_before(op, llvm.AddressOfOp(name, SHARED_POINTER))
         self._done.append(op)
 
@@ -190,9 +190,9 @@ class _Lowering:
         self._done.append(op)
 
     def _global_name(self, kind: str) -> str:
-        """Return a name for memory of the module that nothing else in it has, such as a kernel of that name."""
-        taken = {op.sym_name.data for op in self._module.body.block.ops if isinstance(op, func.FuncOp)}
-        while (name := f"{kind}_{self._globals}") in taken:
+        """Return a name for a global of the module that none of its functions has."""
+        function_names = {op.sym_name.data for op in self._module.body.block.ops if isinstance(op, func.FuncOp)}
+        while (name := f"{kind}_{self._globals}") in function_names:
             self._globals += 1
         self._globals += 1
         return name
@@ -203,8 +203,8 @@ class _Lowering:
         value = bytes_of_constant(op.value)
         count = value.type.get_shape()[0] if value.type.get_shape() else 1
         type_ = llvm.LLVMArrayType(builtin.IntAttr(count), value.get_element_type())
-        made = llvm.GlobalOp(type_, name, "internal", constant=True, value=value)
-        self._module.body.block.add_op(made)
+        global_op = llvm.GlobalOp(type_, name, "internal", constant=True, value=value)
+        self._module.body.block.add_op(global_op)
         address = insert_before(op, llvm.AddressOfOp(name, POINTER))
         self._pointers[op.result] = address
         self._invariant.add(address)
@@ -242,7 +242,7 @@ def _drop_tensors(function: func.FuncOp) -> None:
 
 
 def _without_tensors(op: Operation) -> None:
-    kept = [result for result in op.results if not isinstance(result.type, builtin.TensorType)]
+    other_results = [result for result in op.results if not isinstance(result.type, builtin.TensorType)]
     regions = list(op.regions)
     operands = [value for value in op.operands if not isinstance(value.type, builtin.TensorType)]
     for region in regions:
@@ -251,15 +251,15 @@ def _without_tensors(op: Operation) -> None:
                 if isinstance(argument.type, builtin.TensorType):
                     block.erase_arg(argument)
     moved: list[Region] = [op.detach_region(region) for region in regions]
-    made = type(op).create(
+    replacement = type(op).create(
         operands=operands,
-        result_types=[result.type for result in kept],
+        result_types=[result.type for result in other_results],
         properties=op.properties,
         attributes=op.attributes,
         regions=moved,
     )
-    add_before(op, made)
-    for result, new in zip(kept, made.results, strict=True):
+    add_before(op, replacement)
+    for result, new in zip(other_results, replacement.results, strict=True):
         result.replace_all_uses_with(new)
     op.detach()
     op.operands = []

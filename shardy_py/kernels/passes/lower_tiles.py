@@ -67,15 +67,15 @@ def _retype(function: func.FuncOp) -> None:
 
 
 def _lower_forall(forall: ForallOp) -> None:
-    """Put the body in the place of the loop, for the thread or block that runs it."""
+    """Replace the loop by its body, for the thread or block that runs it."""
     indices = []
     for (kind, number), size in zip(forall.mapped, forall.sizes, strict=True):
         class_ = ThreadIdOp if kind == "thread" else BlockIdOp
         op = class_(DIMENSIONS[number], {RANGE: range_attribute(0, size - 1)})
         indices.append(insert_before(forall, op))
-    given = [forall.given(number) for number in range(len(forall.inits))]
+    yielded = [forall.yielded_tensor(number) for number in range(len(forall.inits))]
     arguments: dict[SSAValue, SSAValue] = dict(zip(forall.body.block.args, [*indices, *forall.inits], strict=True))
-    results = [arguments.get(value, value) for value in given]
+    results = [arguments.get(value, value) for value in yielded]
     terminator = forall.terminator
     terminator.detach()
     terminator.erase()
@@ -166,15 +166,15 @@ def _reindexed(read: tensor.ExtractOp, source: ReindexOp, branch: Branch) -> SSA
 
 
 def _reduced(read: tensor.ExtractOp, source: ReduceOp) -> SSAValue:
-    """Return an element of a reduced tensor: the others of its row are combined one after the other."""
+    """Return an element of a reduced tensor by a loop that combines the elements of its row one after the other."""
     assert isinstance(source.inputs[0].type, builtin.TensorType)
     shape = source.inputs[0].type.get_shape()
-    kept = [number for number in range(len(shape)) if number not in source.reduced]
+    remaining_dims = [number for number in range(len(shape)) if number not in source.reduced]
     index = [
-        dim(kept.index(number)) if number in kept else symbol(sorted(source.reduced).index(number))
+        dim(remaining_dims.index(number)) if number in remaining_dims else symbol(sorted(source.reduced).index(number))
         for number in range(len(shape))
     ]
-    dims = tuple(Bound(Interval(0, shape[number] - 1)) for number in kept)
+    dims = tuple(Bound(Interval(0, shape[number] - 1)) for number in remaining_dims)
     ranges = tuple(Bound(Interval(0, shape[number] - 1)) for number in sorted(source.reduced))
     loop = LoopOp(IndexingMap(tuple(index), dims, ranges), list(read.indices), list(source.inits))
     add_before(read, loop)

@@ -89,7 +89,7 @@ class _Exchange:
         return insert_before(self._op, op)
 
     def shuffled(self, value: SSAValue, distance: int) -> SSAValue:
-        """Return the value of the lane some places further down."""
+        """Return the value of the lane whose number is larger by a distance."""
         type_ = value.type
         if isinstance(type_, builtin.ComplexType):
             parts = [self._add(part(value)) for part in (complex_dialect.ReOp, complex_dialect.ImOp)]
@@ -100,10 +100,10 @@ class _Exchange:
             return self._add(ShuffleOp(value, self._word(distance), self._width))
         integer = builtin.IntegerType(bits)
         is_integer = isinstance(type_, builtin.IntegerType)
-        whole = value if is_integer else self._add(arith.BitcastOp(value, integer))
+        integer_value = value if is_integer else self._add(arith.BitcastOp(value, integer))
         move = self._widened if bits < _WORD_BITS else self._halves
-        found = move(whole, integer, distance)
-        return found if is_integer else self._add(arith.BitcastOp(found, type_))
+        shuffled_bits = move(integer_value, integer, distance)
+        return shuffled_bits if is_integer else self._add(arith.BitcastOp(shuffled_bits, type_))
 
     def _widened(self, value: SSAValue, type_: builtin.IntegerType, distance: int) -> SSAValue:
         word = self._add(arith.ExtUIOp(value, builtin.i32))
@@ -148,12 +148,12 @@ def _nest(
     low, high, step = (scope.index(number) for number in (interval.lower, interval.upper + 1, 1))
     block = Block(arg_types=[INDEX, *(value.type for value in carried)])
     inner = Builder(InsertPoint.at_end(block))
-    index, *own = block.args
-    found = _nest(loop, inner, depth + 1, [*symbols, index], list(own))
-    inner.insert(scf.YieldOp(*found))
-    made = scf.ForOp(low, high, step, carried, Region(block))
-    builder.insert(made)
-    return list(made.results)
+    index, *arguments = block.args
+    yielded = _nest(loop, inner, depth + 1, [*symbols, index], list(arguments))
+    inner.insert(scf.YieldOp(*yielded))
+    for_op = scf.ForOp(low, high, step, carried, Region(block))
+    builder.insert(for_op)
+    return list(for_op.results)
 
 
 def _guarded(loop: LoopOp, builder: Builder, symbols: list[SSAValue], carried: list[SSAValue]) -> list[SSAValue]:
@@ -169,9 +169,9 @@ def _guarded(loop: LoopOp, builder: Builder, symbols: list[SSAValue], carried: l
     marker.erase()
     then.add_op(scf.YieldOp(*yielded))
     otherwise.add_op(scf.YieldOp(*carried))
-    made = scf.IfOp(condition, [value.type for value in carried], Region(then), Region(otherwise))
-    builder.insert(made)
-    return list(made.results)
+    branch = scf.IfOp(condition, [value.type for value in carried], Region(then), Region(otherwise))
+    builder.insert(branch)
+    return list(branch.results)
 
 
 def _indices_only(builder: Builder) -> Scope:

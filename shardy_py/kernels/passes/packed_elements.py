@@ -23,7 +23,7 @@ BYTE = 8
 
 
 def is_narrow(type_: Attribute) -> bool:
-    """Return whether elements of a type have less bits than a byte and are no condition.
+    """Return whether elements of a type have fewer bits than a byte and are not conditions.
 
     >>> [is_narrow(builtin.IntegerType(width)) for width in (1, 2, 4, 8)]
     [False, True, True, False]
@@ -89,19 +89,19 @@ class NarrowElements:
         exchange_until_done(op, self._byte(op), builtin.i8, updated)
 
     def load_vector(self, before: Operation, count: int) -> tuple[llvm.LoadOp, SSAValue]:
-        """Return the op that reads the bytes of neighbours from the element on, and the vector of these neighbours."""
+        """Return the op that loads the bytes of consecutive elements, from this one on, and the vector of elements."""
         size = count * self.bits // BYTE
         load = llvm.LoadOp(self._byte(before), builtin.VectorType(builtin.i8, [size]), size & -size)
         add_before(before, load)
         type_: builtin.VectorType[Attribute] = builtin.VectorType(self.type_, [count])
-        found = insert_before(before, arith.ConstantOp(zeros(type_), type_))
+        elements = insert_before(before, arith.ConstantOp(zeros(type_), type_))
         for number in range(count):
             place, shift = divmod(number * self.bits, BYTE)
             byte = insert_before(before, vector.ExtractOp(load.dereferenced_value, [place], builtin.i8))
             element = self._fixed(before, byte, shift, arith.ShRUIOp)
             part = insert_before(before, arith.TruncIOp(element, self.type_))
-            found = insert_before(before, vector.InsertOp(part, found, [number]))
-        return load, found
+            elements = insert_before(before, vector.InsertOp(part, elements, [number]))
+        return load, elements
 
     def store_vector(self, before: Operation, value: SSAValue, count: int) -> None:
         """Write neighbours from the element on, which fill whole bytes."""

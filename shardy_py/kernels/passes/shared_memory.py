@@ -103,10 +103,10 @@ class _Varying:
         if "xla.entry" not in function.attributes:
             self._values.update(function.body.blocks[0].args)
         ops = list(function.walk())
-        found = -1
+        previous_count = -1
         # What a loop carries is known after its body only.
-        while found != len(self._values):
-            found = len(self._values)
+        while previous_count != len(self._values):
+            previous_count = len(self._values)
             for op in ops:
                 self._visit(op)
 

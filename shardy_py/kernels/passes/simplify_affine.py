@@ -55,8 +55,8 @@ def lower_maps(module: builtin.ModuleOp, *, only_natural: bool) -> None:
             continue
         intervals = {}
         for (variable, bound), value in zip(op.map.variables.items(), op.arguments, strict=True):
-            found: Interval | None = known.of(value)
-            intervals[variable] = bound.interval if found is None else bound.interval.meet(found)
+            value_interval: Interval | None = known.of(value)
+            intervals[variable] = bound.interval if value_interval is None else bound.interval.meet(value_interval)
         ranges = Ranges(intervals)
         if only_natural and not all(_divides_naturals(result, ranges) for result in op.map.results):
             continue
@@ -104,9 +104,11 @@ class IndexArithmetic:
         left, right = self.value(expression.left), self.value(expression.right)
         match expression.op:
             case "+" | "*":
-                made = (arith.AddiOp if expression.op == "+" else arith.MuliOp)(left, right)
-                made.properties["overflowFlags"] = _NO_WRAP_AT_ALL if self._is_natural(expression) else _NO_WRAP
-                return insert_before(self._before, made)
+                arithmetic_op = (arith.AddiOp if expression.op == "+" else arith.MuliOp)(left, right)
+                arithmetic_op.properties["overflowFlags"] = (
+                    _NO_WRAP_AT_ALL if self._is_natural(expression) else _NO_WRAP
+                )
+                return insert_before(self._before, arithmetic_op)
             case "min" | "max":
                 class_ = arith.MinSIOp if expression.op == "min" else arith.MaxSIOp
                 return insert_before(self._before, class_(left, right))

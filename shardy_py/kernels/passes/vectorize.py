@@ -65,7 +65,7 @@ def vector_type(type_: builtin.TensorType[Attribute], size: int) -> VectorOf | N
 
 
 def _first_place(index: SSAValue, loop: scf.ForOp, size: int) -> SSAValue | None:
-    """Return the place of a loop's first step if its steps lie side by side from a multiple of their number on."""
+    """Return the index of a loop's first step if its steps access consecutive elements, aligned to their number."""
     step = loop.body.block.args[0]
     if index is step:
         return insert_before(loop, arith.ConstantOp(builtin.IntegerAttr(0, INDEX)))
@@ -74,11 +74,11 @@ def _first_place(index: SSAValue, loop: scf.ForOp, size: int) -> SSAValue | None
         return None
     map_ = op.map
     variables = list(map_.variables)
-    own = [variable for variable, value in zip(variables, op.arguments, strict=True) if value is step]
+    step_variables = [variable for variable, value in zip(variables, op.arguments, strict=True) if value is step]
     others = [value for value in op.arguments if value is not step]
-    if len(own) != 1 or any(is_inside(value.owner, loop) for value in others):
+    if len(step_variables) != 1 or any(is_inside(value.owner, loop) for value in others):
         return None
-    (variable,) = own
+    (variable,) = step_variables
     sum_ = linear(canonicalize(map_.results[0]))
     if sum_.terms.get(variable) != 1 or any(variable in variables_of(term) for term in sum_.terms if term != variable):
         return None
@@ -87,13 +87,13 @@ def _first_place(index: SSAValue, loop: scf.ForOp, size: int) -> SSAValue | None
         return None
     values: dict[Variable, Expression] = {variable: Constant(0)}
     expression = canonicalize(rewritten(map_.results[0], values))
-    kept = [(item, value) for item, value in zip(variables, op.arguments, strict=True) if item != variable]
-    dims = tuple(map_.variables[item] for item, _ in kept)
+    other_arguments = [(item, value) for item, value in zip(variables, op.arguments, strict=True) if item != variable]
+    dims = tuple(map_.variables[item] for item, _ in other_arguments)
     numbers: dict[Variable, Expression] = {
-        item: Variable(VariableKind.DIM, place) for place, (item, _) in enumerate(kept)
+        item: Variable(VariableKind.DIM, place) for place, (item, _) in enumerate(other_arguments)
     }
     short = simplify(IndexingMap((rewritten(expression, numbers),), dims))
-    return place_map(loop, short, [value for _, value in kept])
+    return place_map(loop, short, [value for _, value in other_arguments])
 
 
 def divisor(expression: Expression) -> int:
@@ -127,8 +127,8 @@ def _vectorize_load(op: tensor.ExtractOp) -> None:
     if place is None:
         return
     padding = insert_before(loop, arith.ConstantOp(zero(type_.element_type)))
-    whole = insert_before(loop, read_vector(op.tensor, [place], type_, padding))
-    element = insert_before(op, vector.ExtractOp(whole, [loop.body.block.args[0]], type_.element_type))
+    loaded = insert_before(loop, read_vector(op.tensor, [place], type_, padding))
+    element = insert_before(op, vector.ExtractOp(loaded, [loop.body.block.args[0]], type_.element_type))
     op.result.replace_all_uses_with(element)
     op.detach()
     op.erase()
@@ -157,15 +157,15 @@ def _vectorize_store(op: tensor.InsertOp | AtomicRMWOp, widths: Sequence[int]) -
 def _carry_vector(
     loop: scf.ForOp, op: tensor.InsertOp | AtomicRMWOp, number: int, type_: VectorOf, place: SSAValue
 ) -> None:
-    """Let a loop carry a vector in the place of a tensor, and write that after the loop."""
+    """Make a loop carry a vector instead of a tensor, and write the vector after the loop."""
     init = insert_before(loop, arith.ConstantOp(zeros(type_), type_))
     tensor_init = loop.iter_args[number]
     body = loop.body.block
     inits = [init if place_ == number else value for place_, value in enumerate(loop.iter_args)]
     block = Block(arg_types=[INDEX, *(value.type for value in inits)])
-    own = block.args[number + 1]
+    vector_argument = block.args[number + 1]
     scalar = added_value(op) if isinstance(op, AtomicRMWOp) else op.scalar
-    inserted = vector.InsertOp(scalar, own, [body.args[0]])
+    inserted = vector.InsertOp(scalar, vector_argument, [body.args[0]])
     insert_before(op, inserted)
     op.results[0].replace_all_uses_with(inserted.results[0])
     op.detach()
@@ -175,16 +175,16 @@ def _carry_vector(
     for inner in list(body.ops):
         inner.detach()
         block.add_op(inner)
-    made = scf.ForOp(loop.lb, loop.ub, loop.step, inits, Region(block))
+    vector_loop = scf.ForOp(loop.lb, loop.ub, loop.step, inits, Region(block))
     parent = loop.parent
     assert parent is not None
-    parent.insert_op_before(made, loop)
+    parent.insert_op_before(vector_loop, loop)
     if isinstance(op, AtomicRMWOp):
-        written: Operation = vector_update(made.results[number], tensor_init, place)
+        written: Operation = vector_update(vector_loop.results[number], tensor_init, place)
     else:
-        written = write_vector(made.results[number], tensor_init, [place])
+        written = write_vector(vector_loop.results[number], tensor_init, [place])
     parent.insert_op_before(written, loop)
-    results = [written.results[0] if place_ == number else found for place_, found in enumerate(made.results)]
+    results = [written.results[0] if place_ == number else result for place_, result in enumerate(vector_loop.results)]
     replace(loop, results)
 
 
@@ -193,19 +193,23 @@ WIDTHS = (2, 4)
 
 
 def is_vector_addition(op: AtomicRMWOp, device: DeviceSpec) -> bool:
-    """Return whether a device has an instruction for several such updates: additions of ``f32``."""
+    """Return whether an update is an addition of ``f32`` that the device can do for several elements at once."""
     body = op.body.block
-    made = body.first_op
-    if device.capability < MIN_CAPABILITY or not isinstance(made, arith.AddfOp) or made.next_op is not body.last_op:
+    addition = body.first_op
+    if (
+        device.capability < MIN_CAPABILITY
+        or not isinstance(addition, arith.AddfOp)
+        or addition.next_op is not body.last_op
+    ):
         return False
-    return isinstance(made.result.type, builtin.Float32Type) and body.args[0] in made.operands
+    return isinstance(addition.result.type, builtin.Float32Type) and body.args[0] in addition.operands
 
 
 def added_value(op: AtomicRMWOp) -> SSAValue:
-    """Return what the only addition of a body adds."""
-    made, current = op.body.block.first_op, op.body.block.args[0]
-    assert isinstance(made, arith.AddfOp)
-    return made.rhs if made.lhs is current else made.lhs
+    """Return the operand that the only addition of a body adds to the element."""
+    addition, current = op.body.block.first_op, op.body.block.args[0]
+    assert isinstance(addition, arith.AddfOp)
+    return addition.rhs if addition.lhs is current else addition.lhs
 
 
 def is_carried(op: tensor.InsertOp | AtomicRMWOp, body: Block) -> bool:
@@ -221,6 +225,6 @@ def is_carried(op: tensor.InsertOp | AtomicRMWOp, body: Block) -> bool:
 def vector_update(values: SSAValue, target: SSAValue, place: SSAValue) -> AtomicRMWOp:
     """Return an op that adds a vector to neighbours."""
     body = Block(arg_types=[values.type])
-    made = arith.AddfOp(body.args[0], values)
-    body.add_ops([made, YieldOp(made.result)])
+    addition = arith.AddfOp(body.args[0], values)
+    body.add_ops([addition, YieldOp(addition.result)])
     return AtomicRMWOp(target, [place], Region(body))

@@ -103,11 +103,11 @@ def _reason(op: Op, registry: Registry) -> Diagnostic:
 
 
 def _grouped(problems: Iterable[tuple[Op, Diagnostic]]) -> list[UncoveredOps]:
-    found: dict[tuple[str, str, str], list[tuple[Op, Diagnostic]]] = {}
+    problems_by_kind: dict[tuple[str, str, str], list[tuple[Op, Diagnostic]]] = {}
     for op, problem in problems:
-        found.setdefault((op.name, problem.code, problem.message), []).append((op, problem))
+        problems_by_kind.setdefault((op.name, problem.code, problem.message), []).append((op, problem))
     rows = [
         UncoveredOps(name, len(items), code, message, items[0][1].hint, items[0][0].location)
-        for (name, code, message), items in found.items()
+        for (name, code, message), items in problems_by_kind.items()
     ]
     return sorted(rows, key=lambda row: (-row.count, row.name, row.code))

@@ -97,12 +97,12 @@ def pieces_of(
     for block in blocks:
         walk = _Walk(block, registry)
         pieces += [(walk, piece) for piece in sorted(walk.pieces(), key=walk.number_of)]
-    found = []
+    fusions = []
     for number, (walk, piece) in enumerate(pieces):
         name = f"{_short(piece.root)}_{number}"
         on_piece(number, len(pieces), name)
-        found.append(walk.fusion(piece, name, layouts))
-    return found
+        fusions.append(walk.fusion(piece, name, layouts))
+    return fusions
 
 
 def piece_of(roots: Sequence[Op], registry: Registry, *, name: str = "", layouts: Layouts | None = None) -> Fusion:
@@ -191,10 +191,10 @@ class _Walk:
 
     def _joined(self, op: Op, users: Mapping[int, Op], owners: Mapping[int, _Piece]) -> _Piece | None:
         """Return the piece that an op joins, or None where it is a root."""
-        found = {identity(owners[user]): owners[user] for user in users if user in owners}
-        if len(found) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
+        user_pieces = {identity(owners[user]): owners[user] for user in users if user in owners}
+        if len(user_pieces) != 1 or any(user not in owners for user in users) or is_scatter(op, self._registry):
             return None
-        (piece,) = found.values()
+        (piece,) = user_pieces.values()
         if any(self._rereads(users[user]) for user in users):
             return None
         updated = self._updated(piece.root)

@@ -23,8 +23,8 @@ from shardy_py.values import frozen
 
 
 @frozen(eq=False)
-class _Given:
-    """A program with what its form says besides.
+class _ReadProgram:
+    """A program as it was read: its main function, and the names and layouts that its text holds.
 
     Args:
         function: The main function.
@@ -58,16 +58,16 @@ def read_fusion(source: Any, *, registry: Registry | None = None, name: str = ""
         UnsupportedError: there are several fusions, or something that no kernel can have inside.
     """
     known = registry or installed_registry(skip_broken=True)
-    given = _read(source, known)
-    fusions = [op for op in given.block.ops if op.name == FUSION]
+    module = _read(source, known)
+    fusions = [op for op in module.block.ops if op.name == FUSION]
     if not fusions:
-        return Fusion.of_function(given.function, known, name=name or given.name, layouts=given.layouts)
-    others = [op for op in given.block.ops if op.name != FUSION and op is not given.block.terminator]
+        return Fusion.of_function(module.function, known, name=name or module.name, layouts=module.layouts)
+    others = [op for op in module.block.ops if op.name != FUSION and op is not module.block.terminator]
     if len(fusions) > 1 or others:
         message = f"the module has {len(fusions)} fusions and {len(others)} other ops"
         hint = "'shardy emit FILE --list' shows the pieces, --fusion N takes one; read_fusions in Python"
-        raise UnsupportedError(Diagnostic("several-fusions", message, given.function.location, hint=hint))
-    return _of_region(fusions[0], name or kernel_name(given.fused[0]), given, known)
+        raise UnsupportedError(Diagnostic("several-fusions", message, module.function.location, hint=hint))
+    return _of_region(fusions[0], name or kernel_name(module.fused[0]), module, known)
 
 
 def read_fusions(source: Any, *, registry: Registry | None = None) -> tuple[Fusion, ...]:
@@ -90,28 +90,28 @@ def read_pieces(
     source: Any, registry: Registry, *, on_piece: PieceCallback = no_callback
 ) -> tuple[Block, tuple[Fusion, ...]]:
     """Return the body of a program, its calls inlined, with its candidate pieces; see `read_fusions`."""
-    given = _read(source, registry)
-    ops = [op for op in given.block.ops if op.name == FUSION]
-    numbers = {value.id: number for number, op in enumerate(given.block.ops) for value in op.results}
-    names = given.fused if len(given.fused) == len(ops) else [f"fusion_{number}" for number in range(len(ops))]
-    found = [
-        (numbers[op.results[0].id], _of_region(op, kernel_name(name), given, registry))
+    module = _read(source, registry)
+    ops = [op for op in module.block.ops if op.name == FUSION]
+    numbers = {value.id: number for number, op in enumerate(module.block.ops) for value in op.results}
+    names = module.fused if len(module.fused) == len(ops) else [f"fusion_{number}" for number in range(len(ops))]
+    numbered = [
+        (numbers[op.results[0].id], _of_region(op, kernel_name(name), module, registry))
         for op, name in zip(ops, names, strict=True)
     ]
-    pieces = pieces_of(blocks_of(given.block, registry), registry, given.layouts, on_piece=on_piece)
-    found += [(numbers.get(fusion.roots[0].id, len(numbers)), fusion) for fusion in pieces]
-    return given.block, tuple(fusion for _, fusion in sorted(found, key=lambda item: item[0]))
+    pieces = pieces_of(blocks_of(module.block, registry), registry, module.layouts, on_piece=on_piece)
+    numbered += [(numbers.get(fusion.roots[0].id, len(numbers)), fusion) for fusion in pieces]
+    return module.block, tuple(fusion for _, fusion in sorted(numbered, key=lambda item: item[0]))
 
 
 def blocks_of(block: Block, registry: Registry) -> list[Block]:
     """Return a block and those inside of its control flow, which starts the kernels of their pieces itself."""
-    found = [block]
+    blocks = [block]
     for op in block.ops:
         if is_control_flow(op, registry):
-            found += [
+            blocks += [
                 nested for region in op.regions for inner in region.blocks for nested in blocks_of(inner, registry)
             ]
-    return found
+    return blocks
 
 
 def kernel_name(name: str) -> str:
@@ -123,21 +123,21 @@ def kernel_name(name: str) -> str:
     return re.sub(r"^(?=\d)", "_", re.sub(r"\W", "_", name, flags=re.ASCII)) or "kernel"
 
 
-def _of_region(op: Op, name: str, given: _Given, registry: Registry) -> Fusion:
-    return Fusion.of_function(op, registry, name=name, layouts=given.layouts)
+def _of_region(op: Op, name: str, module: _ReadProgram, registry: Registry) -> Fusion:
+    return Fusion.of_function(op, registry, name=name, layouts=module.layouts)
 
 
-def _read(source: Any, registry: Registry) -> _Given:
+def _read(source: Any, registry: Registry) -> _ReadProgram:
     frontend = find_frontend(source, registry)
     if frontend.name != "hlo":
         program = _inlined(frontend.import_program(source), registry)
         function = _main(program)
-        return _Given(function, _name(function, str(program.attributes.get("sym_name", ""))), {})
+        return _ReadProgram(function, _name(function, str(program.attributes.get("sym_name", ""))), {})
     module = source if isinstance(source, HloModule) else _hlo(source)
     check_tuples(module.text)
     program = _inlined(module.program, registry)
     layouts = hlo_layouts(module, program)
-    return _Given(_main(program), kernel_name(module.name), layouts, fusion_names(module.text))
+    return _ReadProgram(_main(program), kernel_name(module.name), layouts, fusion_names(module.text))
 
 
 def _hlo(source: str | bytes | Path) -> HloModule:
@@ -155,12 +155,12 @@ def _inlined(program: Program, registry: Registry) -> Program:
 def _main(program: Program) -> Op:
     functions = program.functions
     public = [op for op in functions.values() if op.attributes.get("sym_visibility") != "private"]
-    found = [functions["main"]] if "main" in functions else public
-    if len(found) != 1 or not found[0].regions or len(found[0].regions[0].blocks) != 1:
+    candidates = [functions["main"]] if "main" in functions else public
+    if len(candidates) != 1 or not candidates[0].regions or len(candidates[0].regions[0].blocks) != 1:
         message = f"a kernel is made of one function with one block; the module has {len(functions)} functions"
         hint = "call the function main, or make the others private"
         raise UnsupportedError(Diagnostic("no-fusion", message, hint=hint))
-    return found[0]
+    return candidates[0]
 
 
 def _name(function: Op, module: str) -> str:

@@ -38,8 +38,8 @@ def run_fusion(
     """
     checked = checked_arrays(fusion, with_copies(fusion, arrays), stage)
     with memory_guard(fusion, stage):
-        found = run(memory_inputs(fusion, checked), memory_outputs(fusion))
-    return [array.transpose(_inverse(_order(fusion, root))) for root, array in zip(fusion.roots, found, strict=True)]
+        results = run(memory_inputs(fusion, checked), memory_outputs(fusion))
+    return [array.transpose(_inverse(_order(fusion, root))) for root, array in zip(fusion.roots, results, strict=True)]
 
 
 def with_copies(fusion: Fusion, arrays: Sequence[Any]) -> Sequence[Any]:
@@ -65,21 +65,21 @@ def checked_arrays(fusion: Fusion, arrays: Sequence[Any], stage: str = "") -> li
         expected = ", ".join(str(value.type) for value in fusion.parameters) or "nothing"
         message = f"the kernel takes {expected}, not arrays of the shapes {shapes}"
         raise VerificationError(Diagnostic("run-arguments", message, stage, fusion.name))
-    problems, found = (
+    problems, converted = (
         [_masked(number, fusion, stage) for number, array in enumerate(arrays) if np.ma.is_masked(array)],
         [],
     )
     for number, (array, value) in enumerate(zip(map(np.asarray, arrays), fusion.parameters, strict=True)):
         dtype = numpy_dtype(element_type_of(value))
         if array.dtype.newbyteorder("=") == dtype:
-            found.append(array.astype(dtype, copy=False))
+            converted.append(array.astype(dtype, copy=False))
             continue
         message = f"argument {number} is {value.type}: expected an array of {dtype}, got {array.dtype}"
         hint = "the bits of one would be read as the other; convert the array by its method astype"
         problems.append(Diagnostic("run-arguments", message, stage, fusion.name, hint))
     if problems:
         raise VerificationError(*problems)
-    return found
+    return converted
 
 
 def _masked(number: int, fusion: Fusion, stage: str) -> Diagnostic:
@@ -157,8 +157,8 @@ def random_arrays(fusion: Fusion, seed: int) -> list[Any]:
         VerificationError: the arrays do not fit into the memory of this machine.
     """
     with memory_guard(fusion):
-        own = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
-        arrays = [_random(value, np.random.default_rng((seed, number))) for number, value in enumerate(own)]
+        parameters = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
+        arrays = [_random(value, np.random.default_rng((seed, number))) for number, value in enumerate(parameters)]
     return list(with_copies(fusion, arrays))
 
 

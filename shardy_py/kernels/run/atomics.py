@@ -68,7 +68,7 @@ def record(
         VerificationError: the memory is constant, or another thread accesses the element at the same time.
     """
     active, words = note(frame, op, buffer, at)
-    values = {value: _taken(frame.get(value), active, value) for value in used}
+    values = {value: _at_positions(frame.get(value), active, value) for value in used}
     frame.chunk.atomics.append(AtomicUpdates(combine, buffer, words, frame.threads.taken(active), values))
 
 
@@ -83,9 +83,9 @@ def record_vector(frame: Frame, op: Operation, buffer: Buffer, at: Places, value
         values: The vectors.
     """
     count = frame.threads.count
-    whole = np.broadcast_to(values, (count, np.shape(values)[-1]))
-    for step in range(whole.shape[1]):
-        part = whole[:, step]
+    vectors = np.broadcast_to(values, (count, np.shape(values)[-1]))
+    for step in range(vectors.shape[1]):
+        part = vectors[:, step]
         active, words = note(frame, op, buffer, Places(at.threads, at.words + step, at.stamps))
         update = AtomicUpdates(_adding(part[active]), buffer, words, frame.threads.taken(active), {})
         frame.chunk.atomics.append(update)
@@ -120,8 +120,8 @@ def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
     """Record that active threads update an element by the body of the op."""
     buffer: Buffer = frame.get(op.dest)
 
-    def combine(own: Frame, current: Array, _: Any) -> Array:
-        return own.run(op.body, [current])[0]
+    def combine(inner_frame: Frame, current: Array, _: Any) -> Array:
+        return inner_frame.run(op.body, [current])[0]
 
     (type_,) = op.body.block.arg_types
     if isinstance(type_, builtin.VectorType):
@@ -133,21 +133,21 @@ def atomic_rmw(frame: Frame, op: AtomicRMWOp) -> list[Value]:
     return [buffer]
 
 
-def _taken(found: Value, positions: Any, typed: SSAValue) -> Value:
-    if isinstance(found, Buffer | Pointer) or np.ndim(found) == rank_of(typed.type):
-        return found
-    return found[positions]
+def _at_positions(value: Value, positions: Any, typed: SSAValue) -> Value:
+    if isinstance(value, Buffer | Pointer) or np.ndim(value) == rank_of(typed.type):
+        return value
+    return value[positions]
 
 
 def _outer_values(body: Region) -> Sequence[SSAValue]:
     """Return the values that a region uses and does not compute itself."""
-    found: dict[SSAValue, None] = {}
+    outer: dict[SSAValue, None] = {}
     for op in body.walk():
         for value in op.operands:
             block = value.owner.parent if not hasattr(value.owner, "args") else value.owner
             if block is None or not body.is_ancestor(block):
-                found[value] = None
-    return list(found)
+                outer[value] = None
+    return list(outer)
 
 
 def run_atomics(chunk: Chunk, *, shared: bool) -> None:
@@ -165,11 +165,11 @@ def run_atomics(chunk: Chunk, *, shared: bool) -> None:
 
 
 def _run_in_order(chunk: Chunk, updates: Sequence[AtomicUpdates]) -> None:
-    """Make updates of one memory: in each round the next one of every element."""
+    """Apply the updates of one memory in rounds, one update of each element per round."""
     words = np.concatenate([update.words for update in updates])
     numbers = np.concatenate([update.threads.numbers for update in updates])
     sources = np.repeat(np.arange(len(updates)), [len(update.words) for update in updates])
-    own = np.concatenate([np.arange(len(update.words)) for update in updates])
+    positions = np.concatenate([np.arange(len(update.words)) for update in updates])
     order = np.lexsort((sources, numbers, words))
     ordered = words[order]
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -179,14 +179,14 @@ def _run_in_order(chunk: Chunk, updates: Sequence[AtomicUpdates]) -> None:
     for first, last in zip(np.r_[0, ends[:-1]], ends, strict=True):
         chosen = order[by_round[first:last]]
         for source in np.unique(sources[chosen]):
-            _update(chunk, updates[source], own[chosen[sources[chosen] == source]])
+            _update(chunk, updates[source], positions[chosen[sources[chosen] == source]])
 
 
 def _update(chunk: Chunk, update: AtomicUpdates, positions: Any) -> None:
-    """Make the updates of some threads of one op; their elements differ."""
+    """Apply the updates of some threads of one op, all of different elements."""
     frame = Frame(chunk, update.threads.taken(positions))
-    for value, found in update.values.items():
-        frame.bind(value, _taken(found, positions, value))
+    for value, thread_values in update.values.items():
+        frame.bind(value, _at_positions(thread_values, positions, value))
     words = update.words[positions]
     memory, type_ = update.buffer.memory, update.buffer.type_
     new = update.combine(frame, from_words(memory.words[words], type_), positions)

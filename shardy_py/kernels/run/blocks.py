@@ -79,15 +79,15 @@ def lanes_here(frame: Frame, op: Operation) -> Any:
     Raises:
         VerificationError: a warp has threads that get here and threads that do not.
     """
-    own, size = frame.threads.in_block, frame.threads.warp
+    in_block, size = frame.threads.in_block, frame.threads.warp
     if frame.mask is not None:
-        warps = frame.threads.rows * -(-block_size(frame.threads.launch) // size) + own // size
-        here, everyone = np.bincount(warps, frame.mask), np.bincount(warps)
-        absent = ~frame.mask & ((here != 0) & (here != everyone))[warps]
+        warps = frame.threads.rows * -(-block_size(frame.threads.launch) // size) + in_block // size
+        present, everyone = np.bincount(warps, frame.mask), np.bincount(warps)
+        absent = ~frame.mask & ((present != 0) & (present != everyone))[warps]
         if absent.any():
             message = "does not get to an exchange that other threads of its warp take part in"
             raise frame.error(int(np.argmax(absent)), op, "non-uniform-shuffle", message)
-    return own % size
+    return in_block % size
 
 
 def other_lane(mode: ShuffleMode, lane: Any, offset: Any) -> Any:
@@ -107,9 +107,9 @@ def other_lane(mode: ShuffleMode, lane: Any, offset: Any) -> Any:
 
 
 def positions_of(frame: Frame, lane: Any, other: Any, exists: Any) -> tuple[Any, Any]:
-    """Return the position of the thread with another lane of the warp, the own one where there is none; and which."""
-    own = frame.threads.in_block
-    exists = exists & (other >= 0) & (own + other - lane < block_size(frame.threads.launch))
+    """Return the position of the thread at another lane of the warp, or its own position, and whether there is one."""
+    in_block = frame.threads.in_block
+    exists = exists & (other >= 0) & (in_block + other - lane < block_size(frame.threads.launch))
     positions = np.arange(frame.threads.count, dtype=np.int64)
     return np.where(exists, positions + other - lane, positions), exists
 

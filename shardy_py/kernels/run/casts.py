@@ -59,11 +59,11 @@ def _integer_of(x: Array, op: Operation, least: int, most: int) -> list[Value]:
     """Return floats without their fraction; what does not fit is undefined, here the least integer of the type."""
     dtype = np.dtype(array_dtype(op.results[0].type))
     undefined = -(1 << (integer_bits(dtype) - 1))
-    whole = np.trunc(x.astype(np.float64))
-    fits = (whole >= least) & (whole < most + 1)
-    safe = np.where(fits, whole, 0)
-    found: Any = safe.astype(np.uint64).view(np.int64) if least == 0 else safe.astype(np.int64)
-    return [np.where(fits, found, undefined).astype(dtype)]
+    truncated = np.trunc(x.astype(np.float64))
+    fits = (truncated >= least) & (truncated < most + 1)
+    safe = np.where(fits, truncated, 0)
+    integers: Any = safe.astype(np.uint64).view(np.int64) if least == 0 else safe.astype(np.int64)
+    return [np.where(fits, integers, undefined).astype(dtype)]
 
 
 def fptosi(frame: Frame, op: Operation) -> list[Value]:

@@ -23,20 +23,20 @@ Branch = tuple[Any, Region]
 
 
 def _branched(frame: Frame, branches: Sequence[Branch], results: Sequence[SSAValue]) -> list[Value]:
-    """Run each region with the threads that take it; return what each thread's gives."""
-    found: list[Value] | None = None
+    """Run each region with the threads that take it, and return the merged values."""
+    merged: list[Value] | None = None
     for condition, region in branches:
         mask = frame.active(condition)
         if not frame.is_any(mask) or not region.blocks:
             continue
         with frame.under(mask):
-            own = frame.run(region)
-        if found is None:
-            found = own
+            branch_values = frame.run(region)
+        if merged is None:
+            merged = branch_values
             continue
-        triples = zip(own, found, results, strict=True)
-        found = [frame.merged(condition, new, old, result) for new, old, result in triples]
-    return found or []
+        triples = zip(branch_values, merged, results, strict=True)
+        merged = [frame.merged(condition, new, old, result) for new, old, result in triples]
+    return merged or []
 
 
 def if_(frame: Frame, op: scf.IfOp) -> list[Value]:
@@ -68,29 +68,29 @@ def for_(frame: Frame, op: scf.ForOp) -> list[Value]:
     index = np.broadcast_to(lower, (frame.threads.count,))
     while frame.is_any(mask := frame.active(index < upper)):
         with frame.under(mask):
-            found = frame.run(op.body, [index, *carried])
-        carried = _kept(frame, mask, found, carried, op.results)
+            trip_values = frame.run(op.body, [index, *carried])
+        carried = _carried(frame, mask, trip_values, carried, op.results)
         index = index + step
     return carried
 
 
 def while_(frame: Frame, op: scf.WhileOp) -> list[Value]:
     """Run condition and body until no thread has a trip left; threads that are done keep what they had."""
-    carried, found = frame.gets(op.arguments), None
+    carried, passed = frame.gets(op.arguments), None
     mask = frame.mask
     while frame.is_any(mask):
         with frame.under(mask):
             terminator = _condition_of(frame, op.before_region, carried)
             new = frame.gets(terminator.args)
             going = frame.active(frame.get(terminator.condition))
-            found = new if found is None else _kept(frame, mask, new, found, op.results)
+            passed = new if passed is None else _carried(frame, mask, new, passed, op.results)
             if not frame.is_any(going):
                 break
             with frame.under(going):
-                own = frame.run(op.after_region, new)
-            carried = _kept(frame, going, own, carried, terminator.args)
+                trip_values = frame.run(op.after_region, new)
+            carried = _carried(frame, going, trip_values, carried, terminator.args)
         mask = going
-    return found or []
+    return passed or []
 
 
 def _condition_of(frame: Frame, region: Region, carried: Sequence[Value]) -> scf.ConditionOp:
@@ -99,13 +99,16 @@ def _condition_of(frame: Frame, region: Region, carried: Sequence[Value]) -> scf
     return terminator
 
 
-def _kept(
+def _carried(
     frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], results: Sequence[SSAValue]
 ) -> list[Value]:
     """Return carried values: new ones of threads that took the trip, old ones of the others."""
     if mask is None:
         return list(new)
-    return [frame.merged(mask, one, other, value) for one, other, value in zip(new, old, results, strict=True)]
+    return [
+        frame.merged(mask, new_value, old_value, value)
+        for new_value, old_value, value in zip(new, old, results, strict=True)
+    ]
 
 
 def loop(frame: Frame, op: LoopOp) -> list[Value]:
@@ -121,11 +124,11 @@ def loop(frame: Frame, op: LoopOp) -> list[Value]:
         mask = frame.active(map_.holds(dims, symbols[:count], symbols[count:]))
         if not frame.is_any(mask):
             continue
-        found = map_.evaluate(dims, symbols[:count], symbols[count:])
-        indices = [np.int64(value) if isinstance(value, int) else value for value in found]
+        results = map_.evaluate(dims, symbols[:count], symbols[count:])
+        indices = [np.int64(value) if isinstance(value, int) else value for value in results]
         with frame.under(mask):
             new = frame.run(op.body, [*symbols, *indices, *carried])
-        carried = _kept(frame, mask, new, carried, op.results)
+        carried = _carried(frame, mask, new, carried, op.results)
     return carried
 
 
@@ -206,8 +209,10 @@ def run_branches(frame: Frame, blocks: list[Block], arguments: Sequence[Value]) 
         with frame.under(mask):
             terminator = frame.run_block(block, values)
             if not terminator.successors:
-                found = frame.gets(terminator.operands)
-                returned = found if returned is None else _joined(frame, mask, found, returned, terminator.operands)
+                operands = frame.gets(terminator.operands)
+                returned = (
+                    operands if returned is None else _joined(frame, mask, operands, returned, terminator.operands)
+                )
                 continue
             for target, going, passed in branch_targets(frame, terminator):
                 if not frame.is_any(going):
@@ -215,9 +220,9 @@ def run_branches(frame: Frame, blocks: list[Block], arguments: Sequence[Value]) 
                 if target not in waiting:
                     waiting[target] = (going, passed)
                     continue
-                there, before = waiting[target]
+                target_mask, before = waiting[target]
                 joined = _joined(frame, going, passed, before, target.args)
-                waiting[target] = (_either(going, there), joined)
+                waiting[target] = (_either(going, target_mask), joined)
     frame.merges = outer
     return returned or []
 
@@ -234,24 +239,27 @@ def _joined(
 ) -> list[Value]:
     if mask is None:
         return list(new)
-    return [frame.merged(mask, one, other, value) for one, other, value in zip(new, old, typed, strict=True)]
+    return [
+        frame.merged(mask, new_value, old_value, value)
+        for new_value, old_value, value in zip(new, old, typed, strict=True)
+    ]
 
 
 def _reverse_post_order(entry: Block) -> list[Block]:
     """Return the blocks that can be reached, each before those that it leads to, but for loops."""
-    found: list[Block] = []
+    post_order: list[Block] = []
     seen = {entry}
     pending: list[tuple[Block, Iterator[Block]]] = [(entry, iter(_successors(entry)))]
     while pending:
         block, following = pending[-1]
         target = next((item for item in following if item not in seen), None)
         if target is None:
-            found.append(block)
+            post_order.append(block)
             pending.pop()
             continue
         seen.add(target)
         pending.append((target, iter(_successors(target))))
-    return found[::-1]
+    return post_order[::-1]
 
 
 def _successors(block: Block) -> Sequence[Block]:

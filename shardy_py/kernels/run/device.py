@@ -53,11 +53,11 @@ def entry_name(ptx: str) -> str:
     Raises:
         VerificationError: there is none.
     """
-    found = re.search(r"\.entry\s+([\w$]+)", ptx)
-    if found is None:
+    match = re.search(r"\.entry\s+([\w$]+)", ptx)
+    if match is None:
         hint = "give the text of a kernel, as 'shardy emit --target ptx' prints it"
         raise VerificationError(Diagnostic("no-ptx", "the text has no kernel of PTX", hint=hint))
-    return found[1]
+    return match[1]
 
 
 def _takes_table(ptx: str) -> bool:
@@ -67,11 +67,11 @@ def _takes_table(ptx: str) -> bool:
 
 
 def entry_threads(ptx: str) -> tuple[int, int, int] | None:
-    """Return the threads of a block that a kernel asks for, or None where it does not say."""
-    found = re.search(r"\.reqntid\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?", ptx)
-    if found is None:
+    """Return the block size that a kernel requires, or None where it does not say."""
+    match = re.search(r"\.reqntid\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?", ptx)
+    if match is None:
         return None
-    x, y, z = (int(size or 1) for size in found.groups())
+    x, y, z = (int(size or 1) for size in match.groups())
     return (x, y, z)
 
 
@@ -111,9 +111,9 @@ class DeviceKernel:
             self._call("cuCtxSynchronize")
             results = []
             for output, slice_ in zip(outputs, self._slices[len(inputs) :], strict=True):
-                found = np.empty(*buffer_form(*output))
-                self._call("cuMemcpyDtoH", found.ctypes.data, memory[slice_], found.nbytes)
-                results.append(unpacked_array(found, *output))
+                buffer = np.empty(*buffer_form(*output))
+                self._call("cuMemcpyDtoH", buffer.ctypes.data, memory[slice_], buffer.nbytes)
+                results.append(unpacked_array(buffer, *output))
             return results
 
     def time(self, inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]], *, runs: int = 20) -> Timing:
@@ -130,23 +130,23 @@ class DeviceKernel:
         """
         with self._loaded(inputs, outputs) as (function, memory, device), self._row(function, memory) as (stream, row):
             first, last = (self._call("cuEventCreate", 0) for _ in range(2))
-            found = []
+            seconds = []
             for number in range(_WARM_UP + runs):
                 self._call("cuEventRecord", first, stream)
                 self._call("cuGraphLaunch", row, stream)
                 self._call("cuEventRecord", last, stream)
                 self._call("cuEventSynchronize", last)
                 if number >= _WARM_UP:
-                    found.append(self._call("cuEventElapsedTime", first, last) / 1000)
-            return Timing(device, min(found) / _LAUNCHES)
+                    seconds.append(self._call("cuEventElapsedTime", first, last) / 1000)
+            return Timing(device, min(seconds) / _LAUNCHES)
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """Call the driver and return its result."""
-        error, *found = getattr(self._driver, name)(*arguments)
+        error, *results = getattr(self._driver, name)(*arguments)
         if error != self._driver.CUresult.CUDA_SUCCESS:
             message = f"{name} of NVIDIA's driver fails: {getattr(error, 'name', error)}"
             raise VerificationError(Diagnostic("cuda-error", message, op=self._name))
-        return found[0] if found else None
+        return results[0] if results else None
 
     def _device(self) -> Any:
         """Return the first GPU.
@@ -190,9 +190,9 @@ class DeviceKernel:
         self, memory: dict[int, Any], inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]]
     ) -> None:
         for array, slice_ in zip(map(packed_array, inputs), self._slices, strict=False):
-            whole = np.ascontiguousarray(array)
-            memory[slice_] = self._call("cuMemAlloc", max(1, whole.nbytes))
-            self._call("cuMemcpyHtoD", memory[slice_], whole.ctypes.data, whole.nbytes)
+            contiguous = np.ascontiguousarray(array)
+            memory[slice_] = self._call("cuMemAlloc", max(1, contiguous.nbytes))
+            self._call("cuMemcpyHtoD", memory[slice_], contiguous.ctypes.data, contiguous.nbytes)
         for output, slice_ in zip(outputs, self._slices[len(inputs) :], strict=True):
             shape, dtype = buffer_form(*output)
             if slice_ not in memory:

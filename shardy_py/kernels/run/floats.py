@@ -76,8 +76,8 @@ def compare(name: str, left: Array, right: Array) -> Array:
         return (left == left) & (right == right)
     if name == "uno":
         return (left != left) | (right != right)
-    found = _ORDERED[name[1:]](left, right)
-    return found | (left != left) | (right != right) if name[0] == "u" else found
+    holds = _ORDERED[name[1:]](left, right)
+    return holds | (left != left) | (right != right) if name[0] == "u" else holds
 
 
 def cmpf(frame: Frame, op: arith.CmpfOp) -> list[Value]:
@@ -104,17 +104,17 @@ def erf(x: Array) -> Array:
 
 def round_half_away(x: Array) -> Array:
     """Round to the nearest integer, halves away from zero."""
-    whole = np.trunc(x)
-    return np.copysign(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x), x)
+    truncated = np.trunc(x)
+    return np.copysign(truncated + np.copysign((np.abs(x - truncated) >= 0.5).astype(x.dtype), x), x)
 
 
 def bit_length(x: Array) -> Array:
     """Return the number of bits up to the highest one that is set."""
-    left, found = x.astype(np.uint64), np.zeros(np.shape(x), np.uint64)
+    remaining, length = x.astype(np.uint64), np.zeros(np.shape(x), np.uint64)
     for step in (32, 16, 8, 4, 2, 1):
-        more = (left >> np.uint64(step) != 0).astype(np.uint64) * np.uint64(step)
-        found, left = found + more, left >> more
-    return found + (left != 0).astype(np.uint64)
+        more = (remaining >> np.uint64(step) != 0).astype(np.uint64) * np.uint64(step)
+        length, remaining = length + more, remaining >> more
+    return length + (remaining != 0).astype(np.uint64)
 
 
 def count_ones(x: Array) -> Array:

@@ -123,11 +123,11 @@ class Frame:
         """Return several values."""
         return [self._values[value] for value in values]
 
-    def bind(self, value: SSAValue, found: Value) -> None:
-        """Give active threads a value."""
+    def bind(self, value: SSAValue, content: Value) -> None:
+        """Bind a value of the program to what active threads hold."""
         if self.merges and self.mask is not None and value in self._values:
-            found = self.merged(self.mask, found, self._values[value], value)
-        self._values[value] = found
+            content = self.merged(self.mask, content, self._values[value], value)
+        self._values[value] = content
 
     def merged(self, condition: Any, then: Value, otherwise: Value, typed: SSAValue) -> Value:
         """Return one of two values by a condition per thread.
@@ -152,8 +152,8 @@ class Frame:
         """Return active threads for which a condition holds: a mask, or None for all threads."""
         if np.ndim(condition) == 0:
             return self.mask if condition else np.zeros(self.threads.count, bool)
-        found = condition if self.mask is None else self.mask & condition
-        return None if found.all() else found
+        active_mask = condition if self.mask is None else self.mask & condition
+        return None if active_mask.all() else active_mask
 
     def is_any(self, mask: Any) -> bool:
         """Return whether a mask has a thread."""
@@ -175,8 +175,8 @@ class Frame:
             hint = "stages before the lowering to LLVM can be run"
             message = "the interpreter of kernels does not know the op"
             raise UnsupportedError(Diagnostic("run-unknown-op", message, self.kernel.stage, op.name, hint))
-        for result, found in zip(op.results, handler(self, op), strict=True):
-            self.bind(result, found)
+        for result, content in zip(op.results, handler(self, op), strict=True):
+            self.bind(result, content)
 
     def run(self, region: Region, arguments: Sequence[Value] = ()) -> list[Value]:
         """Run a region and return what its terminator gives."""
@@ -188,8 +188,8 @@ class Frame:
 
     def run_block(self, block: Block, arguments: Sequence[Value]) -> Operation:
         """Run a block and return its terminator."""
-        for argument, found in zip(block.args, arguments, strict=True):
-            self.bind(argument, found)
+        for argument, content in zip(block.args, arguments, strict=True):
+            self.bind(argument, content)
         terminator = block.last_op
         assert terminator is not None
         for op in block.ops:

@@ -48,21 +48,21 @@ def lane_id(frame: Frame, op: LaneIdOp) -> list[Value]:
 
 def special_register(frame: Frame, op: SpecialRegisterOp) -> list[Value]:
     """Return the content of a special register, 32 bits of it."""
-    launch, found = frame.threads.launch, np.int64(0)
+    launch, content = frame.threads.launch, np.int64(0)
     match op.register:
         case "tid":
-            found = frame.threads.ids("thread", op.dimension)
+            content = frame.threads.ids("thread", op.dimension)
         case "ctaid":
-            found = frame.threads.ids("block", op.dimension)
+            content = frame.threads.ids("block", op.dimension)
         case "ntid":
-            found = np.int64(launch.threads[op.dimension])
+            content = np.int64(launch.threads[op.dimension])
         case "nctaid":
-            found = np.int64(launch.blocks[op.dimension])
+            content = np.int64(launch.blocks[op.dimension])
         case "laneid":
-            found = frame.threads.in_block % frame.threads.warp
+            content = frame.threads.in_block % frame.threads.warp
         case "warpsize":
-            found = np.int64(frame.threads.warp)
-    return [found.astype(np.int32)]
+            content = np.int64(frame.threads.warp)
+    return [content.astype(np.int32)]
 
 
 def llvm_constant(frame: Frame, op: llvm.ConstantOp) -> list[Value]:
@@ -78,8 +78,8 @@ def apply_indexing(frame: Frame, op: ApplyIndexingOp) -> list[Value]:
     map_ = op.map
     values = frame.gets(op.arguments)
     first, second = len(map_.dims), len(map_.dims) + len(map_.ranges)
-    found = map_.evaluate(values[:first], values[first:second], values[second:])
-    return [np.int64(value) if isinstance(value, int) else value for value in found]
+    results = map_.evaluate(values[:first], values[first:second], values[second:])
+    return [np.int64(value) if isinstance(value, int) else value for value in results]
 
 
 def constant(frame: Frame, op: arith.ConstantOp) -> list[Value]:

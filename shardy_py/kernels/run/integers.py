@@ -79,16 +79,16 @@ def _ceiling(left: Any, right: Any) -> Any:
 
 
 def shift(compute: Binary, *, sign: bool = False) -> Handler:
-    """Return what runs a shift; of an amount that is too large only the lower bits count, as on most processors."""
+    """Return the handler of a shift; the amount is taken modulo the width, as on most processors."""
     read = signed if sign else unsigned
 
     def run(frame: Frame, op: Operation) -> list[Value]:
         left, right = frame.gets(op.operands)
         if left.dtype.kind == "b":
             return [left]
-        whole = read(left)
-        amount = (unsigned(right) & (integer_bits(left.dtype) - 1)).astype(whole.dtype)
-        return [wrapped(compute(whole, amount), left)]
+        integers = read(left)
+        amount = (unsigned(right) & (integer_bits(left.dtype) - 1)).astype(integers.dtype)
+        return [wrapped(compute(integers, amount), left)]
 
     return run
 

@@ -95,8 +95,8 @@ def run_kernel(
         run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, first, last, warp))
     if blocks is None:
         _check_written(buffers, slices[: len(inputs)], entry, stage)
-    found = [_array(buffers[number], *form) for number, form in zip(slices[len(inputs) :], forms, strict=True)]
-    return list(map(_unpacked, found, outputs)) if has_bytes else found
+    results = [_array(buffers[number], *form) for number, form in zip(slices[len(inputs) :], forms, strict=True)]
+    return list(map(_unpacked, results, outputs)) if has_bytes else results
 
 
 def _unpacked(array: Any, output: Output) -> Any:
@@ -126,24 +126,24 @@ def trace_block(
         VerificationError: as for `run_kernel`.
         UnsupportedError: an op or type that the interpreter does not know.
     """
-    found: list[Access] = []
-    kernel = evolve(loaded_kernel(module, ""), accesses=found)
+    accesses: list[Access] = []
+    kernel = evolve(loaded_kernel(module, ""), accesses=accesses)
     entry = entry_of(kernel.functions, "")
     buffers = _buffers(entry, launch, inputs, outputs, slices, "")
     arguments = _arguments(entry, buffers, slices)
     run_blocks(kernel, entry, arguments, Threads.of_blocks(launch, block, block + 1))
-    return found
+    return accesses
 
 
 def functions_of(module: builtin.ModuleOp) -> dict[str, Any]:
     """Return the functions of a module by name, those inside of ``gpu.module`` too."""
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for op in module.body.block.ops:
         if isinstance(op, gpu.ModuleOp):
-            found |= {inner.sym_name.data: inner for inner in op.body.block.ops if isinstance(inner, FUNCTIONS)}
+            functions |= {inner.sym_name.data: inner for inner in op.body.block.ops if isinstance(inner, FUNCTIONS)}
         elif isinstance(op, FUNCTIONS):
-            found[op.sym_name.data] = op
-    return found
+            functions[op.sym_name.data] = op
+    return functions
 
 
 def loaded_kernel(module: builtin.ModuleOp, stage: str) -> LoadedKernel:
@@ -198,17 +198,17 @@ def entry_of(functions: Mapping[str, Any], stage: str) -> Any:
     bodies = [function for function in functions.values() if function.body.blocks]
     marked = [item for item in bodies if "kernel" in item.properties or any(mark in item.attributes for mark in _MARKS)]
     public = [item for item in bodies if _visibility(item) != "private"]
-    found = marked or public
-    if len(found) != 1:
-        message = f"a kernel has one entry function, the module has {len(found)}"
+    candidates = marked or public
+    if len(candidates) != 1:
+        message = f"a kernel has one entry function, the module has {len(candidates)}"
         hint = "mark the function by the attribute xla.entry, or the others as private"
         raise VerificationError(Diagnostic("run-entry", message, stage, hint=hint))
-    return found[0]
+    return candidates[0]
 
 
 def _visibility(function: Any) -> str:
-    found = function.properties.get("sym_visibility") or function.attributes.get("sym_visibility")
-    return found.data if isinstance(found, builtin.StringAttr) else ""
+    visibility = function.properties.get("sym_visibility") or function.attributes.get("sym_visibility")
+    return visibility.data if isinstance(visibility, builtin.StringAttr) else ""
 
 
 def argument_attribute(entry: Any, number: int, name: str) -> Attribute | None:
@@ -216,14 +216,14 @@ def argument_attribute(entry: Any, number: int, name: str) -> Attribute | None:
     attributes = entry.properties.get("arg_attrs") or entry.attributes.get("arg_attrs")
     if not isinstance(attributes, builtin.ArrayAttr):
         return None
-    found = attributes.data[number]
-    return found.data.get(name) if isinstance(found, builtin.DictionaryAttr) else None
+    marks = attributes.data[number]
+    return marks.data.get(name) if isinstance(marks, builtin.DictionaryAttr) else None
 
 
 def argument_slice(entry: Any, number: int) -> int | None:
     """Return the number of the buffer that an argument is marked with."""
-    found = argument_attribute(entry, number, SLICE)
-    return found.value.data if isinstance(found, builtin.IntegerAttr) else None
+    slice_mark = argument_attribute(entry, number, SLICE)
+    return slice_mark.value.data if isinstance(slice_mark, builtin.IntegerAttr) else None
 
 
 def _slices(entry: func.FuncOp, count: int) -> list[int]:
@@ -237,8 +237,8 @@ def _slices(entry: func.FuncOp, count: int) -> list[int]:
         message = f"the entry function takes {arguments} tensors, there are {count} inputs and outputs"
         hint = "give an input per parameter and an output per result; slices= where arguments were merged"
         raise VerificationError(Diagnostic("run-arguments", message, op=entry.sym_name.data, hint=hint))
-    found = [argument_slice(entry, number) for number in range(count)]
-    return [number if slice_ is None else slice_ for number, slice_ in enumerate(found)]
+    marked_slices = [argument_slice(entry, number) for number in range(count)]
+    return [number if slice_ is None else slice_ for number, slice_ in enumerate(marked_slices)]
 
 
 def argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
@@ -247,14 +247,14 @@ def argument_slices(entry: func.FuncOp, slices: Sequence[int]) -> list[int]:
     if count == len(slices):
         return list(slices)
     merged = list(dict.fromkeys(slices))
-    found = [argument_slice(entry, number) for number in range(count)]
-    return [merged[number] if slice_ is None else slice_ for number, slice_ in enumerate(found)]
+    marked_slices = [argument_slice(entry, number) for number in range(count)]
+    return [merged[number] if slice_ is None else slice_ for number, slice_ in enumerate(marked_slices)]
 
 
 def _arguments(entry: func.FuncOp, buffers: Mapping[int, Buffer], slices: Sequence[int]) -> list[Buffer]:
-    """Return the buffer of every argument, under its own shape: that of a result may be another one than an input's."""
-    found = [buffers[number] for number in argument_slices(entry, slices)]
-    pairs = zip(found, entry.body.blocks[0].args, strict=True)
+    """Return the buffer of every argument, viewed with its shape: a result may share an input's buffer."""
+    argument_buffers = [buffers[number] for number in argument_slices(entry, slices)]
+    pairs = zip(argument_buffers, entry.body.blocks[0].args, strict=True)
     return [
         buffer.viewed(argument.type) if isinstance(argument.type, builtin.TensorType) else buffer
         for buffer, argument in pairs
@@ -276,25 +276,25 @@ def _buffers(
     }
     written = set(slices[len(inputs) :])
     threads = block_size(launch)
-    found: dict[int, Buffer] = {}
+    buffers: dict[int, Buffer] = {}
     for position, number in enumerate(slices):
         is_input = position < len(inputs)
-        given = inputs[position] if is_input else np.empty(0, outputs[position - len(inputs)][1])
-        size = given.size if is_input else int(np.prod(outputs[position - len(inputs)][0], dtype=np.int64))
-        layout = _layout(types[number], given.dtype, size)
+        array = inputs[position] if is_input else np.empty(0, outputs[position - len(inputs)][1])
+        size = array.size if is_input else int(np.prod(outputs[position - len(inputs)][0], dtype=np.int64))
+        layout = _layout(types[number], array.dtype, size)
         element, count = layout.type_, layout.size
-        _check_fits(given, size, element, count, f"{'input' if is_input else 'output'} {position}", entry, stage)
-        if number in found:
+        _check_fits(array, size, element, count, f"{'input' if is_input else 'output'} {position}", entry, stage)
+        if number in buffers:
             continue
         name = f"argument {number}"
         if is_input:
-            words = _words(np.ascontiguousarray(given).reshape(-1), element)
+            words = _words(np.ascontiguousarray(array).reshape(-1), element)
             is_written = number in written
             memory = Memory(words.copy() if is_written else words, name, threads, is_writable=is_written)
         else:
             memory = Memory.undefined(element, count, name, threads, is_shared=False)
-        found[number] = evolve(layout, memory=memory)
-    return found
+        buffers[number] = evolve(layout, memory=memory)
+    return buffers
 
 
 def _words(array: Any, element: Attribute) -> Any:
@@ -314,16 +314,16 @@ def _layout(type_: Attribute, dtype: Any, size: int) -> Buffer:
 
 
 def _check_fits(
-    given: Any, size: int, element: Attribute, count: int, name: str, entry: func.FuncOp, stage: str
+    array: Any, size: int, element: Attribute, count: int, name: str, entry: func.FuncOp, stage: str
 ) -> None:
-    if size == count and given.dtype.itemsize == np.dtype(word_dtype(element)).itemsize:
+    if size == count and array.dtype.itemsize == np.dtype(word_dtype(element)).itemsize:
         return
-    message = f"{name} has {size} elements of {given.dtype}, the entry function takes {count} of {element}"
+    message = f"{name} has {size} elements of {array.dtype}, the entry function takes {count} of {element}"
     raise VerificationError(Diagnostic("run-arguments", message, stage, entry.sym_name.data))
 
 
 def _check_written(buffers: dict[int, Buffer], inputs: Sequence[int], entry: func.FuncOp, stage: str) -> None:
-    """Check that every element of memory that is no input was written."""
+    """Check that every element of memory that is not an input was written."""
     for number, buffer in buffers.items():
         writers = buffer.memory.writers
         if number in inputs or writers is None or writers.all():

@@ -27,9 +27,9 @@ def aligned(array: Any) -> Any:
         return array
     room = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     start = -room.ctypes.data % ALIGNMENT
-    found = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    found[...] = array
-    return found
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 @final
@@ -58,7 +58,7 @@ class Memory:
 
     @classmethod
     def undefined(cls, type_: Attribute, count: int, name: str, block_threads: int, *, is_shared: bool) -> Memory:
-        """Return memory with undefined elements: a pattern of bits that is no small number."""
+        """Return memory with undefined elements: a pattern of bits that is not a small number."""
         dtype = np.dtype(word_dtype(type_))
         words = np.full(count * dtype.itemsize, _POISON, np.uint8).view(dtype)
         memory = cls(words, name, block_threads, is_shared=is_shared, is_writable=True)
@@ -181,11 +181,11 @@ class Buffer:
     @property
     def strides(self) -> Sequence[int]:
         """The distance of neighbours along each dimension, in elements."""
-        found, step = [0] * len(self.shape), 1
+        distances, step = [0] * len(self.shape), 1
         for number in self.layout or range(len(self.shape) - 1, -1, -1):
-            found[number] = step
+            distances[number] = step
             step *= self.shape[number]
-        return found
+        return distances
 
     def viewed(self, type_: builtin.TensorType[Attribute]) -> Buffer:
         """Return the same memory under the shape of another type."""

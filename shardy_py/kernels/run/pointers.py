@@ -75,7 +75,7 @@ def pointer_places(frame: Frame, op: Operation, pointer: Pointer, type_: Attribu
     """Return where active threads access memory by numbers or vectors of a type.
 
     Raises:
-        VerificationError: an active thread's bytes are not all in the buffer, or the address is no multiple of their
+        VerificationError: an active thread's bytes are not all in the buffer, or the address is not a multiple of their
             number.
         UnsupportedError: the elements of the memory are larger.
     """
@@ -96,7 +96,7 @@ def pointer_places(frame: Frame, op: Operation, pointer: Pointer, type_: Attribu
         return f"{bytes_}, which has {buffer.size * word}"
 
     def misaligned(position: int) -> str:
-        return f"byte {at_thread(position)} of {buffer.memory.name} is no multiple of the {count} bytes of {type_}"
+        return f"byte {at_thread(position)} of {buffer.memory.name} is not a multiple of the {count} bytes of {type_}"
 
     inside = (offset >= 0) & (offset + count <= buffer.size * word)
     frame.require(inside, op, "out-of-bounds", outside)
@@ -170,16 +170,16 @@ def atomic_rmw(frame: Frame, op: LLVMAtomicRMWOp) -> list[Value]:
         record_vector(frame, op, buffer, at, frame.get(op.value))
         return [np.zeros((), np.int64)]
 
-    def combined(own: Frame, current: Array, _: Any) -> Array:
-        found = combine(current, own.get(op.value))
-        return rounded(found, type_) if is_float(type_) else found
+    def combined(inner_frame: Frame, current: Array, _: Any) -> Array:
+        result = combine(current, inner_frame.get(op.value))
+        return rounded(result, type_) if is_float(type_) else result
 
     record(frame, op, buffer, at, [op.value], combined)
     return [np.zeros((), np.int64)]
 
 
 def compare_exchange(frame: Frame, op: CompareExchangeOp) -> list[Value]:
-    """Write the new element where the expected one is; of threads with one element the first, then the others.
+    """Compare and exchange elements; threads that access the same element do so one after the other.
 
     The value is a pair: the element before, and whether it was the expected one.
     """
@@ -204,9 +204,9 @@ def compare_exchange(frame: Frame, op: CompareExchangeOp) -> list[Value]:
         written = chosen[done[chosen]]
         words[places[written]] = new[written]
         remaining = np.delete(remaining, first)
-    found, success = np.zeros(count, expected.dtype), np.zeros(count, bool)
-    found[active], success[active] = before, done
-    return [(from_words(found, type_), success)]
+    previous, success = np.zeros(count, expected.dtype), np.zeros(count, bool)
+    previous[active], success[active] = before, done
+    return [(from_words(previous, type_), success)]
 
 
 def extract_value(frame: Frame, op: llvm.ExtractValueOp) -> list[Value]:

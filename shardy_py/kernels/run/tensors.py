@@ -62,8 +62,10 @@ def flat_places(frame: Frame, op: Operation, buffer: Buffer, indices: Sequence[A
         end = size - (extent - 1 if number == last else 0)
 
         def message(position: int, index: Any = index, size: int = size, number: int = number) -> str:
-            found = int(np.broadcast_to(index, (frame.threads.count,))[position])
-            return f"index {found} is outside of dimension {number} of {buffer.memory.name}, which has size {size}"
+            actual_index = int(np.broadcast_to(index, (frame.threads.count,))[position])
+            return (
+                f"index {actual_index} is outside of dimension {number} of {buffer.memory.name}, which has size {size}"
+            )
 
         inside = (index >= 0) & (index < end)
         frame.require(inside, op, "out-of-bounds", message)
@@ -88,7 +90,7 @@ def _position(at: Places, wrong: Any) -> int:
 
 
 def _record(frame: Frame, op: Operation, buffer: Buffer, at: Places, width: int, *, is_write: bool) -> None:
-    """Keep an access, where these are recorded."""
+    """Record an access if accesses are traced."""
     if frame.kernel.accesses is None:
         return
     active = slice(None) if at.threads is None else at.threads
@@ -99,8 +101,8 @@ def _record(frame: Frame, op: Operation, buffer: Buffer, at: Places, width: int,
     if is_narrow(buffer.type_) and not memory.is_shared:
         bits = bits_of(str(buffer.type_))
     first, size = words * bits // BYTE, max(1, width * bits // BYTE)
-    found = Access(op.name, memory.name, memory.is_shared, is_write, threads, first, size)
-    frame.kernel.accesses.append(found)
+    access = Access(op.name, memory.name, memory.is_shared, is_write, threads, first, size)
+    frame.kernel.accesses.append(access)
 
 
 def _parts(buffer: Buffer) -> int:
@@ -135,11 +137,11 @@ def load(frame: Frame, op: Operation, buffer: Buffer, at: Places, *, width: int 
     if parts > 1:
         words = np.ascontiguousarray(words).view(word_dtype(buffer.type_))
         words = words if width else words[..., 0]
-    found = from_words(words, buffer.type_)
+    elements = from_words(words, buffer.type_)
     if at.threads is None or np.ndim(at.words) == 0:
-        return found
-    spread = np.zeros((frame.threads.count, *found.shape[1:]), found.dtype)
-    spread[at.threads] = found
+        return elements
+    spread = np.zeros((frame.threads.count, *elements.shape[1:]), elements.dtype)
+    spread[at.threads] = elements
     return spread
 
 
@@ -202,8 +204,8 @@ def predicated_extract(frame: Frame, op: PredicatedExtractOp) -> list[Value]:
     if not frame.is_any(mask):
         return [otherwise]
     with frame.under(mask):
-        found = load(frame, op, buffer, places(frame, op, buffer, op.indices))
-    return [chosen(condition, found, otherwise)]
+        elements = load(frame, op, buffer, places(frame, op, buffer, op.indices))
+    return [chosen(condition, elements, otherwise)]
 
 
 def predicated_insert(frame: Frame, op: PredicatedInsertOp) -> list[Value]:
@@ -218,12 +220,12 @@ def predicated_insert(frame: Frame, op: PredicatedInsertOp) -> list[Value]:
 
 def cast(frame: Frame, op: Operation) -> list[Value]:
     """Give the same memory, or the same numbers, as another type."""
-    found: list[Value] = []
+    values: list[Value] = []
     for operand, result in zip(op.operands, op.results, strict=True):
         value = frame.get(operand)
         is_tensor = isinstance(value, Buffer) and isinstance(result.type, builtin.TensorType)
-        found.append(value.viewed(result.type) if is_tensor else value)
-    return found
+        values.append(value.viewed(result.type) if is_tensor else value)
+    return values
 
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

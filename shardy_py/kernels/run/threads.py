@@ -77,9 +77,9 @@ class Threads:
 
     def name(self, position: int) -> str:
         """Return the name of the thread at a position: ``thread (3, 0, 0) of block (1, 0, 0)``."""
-        one = self.taken(np.array([position]))
+        single = self.taken(np.array([position]))
         thread, block = (
-            ", ".join(str(int(np.max(one.ids(kind, number)))) for number in range(3)) for kind in ("thread", "block")
+            ", ".join(str(int(np.max(single.ids(kind, number)))) for number in range(3)) for kind in ("thread", "block")
         )
         return f"thread ({thread}) of block ({block})"
 

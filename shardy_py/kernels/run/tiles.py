@@ -29,7 +29,7 @@ def _symbols(type_: IndexedVectorType) -> list[tuple[int, ...]]:
 def materialize(frame: Frame, op: MaterializeOp) -> list[Value]:
     """Return the elements of the tile that each thread holds; zeros outside of the map's domain."""
     type_, count = op.output.type, frame.threads.count
-    found = np.zeros((count, prod(type_.thread_shape)), array_dtype(type_.element_type))
+    elements = np.zeros((count, prod(type_.thread_shape)), array_dtype(type_.element_type))
     dims = frame.gets(op.indices)
     for place, numbers in enumerate(_symbols(type_)):
         symbols = [np.int64(number) for number in numbers]
@@ -41,8 +41,8 @@ def materialize(frame: Frame, op: MaterializeOp) -> list[Value]:
             element: Any
             (element,) = frame.call(op.callee.string_value(), [*frame.gets(op.inputs), *index], op)
         active = slice(None) if mask is None else mask
-        found[active, place] = np.broadcast_to(element, (count,))[active]
-    return [found]
+        elements[active, place] = np.broadcast_to(element, (count,))[active]
+    return [elements]
 
 
 def insert(frame: Frame, op: InsertOp) -> list[Value]:
@@ -124,12 +124,12 @@ def reduce(frame: Frame, op: ReduceOp) -> list[Value]:
     rows = prod(sources[0].shape[number] for number in reduced)
     tables = [source.transpose(order).reshape(rows, -1) for source in sources]
     count = tables[0].shape[1]
-    own = Frame(frame.chunk, frame.threads.taken(np.zeros(count, np.int64)))
+    column_frame = Frame(frame.chunk, frame.threads.taken(np.zeros(count, np.int64)))
     values: list[Any] = [np.broadcast_to(init, (count,)) for init in frame.gets(op.inits)]
     for row in range(rows):
-        values = own.call(op.combiner.string_value(), [*values, *(table[row] for table in tables)], op)
-    found = zip(values, types, strict=True)
-    return [_buffer(frame, np.broadcast_to(value, (count,)), type_) for value, type_ in found]
+        values = column_frame.call(op.combiner.string_value(), [*values, *(table[row] for table in tables)], op)
+    typed_values = zip(values, types, strict=True)
+    return [_buffer(frame, np.broadcast_to(value, (count,)), type_) for value, type_ in typed_values]
 
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(

@@ -27,14 +27,14 @@ def _positions(frame: Frame, op: vector.ExtractOp | vector.InsertOp, shape: tupl
     Raises:
         VerificationError: an active thread's position is outside of the vector.
     """
-    found = []
-    for number, (given, size) in enumerate(zip(op.get_mixed_position(), shape, strict=False)):
-        index = np.int64(given) if isinstance(given, int) else frame.get(given)
+    positions = []
+    for number, (position, size) in enumerate(zip(op.get_mixed_position(), shape, strict=False)):
+        index = np.int64(position) if isinstance(position, int) else frame.get(position)
         inside = (index >= 0) & (index < size)
         message = f"a position is outside of dimension {number} of a vector, which has size {size}"
         frame.require(inside, op, "out-of-bounds", message)
-        found.append(np.where(inside, index, 0))
-    return found
+        positions.append(np.where(inside, index, 0))
+    return positions
 
 
 def extract(frame: Frame, op: vector.ExtractOp) -> list[Value]:
@@ -53,12 +53,12 @@ def insert(frame: Frame, op: vector.InsertOp) -> list[Value]:
     inner, outer = rank_of(op.source.type), rank_of(op.dest.type)
     is_uniform = np.ndim(source) == inner and np.ndim(dest) == outer and not any(map(np.ndim, positions))
     if is_uniform:
-        found = np.array(dest)
-        found[tuple(positions)] = source
-        return [found]
-    found = np.array(np.broadcast_to(dest, (frame.threads.count, *_shape(op.dest.type))))
-    found[(np.arange(frame.threads.count), *positions)] = source
-    return [found]
+        updated = np.array(dest)
+        updated[tuple(positions)] = source
+        return [updated]
+    updated = np.array(np.broadcast_to(dest, (frame.threads.count, *_shape(op.dest.type))))
+    updated[(np.arange(frame.threads.count), *positions)] = source
+    return [updated]
 
 
 def broadcast(frame: Frame, op: vector.BroadcastOp) -> list[Value]:
@@ -79,12 +79,12 @@ def from_elements(frame: Frame, op: Operation) -> list[Value]:
     return [np.stack(values, axis=-1).reshape((*np.shape(values[0]), *shape))]
 
 
-def _whole(frame: Frame, op: Any, type_: Any, buffer: Buffer) -> tuple[Places, int]:
-    """Return where threads access a tensor by vectors: as a whole, at multiples of the vector's size.
+def _access(frame: Frame, op: Any, type_: Any, buffer: Buffer) -> tuple[Places, int]:
+    """Return the addresses at which threads access a tensor by vectors, and the size of the vectors.
 
     Raises:
         UnsupportedError: the vector has several dimensions, or the op a mask.
-        VerificationError: an active thread's place is outside of the tensor, or no multiple.
+        VerificationError: an active thread's address is outside of the tensor, or not a multiple of the size.
     """
     if len(_shape(type_)) != 1 or getattr(op, "mask", None) is not None:
         message = "vectors of several dimensions, or under a mask, are not moved to memory"
@@ -94,7 +94,7 @@ def _whole(frame: Frame, op: Any, type_: Any, buffer: Buffer) -> tuple[Places, i
     wrong = np.broadcast_to(at.words % width != 0, (len(at.stamps),))
     if wrong.any():
         position = int(np.argmax(wrong)) if at.threads is None else int(at.threads[np.argmax(wrong)])
-        message = f"the place of a vector of {width} elements in {buffer.memory.name} is no multiple of its size"
+        message = f"the place of a vector of {width} elements in {buffer.memory.name} is not a multiple of its size"
         frame.report(position, op, "misaligned-vector", message)
     return at, width
 
@@ -102,14 +102,14 @@ def _whole(frame: Frame, op: Any, type_: Any, buffer: Buffer) -> tuple[Places, i
 def transfer_read(frame: Frame, op: vector.TransferReadOp) -> list[Value]:
     """Read neighbouring elements as a vector."""
     buffer: Buffer = frame.get(op.source)
-    at, width = _whole(frame, op, op.result.type, buffer)
+    at, width = _access(frame, op, op.result.type, buffer)
     return [load(frame, op, buffer, at, width=width)]
 
 
 def transfer_write(frame: Frame, op: vector.TransferWriteOp) -> list[Value]:
     """Write a vector to neighbouring elements in place."""
     buffer: Buffer = frame.get(op.source)
-    at, width = _whole(frame, op, op.vector.type, buffer)
+    at, width = _access(frame, op, op.vector.type, buffer)
     store(frame, op, buffer, at, frame.get(op.vector), width=width)
     return [buffer] if isinstance(op.source.type, builtin.TensorType) else []
 
