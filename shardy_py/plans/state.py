@@ -33,9 +33,9 @@ def next_states(graph: PlanGraph) -> dict[int, int]:
 
 def _add(graph: PlanGraph, states: dict[int, int], number: int, value: int, arguments: Iterable[PlanNode]) -> None:
     """Add the first argument of a result's type that has no next state yet."""
-    taken = set(states.values())
+    assigned = set(states.values())
     for node in arguments:
-        if node.number not in taken and graph.type_text(node.results[0]) == graph.type_text(value):
+        if node.number not in assigned and graph.type_text(node.results[0]) == graph.type_text(value):
             states[number] = node.number
             return
 

@@ -51,7 +51,7 @@ def run_advise(
         message = "--inputs and -o exclude each other"
         raise OptionError(Diagnostic("option-conflict", message, hint="give a layout by --in-sharding to propagate"))
     with progress_bar("Advising", total=trials) as progress:
-        given = AdviseArguments(
+        arguments = AdviseArguments(
             **keywords(program.input),
             machine=known,
             axes=links,
@@ -65,7 +65,9 @@ def run_advise(
         )
         advice: Advice | InputAdvice
         advice = (
-            advise_inputs(**keywords(narrow(given, AdviseInputsArguments))) if inputs else advise(**keywords(given))
+            advise_inputs(**keywords(narrow(arguments, AdviseInputsArguments)))
+            if inputs
+            else advise(**keywords(arguments))
         )
     print_warnings(advice.warnings)
     if output is not None and isinstance(advice, Advice):

@@ -308,8 +308,8 @@ def _lines(cost: Cost) -> tuple[LineCost, ...]:
         computing.setdefault(op.location, []).append(op)
     for transfer in cost.transfers:
         moving.setdefault(transfer.location, []).append(transfer)
-    found = [_line(place, computing.get(place, []), moving.get(place, [])) for place in {**computing, **moving}]
-    return tuple(sorted(found, key=lambda line: (-(line.seconds or 0.0), -line.sent - line.bytes)))
+    lines = [_line(place, computing.get(place, []), moving.get(place, [])) for place in {**computing, **moving}]
+    return tuple(sorted(lines, key=lambda line: (-(line.seconds or 0.0), -line.sent - line.bytes)))
 
 
 def _line(location: str, ops: list[OpCost], transfers: list[Transfer]) -> LineCost:

@@ -91,9 +91,9 @@ def _tables(console: Console, comparison: Comparison, groups: Sequence[Sequence[
     first = [group[0] for group in groups]
     pairs = list(zip(names, first, strict=True))
     rows = [(name, *_numbers(row), *_counts(row, kinds), _changed(row)) for name, row in pairs]
-    whole = make_tables(console, title, (*_HEADINGS, *counts, _CHANGED), [rows], words=_WORDS)
-    if not kinds or len(whole) == 1:
-        return whole
+    tables = make_tables(console, title, (*_HEADINGS, *counts, _CHANGED), [rows], words=_WORDS)
+    if not kinds or len(tables) == 1:
+        return tables
     numbers = [(name, *_numbers(row), _changed(row)) for name, row in pairs]
     collectives = [(name, *_counts(row, kinds)) for name, row in pairs]
     return [

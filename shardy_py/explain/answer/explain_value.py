@@ -106,11 +106,11 @@ def _with_final(
             yield dimension
             continue
         pairs = sharding.of_dimension(dimension.dimension).axes, final.of_dimension(dimension.dimension).axes
-        gone = [
+        removed = [
             MissingAxis(str(axis), (_gone(subject, dimension, str(axis)),))
             for axis in axis_set_difference(*pairs, mesh)
         ]
-        yield evolve(dimension, missing=(*gone, *dimension.missing))
+        yield evolve(dimension, missing=(*removed, *dimension.missing))
 
 
 def _gone(subject: Subject, dimension: DimensionExplanation, axis: str) -> Refusal:

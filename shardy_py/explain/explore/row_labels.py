@@ -106,13 +106,13 @@ def distinguish(labels: Iterable[RowLabel], results: Iterable[str]) -> list[str]
     """
     pairs = list(zip(labels, results, strict=True))
     counts = Counter(label for label, _ in pairs)
-    met: Counter[Any] = Counter()
+    seen: Counter[Any] = Counter()
     marks = []
     for label, result in pairs:
         mark = ""
         if counts[label] > 1:
-            met[label] += 1
-            met[label, result] += 1
-            mark = result if result and met[label, result] == 1 else f"#{met[label]}"
+            seen[label] += 1
+            seen[label, result] += 1
+            mark = result if result and seen[label, result] == 1 else f"#{seen[label]}"
         marks.append(mark)
     return marks
