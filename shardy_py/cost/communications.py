@@ -127,7 +127,7 @@ class _Lister:
         self._session, self._solution, self._program, self._labels = session, solution, program, labels
         self._table = solution.problem.table.values
         self._steps: Mapping[int, int] = {op.id: step for step, op in enumerate(session.problem.step_ops)}
-        self._constraints = _constrained(session)
+        self._constraints = _find_constraints(session)
         self._slots: dict[int, int] = {}
         self._uses: dict[int, Uses] = {}
 
@@ -167,13 +167,13 @@ class _Lister:
         if constraint is not None and op.name == RESHARD:
             return f"sharding constraint {self._labels.value(constraint)}", self._labels.location(constraint)
         maker = self._labels.maker(slot)
-        if maker is not None and (op.name != RESHARD or self._is_found(slot, after)):
+        if maker is not None and (op.name != RESHARD or self._has_propagated_sharding(slot, after)):
             return f"result of {self._labels.of_step[maker]}", self._labels.location(slot)
         uses = list(op.results[0].uses)
         names = [f"operand {number} of {self._name(user)}" for user, number in uses]
         return ", ".join(names) or "nothing", uses[0][0].location if uses else ""
 
-    def _is_found(self, slot: int, sharding: TensorSharding | None) -> bool:
+    def _has_propagated_sharding(self, slot: int, sharding: TensorSharding | None) -> bool:
         """Return whether a tensor is moved to the sharding that propagation found."""
         propagated = self._table[self._solution.shardings[slot]]
         return propagated is not None and sharding is not None and propagated.is_equivalent(sharding)
@@ -194,7 +194,7 @@ def _combiner(op: Op) -> str:
     return "" if word == "sum" else word
 
 
-def _constrained(session: Session) -> dict[tuple[int, object], int]:
+def _find_constraints(session: Session) -> dict[tuple[int, object], int]:
     """Return the constraints by the slot they constrain and the axes of their dimensions."""
     problem = session.problem
     constraints: dict[tuple[int, object], int] = {}

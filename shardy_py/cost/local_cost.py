@@ -148,7 +148,7 @@ def count_operations(program: Program, main: Op, registry: Registry) -> Quantity
 
 
 def _work_of_all(cost: Cost, devices: int, unpartitioned: Quantity | None) -> tuple[Quantity, Quantity]:
-    """Return the operations of the whole program, and how much of what all devices do they are."""
+    """Return the operations of the whole program, and their share of the operations of all devices."""
     done = (cost.flops.value or 0) * devices
     if unpartitioned is None:
         unknown = Quantity(None, "", "a local program does not tell which of its operations are useful")

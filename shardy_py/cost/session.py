@@ -100,7 +100,7 @@ class Session:
         problem: The problem that the engine solves.
         registry: The definitions of ops.
         options: The options that it was opened with.
-        warnings: Diagnostics that are no errors.
+        warnings: Diagnostics that are not errors.
         copies: The copies of constants that were made; None without ``on_given`` and ``keep_names``.
         names: The names of the program that was read; None unless they are kept.
         like: What the program is propagated like: ``jit`` or ``passes``; see `propagate`.
@@ -239,7 +239,7 @@ class Session:
         problem.initial = list(problem.initial)
         for slot, sharding in shardings.items():
             if as_integer(slot) is None or not isinstance(sharding, (TensorSharding, NoneType)):
-                message = f"{shown(slot)}: {shown(sharding)} is no slot with its sharding"
+                message = f"expected a slot with its sharding or None, got {shown(slot)}: {shown(sharding)}"
                 raise OptionError(Diagnostic("invalid-argument", message))
             if not 0 <= slot < len(problem.initial):
                 raise OptionError(Diagnostic("invalid-argument", f"there is no slot {shown(slot)}"))

@@ -262,7 +262,7 @@ class _Survey:
                 tuple(map(str, come)),
                 (
                     *self._chains((self.communication.slot, dimension), _within(come, axes)),
-                    *self._wanted(dimension, come),
+                    *self._chains_at_op(dimension, come),
                 ),
                 tuple(self._reasons(dimension, _without(come, axes))),
                 tuple(self._rivals(dimension, (*lost, *come))),
@@ -302,7 +302,7 @@ class _Survey:
                     self.slot_dims.extend(self._annotated(refusal))
                     yield self.describer.refusal(refusal)
 
-    def _wanted(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Chain]:
+    def _chains_at_op(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Chain]:
         """Yield the chains of axes onto the other tensors of the op along the factors of the dimension."""
         for slot_dim in self._slot_dims_of_ops(dimension, same=True):
             yield from self._chains(slot_dim, _within(axes, self._axes(*slot_dim)))

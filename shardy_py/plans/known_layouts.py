@@ -20,7 +20,7 @@ def known_layouts(graph: PlanGraph, tied: Mapping[int, int], prices: Prices) -> 
     Args:
         graph: The graph of the program.
         tied: The results that have the placement of an argument: result number to node.
-        prices: What knows the axes.
+        prices: The prices, with the axes of the mesh.
     """
     parameters, names = parameters_of(graph, tied), [name for name, _ in prices.axes]
     if not parameters or len(parameters) == sum(node.op is None for node in graph.nodes):

@@ -113,13 +113,13 @@ class _Edge:
     ends: tuple[_End, _End]
 
     def pull(self, side: int) -> Any:
-        """Take what all of a row, or a column, costs at least out of the edge, for each strategy of that end."""
+        """Subtract the minimum of each row, or column, from the edge; return it for each strategy of that end."""
         least = self.costs.min(axis=1 - side)
         self.costs -= least[:, None] if side == 0 else least[None, :]
         return least[self.ends[side].rows]
 
     def push(self, side: int, least: Any) -> None:
-        """Put costs of an end into the edge."""
+        """Add the costs of an end to the edge."""
         self.costs += least[:, None] if side == 0 else least[None, :]
 
 
@@ -249,7 +249,7 @@ class _Messages:
         return edge
 
     def _pass(self, *, is_forward: bool) -> None:
-        """Visit nodes in order: take costs from the edges behind, and give them to those ahead."""
+        """Visit nodes in order: pull costs out of the edges behind, and push them into those ahead."""
         place = {leader: number for number, leader in enumerate(self.order)}
         for leader in self.order if is_forward else reversed(self.order):
             behind: list[tuple[_Edge, int]] = []

@@ -46,9 +46,9 @@ _KEPT = 12
 def advise(arguments: AdviseArguments) -> Advice:
     """Return sharding constraints that make a program cheaper.
 
-    Wherever the tensors of an op disagree, the shardings that they wish each other are tried as constraints, those
-    first that stand first in the program or by which most is sent. The best one is kept, then the best one on top of
-    it, and so on; each is verified by solving and pricing the program again.
+    Wherever the tensors of an op disagree, the sharding of each is tried as a constraint on the others, in turn by
+    program order and by the bytes that are sent. The best constraint is kept, then the best one on top of it, and so
+    on; each is verified by solving and pricing the program again.
 
     Raises:
         ShardyError: the module or an option is not valid.
@@ -112,7 +112,7 @@ class _Search:
     def run(self, limit: int) -> Advice:
         session = self.judge.session
         self.places = find_places(session, session_labels(session))
-        before = self._require()
+        before = self._initial_figures()
         chosen: list[AdvisedConstraint] = []
         current = before
         pool: Iterable[Constraint] = self._candidates({})
@@ -122,8 +122,8 @@ class _Search:
                 break
             chosen.append(best)
             current = best.together
-            pool = chain(self._helping(before), self._candidates(_shardings(chosen)))
-        chosen = self._needed(chosen, before)
+            pool = chain(self._helpful_constraints(before), self._candidates(_shardings(chosen)))
+        chosen = self._drop_superfluous(chosen, before)
         others = self._others(chosen, before)
         meshes = session.problem.table.meshes.values()
         devices = max((prod(axis.size for axis in mesh.axes) for mesh in meshes), default=1)
@@ -132,7 +132,7 @@ class _Search:
         problem = budget_problem(self.goal, after, "set of constraints")
         return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine, problem)
 
-    def _require(self) -> Figures:
+    def _initial_figures(self) -> Figures:
         figures = self.judge.price({})
         if figures is None:
             self.judge.evaluate({})
@@ -207,19 +207,19 @@ class _Search:
         mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else session.problem.table.meshes[sharding.mesh]
         return Constraint(place, sharding, frontend_of(session.program).constraint_code(sharding, mesh))
 
-    def _helping(self, before: Figures) -> list[Constraint]:
+    def _helpful_constraints(self, before: Figures) -> list[Constraint]:
         """Return the constraints that help alone, the best first."""
         ranked = [
             (self._key(constraint, figures), constraint)
             for constraint, figures in self.seen.items()
-            if figures is not None and self._helps(figures, before)
+            if figures is not None and self._is_helpful(figures, before)
         ]
         return [constraint for _, constraint in sorted(ranked, key=lambda pair: pair[0])[:_KEPT]]
 
-    def _helps(self, figures: Figures, before: Figures) -> bool:
+    def _is_helpful(self, figures: Figures, before: Figures) -> bool:
         return self.goal.is_better(figures, before, by=LEAST_GAIN)
 
-    def _needed(self, chosen: list[AdvisedConstraint], before: Figures) -> list[AdvisedConstraint]:
+    def _drop_superfluous(self, chosen: list[AdvisedConstraint], before: Figures) -> list[AdvisedConstraint]:
         """Return constraints without those that the later ones make superfluous."""
         constraints = [advised.constraint for advised in chosen]
         for constraint in [item.constraint for item in chosen[:-1]]:
@@ -240,7 +240,7 @@ class _Search:
         places = {advised.constraint.place for advised in chosen}
         outcomes = {advised.alone for advised in chosen}
         others = []
-        for constraint in self._helping(before):
+        for constraint in self._helpful_constraints(before):
             figures = self.seen[constraint]
             if figures is None or constraint.place in places or figures in outcomes:
                 continue

@@ -140,7 +140,7 @@ class _InputSearch:
         results = [slot_of[value.id] for value in main.function_results if value.id in slot_of]
         self.bare = dict.fromkeys([slot for group in self.groups for slot in group.slots] + results)
         axes = tuple(axis.name for axis in self.mesh.axes if axis.size > 1)
-        layouts = list(self._given())
+        layouts = list(self._input_layout())
         batch = self._batch(axes)
         assignments = self._assignments(axes)
         for number, chosen in enumerate(assignments):
@@ -152,7 +152,7 @@ class _InputSearch:
                 state, figures = self._descend(start, roles, batch[0], self.judge.tried + share)
                 if figures is not None:
                     layouts.append(self._layout(state, batch[0], roles, figures))
-        layouts += self._of_plan(axes, batch[0])
+        layouts += self._planned_layout(axes, batch[0])
         return tuple(sorted(_distinct(layouts), key=lambda layout: self.goal.score(layout.figures)))
 
     def _assignments(self, axes: tuple[str, ...]) -> list[tuple[Role, ...]]:
@@ -160,7 +160,7 @@ class _InputSearch:
         every = product(_ROLES, repeat=len(axes))
         return sorted(every, key=lambda roles: (roles.count("tensor"), roles.count("fsdp")))
 
-    def _given(self) -> Iterator[ArgumentShardings]:
+    def _input_layout(self) -> Iterator[ArgumentShardings]:
         """Yield the layout that the program came with, if arguments have shardings."""
         problem = self.judge.session.problem
         slots = [slot for group in self.groups for slot in group.slots]
@@ -170,7 +170,7 @@ class _InputSearch:
             shardings = {group.pattern: table[problem.initial[group.slots[0]]] for group in self.groups}
             yield ArgumentShardings("as it is", shardings, figures, {})
 
-    def _of_plan(self, axes: tuple[str, ...], batch: ArgumentGroup) -> Iterator[ArgumentShardings]:
+    def _planned_layout(self, axes: tuple[str, ...], batch: ArgumentGroup) -> Iterator[ArgumentShardings]:
         """Yield the layout of a plan: in each group that of its first argument."""
         if self.planned is None:
             return
@@ -265,7 +265,7 @@ class _InputSearch:
     def _layout(
         self, state: State, batch: ArgumentGroup, roles: Mapping[str, Role], figures: Figures
     ) -> ArgumentShardings:
-        shardings = self._found(state)
+        shardings = self._propagated_shardings(state)
         parameters = self._parameters()
         if parameters <= {batch}:
             parameters = {group for group in self.groups if group is not batch}
@@ -283,7 +283,7 @@ class _InputSearch:
         parameters = {group for group, count in types.items() if count >= len(group.names)}
         return parameters if len(parameters) < len(self.groups) else set()
 
-    def _found(self, state: State) -> dict[str, TensorSharding | None]:
+    def _propagated_shardings(self, state: State) -> dict[str, TensorSharding | None]:
         """Return the shardings of the groups after propagation, closed."""
         solution = self.judge.solve(self._shardings(state))
         values = self.judge.session.problem.table.values

@@ -63,7 +63,7 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
     groups: dict[object, list[tuple[int, Value]]] = {}
     for slot, value in _tensors(session):
         groups.setdefault(_key(value), []).append((slot, value))
-    input_ids, gradients = _given_values(session), Gradients.of(session.problem)
+    input_ids, gradients = _input_value_ids(session), Gradients.of(session.problem)
     places: dict[int, SourceLineTensors] = {}
     for members in groups.values():
         ids = [input_ids.get(slot) for slot, _ in members]
@@ -139,8 +139,8 @@ def _function(op: Op) -> str:
     return "" if ancestor is None else _NUMBER.sub("", str(ancestor.attributes["sym_name"]))
 
 
-def _given_values(session: Session) -> dict[int, int]:
-    """Return the slots of the values that the program had when it was given, each with the id of its first value."""
+def _input_value_ids(session: Session) -> dict[int, int]:
+    """Return the id of the first value of each slot that has values in the input program."""
     names = session.names.names if session.names is not None else {}
     originals = session.program.originals
     input_ids: dict[int, int] = {}

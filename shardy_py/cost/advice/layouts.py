@@ -207,7 +207,7 @@ def name_layout(
     """Return the name of a layout, by what each axis of the mesh splits.
 
     Args:
-        data: The shardings of the arguments that are no parameters.
+        data: The shardings of the arguments that are not parameters.
         parameters: The shardings of the parameters.
         axes: The axes of the mesh.
     """

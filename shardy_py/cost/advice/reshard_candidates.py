@@ -1,4 +1,4 @@
-"""Wishes: the shardings that the tensors of an op would give each other, where these do not agree; and idle axes."""
+"""Reshard candidates: shardings that the tensors of an op would give each other, where they disagree; and idle axes."""
 
 from __future__ import annotations
 
@@ -56,14 +56,16 @@ def conflicting_shardings(problem: Problem, solution: Solution) -> Iterator[Resh
         ids = tuple(solution.shardings[slot] if slot >= 0 else 0 for slot in slots)
         key = identity(rule), ids
         if key not in known:
-            known[key] = tuple(_wishes(problem, rule, ids))
+            known[key] = tuple(_candidates_at_op(problem, rule, ids))
         for number, sharding in known[key]:
             if slots[number] >= 0:
                 yield ReshardCandidate(step, slots[number], sharding)
 
 
-def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Iterator[tuple[int, TensorSharding]]:
-    """Yield the number of a tensor of an op with each sharding that is wished for it."""
+def _candidates_at_op(
+    problem: Problem, rule: OpShardingRule, ids: Sequence[int]
+) -> Iterator[tuple[int, TensorSharding]]:
+    """Yield the number of a tensor of an op with each candidate for its sharding."""
     table = problem.table
     shardings = [table.values[index] for index in ids]
     common = table.common_mesh(ids)
@@ -81,10 +83,10 @@ def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Itera
         if not mapping:
             continue
         current = shardings[number]
-        for factor_axes in _wished_axes(offers, tensors[number], number):
-            wished = _sharding(name, mapping, factor_axes, rule.factor_sizes, mesh)
-            if current is None or not current.is_equivalent(wished):
-                yield number, wished
+        for factor_axes in _candidate_axes(offers, tensors[number], number):
+            candidate = _sharding(name, mapping, factor_axes, rule.factor_sizes, mesh)
+            if current is None or not current.is_equivalent(candidate):
+                yield number, candidate
 
 
 @frozen
@@ -115,8 +117,8 @@ def _offers(tensors: Sequence[FactorAxes]) -> list[_Offer]:
     ]
 
 
-def _wished_axes(offers: Iterable[_Offer], current: FactorAxes, number: int) -> Iterator[FactorAxes]:
-    """Yield the axes that are wanted for a tensor: each other one's alone, with its own, with all, and none."""
+def _candidate_axes(offers: Iterable[_Offer], current: FactorAxes, number: int) -> Iterator[FactorAxes]:
+    """Yield candidate axes of a tensor: those of each other tensor alone, with its current ones, with all, and none."""
     by_first: dict[int, _Offer] = {}
     for offer in offers:
         first = next((other for other in offer.positions if other != number), None)
@@ -204,5 +206,5 @@ def idle_axes(problem: Problem, solution: Solution, slots: Iterable[int]) -> Ite
             for number, dim in enumerate(sharding.dim_shardings):
                 axes = (*dim.axes, axis)
                 if shape[number] % axes_size(axes, mesh) == 0:
-                    wished = DimensionSharding(axes, is_closed=True)
-                    yield slot, TensorSharding(sharding.mesh, (*closed[:number], wished, *closed[number + 1 :]))
+                    sharded_dim = DimensionSharding(axes, is_closed=True)
+                    yield slot, TensorSharding(sharding.mesh, (*closed[:number], sharded_dim, *closed[number + 1 :]))

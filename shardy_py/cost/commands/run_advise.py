@@ -90,7 +90,7 @@ def parse_size(text: str) -> float:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        message = f"--budget-memory {text}: this is no size"
+        message = f"--budget-memory: {text!r} is not a valid size"
         raise OptionError(Diagnostic("invalid-budget", message, hint="--budget-memory 16GiB"))
     unit = match[2] or ""
     base = 1024.0 if unit.endswith("i") else 1000.0

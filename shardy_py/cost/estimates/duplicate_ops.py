@@ -36,7 +36,7 @@ class OpKeys:
         return op.name, attributes, *[self._region(region) or op.id for region in op.regions]
 
     def _attributes(self, op: Op) -> int | None:
-        """Return a number of the attributes of an op, the same for equal ones; None where they are equal to none."""
+        """Return a number of the attributes of an op, the same for equal ones; None where they cannot be compared."""
         parts = shared_parts(op.attributes)
         same = None if parts is None else tuple(map(identity, parts))
         known = self._known.get(same)
@@ -80,9 +80,9 @@ def axes_key(sharding: TensorSharding | None) -> tuple[object, ...]:
 
 
 def take_parts(main: Section) -> None:
-    """Let what uses such ops use the results of the other ones, which run where the former did.
+    """Replace ops that compute one result of an op with several by that result; the op then runs where they did.
 
-    Sums over devices stand between them: a reduction of parts is not the same.
+    An op whose result is all-reduced stays: a reduction of parts is not the same.
     """
     replaced: dict[int, Tensor] = {}
     for section in _sections(main):
@@ -123,7 +123,7 @@ def _replace_results(section: Section) -> Mapping[int, Tensor]:
 
 
 def _parts(node: Node) -> Iterator[tuple[tuple[object, ...], Tensor]]:
-    """Yield what tells a result of a node from others, with the result."""
+    """Yield a key of each result that another op can compute alone, with the result."""
     parts: list[Part | None] = [] if node.kind.cost is None else list(node.kind.cost.get_parts(node.op))
     for part, tensor in zip(parts, node.outputs, strict=False):
         if part is not None:

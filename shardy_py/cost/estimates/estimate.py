@@ -64,7 +64,7 @@ def estimate(
 
     Raises:
         OptionError: a mesh does not fit the machine, axes are given without one, or there is no such policy or profile.
-        UnsupportedError: functions call each other in a circle.
+        UnsupportedError: functions are recursive.
     """
     if axes and machine is None:
         message = "axes says over which links of a machine the axes of the mesh run, and there is no machine"
@@ -174,7 +174,7 @@ class _Estimator:
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
             self.unknown.setdefault(op.name, set()).add(op.id)
-        self.program_flops += node.runs * node.parts * work.whole
+        self.program_flops += node.runs * node.parts * work.unpartitioned
         return work
 
     def _chosen(self, node: Node, work: Work) -> Work:

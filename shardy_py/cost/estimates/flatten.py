@@ -74,7 +74,7 @@ class Flattener:
         """Return the main function.
 
         Raises:
-            UnsupportedError: functions call each other in a circle.
+            UnsupportedError: functions are recursive.
         """
         self._runs, self._open = [1.0], [False]
         section = Section()
@@ -93,7 +93,7 @@ class Flattener:
         return section
 
     def _drop_unused(self, section: Section) -> None:
-        """Drop nodes whose results nobody uses."""
+        """Drop nodes whose results are not used."""
         result_ids = {identity(tensor) for tensor in section.results}
         nodes = []
         for node in reversed(section.nodes):
@@ -389,7 +389,7 @@ class Flattener:
 
 
 def _is_droppable(node: Node) -> bool:
-    """Return whether nobody misses a node whose results are not used: all that it does is to compute."""
+    """Return whether a node is pure, so that it can be dropped where its results are not used."""
     if not node.outputs:
         return False
     if not node.sections:

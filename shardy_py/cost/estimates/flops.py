@@ -39,18 +39,18 @@ class Work:
     """The work of one op.
 
     Args:
-        whole: The operations of the op on a single device.
-        local: Those of one device.
+        unpartitioned: The operations of the op on a single device.
+        local: The operations of one device.
         transcendentals: The transcendental operations of one device.
         reads: Operand number to the elements that one device reads, for those that are not read as a whole.
         writes: Result number to the elements that it writes, for those that are not written as a whole.
         targets: Result number to the number of the operand that it is written into, where these differ.
         tables: The numbers of the operands that are read at places that other data gives.
         temporary_bytes: The bytes in memory of one device while it runs besides its operands and results.
-        is_known: Whether there is a rule, or a word of the dialect, that says so.
+        is_known: Whether a sharding rule or the dialect gives the work.
     """
 
-    whole: float = 0.0
+    unpartitioned: float = 0.0
     local: float = 0.0
     transcendentals: float = 0.0
     reads: Mapping[int, float] = Factory(dict)
@@ -83,7 +83,7 @@ class WorkCounter:
         self._known: dict[tuple[int, ...], tuple[Work, object]] = {}
 
     def count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:
-        """Return the operations of an op that is no control flow."""
+        """Return the operations of an op that is not control flow."""
         key = self._look(op, kind, rule)
         known = None if key is None else self._known.get(key)
         if known is not None:
@@ -187,7 +187,7 @@ class WorkCounter:
         if len(results) == 1:
             return self._elements(results[0])
         parts = [self._elements(value) for value in results]
-        return Work(sum(part.whole for part in parts), sum(part.local for part in parts))
+        return Work(sum(part.unpartitioned for part in parts), sum(part.local for part in parts))
 
     def _elements(self, value: Value) -> Work:
         """Return one operation for each element of a value."""

@@ -123,10 +123,10 @@ class CostFusion:
             return (node,)
         if self.repeats is None or self.slices:
             # The partitioner makes other ops for halos, whose code is not known.
-            taking = roots
+            fusing = roots
         else:
-            taking = list(self._taking(self.repeats, node, takers, roots, len(users) - len(takers)))
-        return (*((node,) if is_kept or len(taking) < len(roots) else ()), *taking)
+            fusing = list(self._fusing_roots(self.repeats, node, takers, roots, len(users) - len(takers)))
+        return (*((node,) if is_kept or len(fusing) < len(roots) else ()), *fusing)
 
     def _takes(self, user: Node, node: Node) -> bool:
         """Return whether a user takes a node into its own kernel."""
@@ -134,7 +134,7 @@ class CostFusion:
             return False
         return Reduction in user.kind.traits or self.is_fusible(user)
 
-    def _taking(
+    def _fusing_roots(
         self, repeats: Repeats, node: Node, users: Sequence[Node], roots: Sequence[Node], others: int
     ) -> Iterator[Node]:
         """Yield the roots of the kernels that take a node: those whose code is not repeated too often with it.
@@ -214,7 +214,7 @@ class CostFusion:
         return any(identity(tensor) in self.slices and identity(tensor.maker) in makers for tensor in node.inputs)
 
     def _before(self, user: Node, node: Node) -> list[Node] | None:
-        """Return the nodes behind a node that lead to its user, without the latter; None where they are many."""
+        """Return the nodes on the paths between a node and its user; None where they are too many."""
         between: dict[int, Node] = {}
         waiting = [user]
         while waiting:

@@ -29,7 +29,7 @@ class Tensor:
         users: The nodes that take it, once per operand.
         depth: The number of loops and branches around the place where it changes.
         is_result: Whether the main function returns it.
-        is_kept: Whether it is an argument whose memory nobody else may take.
+        is_kept: Whether it is an argument that is not donated.
         stored_bytes: The bytes that it takes in memory, once `Traffic` knows.
     """
 

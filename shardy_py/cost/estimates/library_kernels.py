@@ -53,10 +53,10 @@ class LibraryKernels:
         """Return the numbers of the operands whose makers a kernel may compute with a node, if the library has it."""
         key = identity(node)
         if key not in self._operands:
-            self._operands[key] = self._ask(node)
+            self._operands[key] = self._library_operands(node)
         return self._operands[key]
 
-    def _ask(self, node: Node) -> frozenset[int] | None:
+    def _library_operands(self, node: Node) -> frozenset[int] | None:
         op, kind = node.op, node.kind
         if ConstantLike in kind.traits:
             return frozenset()

@@ -160,7 +160,7 @@ class Liveness:
     def _steps(
         self, section: Section, owned: Sequence[Tensor], result_ids: set[int]
     ) -> tuple[Steps, dict[int, list[Tensor]]]:
-        """Return the steps of a section and, by their numbers, the values that nobody reads behind them."""
+        """Return the steps of a section and, by the number of a step, the values that are read last in it."""
         stored = [item for node in section.nodes for item in node.outputs if self.fusion.is_stored(item)]
         reader_positions = {identity(item): readers(section, item) for item in (*owned, *stored)}
         is_ordered = not self.traffic.profile.runs_breadth_first
@@ -222,7 +222,7 @@ class Liveness:
         return size
 
     def _reused(self, node: Node, result_bytes: int, ends: Sequence[Tensor]) -> int:
-        """Return the bytes of the results that take the place of operands that nobody needs any more."""
+        """Return the bytes of the results that reuse the memory of operands which are read last here."""
         if node.carried:
             initial = {identity(item.initial): self._bytes(item.initial) for item in node.carried}
             return min(

@@ -67,13 +67,13 @@ def group_key(node: Node, axes: str, devices: int) -> object:
 
 
 def _groups(reduces: list[Priced], most: float) -> Iterator[list[Priced]]:
-    """Yield what becomes one: of the first that is left, all alike behind it up to one that needs one of them.
+    """Yield all-reduces to combine: the first that is left and those alike behind it, up to one that depends on them.
 
     As in XLA's collective_combiner_utils.h::CombineInstructionsByKey.
     """
     makers = [_makers(node) for node in reduces[0].node.section.nodes]
     bits = {item.node.position: 1 << number for number, item in enumerate(reduces)}
-    needed = _needed(makers, bits)
+    needed = _needed_reduces(makers, bits)
     left = reduces
     if any(needed.values()):
         places = {position: place for place, position in enumerate(_post_order(reduces[0].node.section, makers))}
@@ -92,7 +92,7 @@ def _groups(reduces: list[Priced], most: float) -> Iterator[list[Priced]]:
         yield part
         left = [item for item in left if not bits[item.node.position] & part_bits]
         if len(part) > 1:
-            # What needs one of them needs what any of them does.
+            # What depends on one of them depends on all that any of them does.
             combined_bits = part_bits
             for item in part:
                 combined_bits |= needed[item.node.position]
@@ -111,8 +111,8 @@ def _makers(node: Node) -> list[int]:
     ]
 
 
-def _needed(makers: Sequence[Sequence[int]], bits: Mapping[int, int]) -> dict[int, int]:
-    """Return the bits of the all-reduces that each one needs; both by position."""
+def _needed_reduces(makers: Sequence[Sequence[int]], bits: Mapping[int, int]) -> dict[int, int]:
+    """Return, by the position of an all-reduce, the bits of the all-reduces that it depends on."""
     above: list[int] = []
     for inputs in makers:
         needed_bits = 0
@@ -189,7 +189,7 @@ class Sharing:
     def _groups_follow(self, product: Op, number: int) -> bool:
         """Return whether the groups of a product are those of its batch, or of the other dimensions of an operand.
 
-        Of two operands that the result is divided like, the one is followed that leaves less of the other to be copied.
+        If the result is divided like both operands, the groups follow the one that leaves less of the other to copy.
         """
         rule = self.rule_of(product)
         if rule is None or len(product.results) != 1:

@@ -39,7 +39,7 @@ class Traffic:
         sizes: Measures values.
         fusion: The kernels.
         profile: The rules of the backend.
-        halos: The bytes of the halos of each node that gets some and is no part of another kernel, by its id.
+        halos: The bytes of the halos of each node that gets some and is not part of another kernel, by its id.
         rule_of: Gives the rule of an op.
     """
 
@@ -220,7 +220,7 @@ class Traffic:
     def carried_bytes(self, node: Node) -> float:
         """Return the bytes of the copies of what a loop carries, as XLA's copy_insertion.cc makes them.
 
-        What starts in an argument that nobody donates, or in a tensor that something else starts in or takes, is copied
+        What starts in an argument that is not donated, or in a tensor that something else starts in or takes, is copied
         once before the loop, unless the loop needs the latter. In each iteration, what is still read when its next
         value is there is copied, and what is handed on by an op that does not write over its operand.
         """
@@ -242,7 +242,7 @@ class Traffic:
         return moved
 
     def returned_bytes(self, main: Section) -> float:
-        """Return the bytes of the copies of results that are arguments which nobody donates, or earlier results.
+        """Return the bytes of the copies of results that are arguments without donation, or earlier results.
 
         As in copy_insertion.cc::AddSpecialCaseCopies: each result has memory of its own.
         """
@@ -256,10 +256,10 @@ class Traffic:
         return moved
 
     def carried_copies(self, section: Section, item: Carried) -> list[Tensor]:
-        """Return what a region copies, so that the next value of what a loop carries can lie in the memory of the old.
+        """Return the tensors that a region copies so that the next value of a carried tensor can reuse its memory.
 
-        That is the old value where something may read it once the next one is there, and, where the next one is the
-        old one of something else, that.
+        The old value is copied where an op may read it after the next one is written. The next value is copied where
+        it is also the old value of another carried tensor.
         """
         parameter_numbers, result_numbers = self._numbers_of(section)
         parameter = _first(section.parameters, parameter_numbers, item.parameters)
@@ -425,6 +425,6 @@ def _is_bfloat16(tensor: Tensor) -> bool:
 
 
 def _first(tensors: Sequence[Tensor], numbers: Mapping[int, int], candidates: Iterable[Tensor]) -> Tensor | None:
-    """Return the first of some tensors that is wanted."""
+    """Return the first tensor that is among the candidates."""
     matching = [numbers[identity(tensor)] for tensor in candidates if identity(tensor) in numbers]
     return tensors[min(matching)] if matching else None

@@ -59,7 +59,7 @@ def machine_names() -> tuple[str, ...]:
 
 @checked
 def get_machine(machine: MachineLike) -> Machine:
-    """Return the machine that a caller means.
+    """Return a machine as it is, or from its name or its TOML file.
 
     Args:
         machine: A machine, the name of one that comes along, or a TOML file; a text that ends in ``.toml`` names one.
@@ -190,7 +190,7 @@ class _Reader:
         if isinstance(value, dict):
             return value
         name = f"{place}.{key}" if place else key
-        self._problem("", f"the table {name} is missing" if value is None else f"{name} is no table")
+        self._problem("", f"the table {name} is missing" if value is None else f"{name} is not a table")
         return {}
 
     def _numbers(self, place: str, table: Mapping[str, Any], class_: type) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class SessionEvaluator:
         return evolve(outcome, name=schedule.name, schedule=schedule.text)
 
     def _solve(self, schedule: NamedSchedule) -> tuple[str, Solution]:
-        """Return the solution of a schedule with its key; that of the last schedule is kept."""
+        """Return the solution of a schedule with its key; the one of the last schedule is cached."""
         keyed_solution = self._last.get(schedule.text)
         if keyed_solution is None:
             solution = self.session.solve(schedule.schedule)

@@ -98,7 +98,7 @@ def _primitive(op: Op, stack: NameStack) -> str:
 
 
 def distinguish(labels: Iterable[RowLabel], results: Iterable[str]) -> list[str]:
-    """Return, for each op, what tells it from others with an equal label: the name of its result, or a number.
+    """Return a mark for each op that distinguishes it from ops with an equal label: its result, or a number.
 
     Args:
         labels: The labels.
