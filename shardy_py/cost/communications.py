@@ -74,7 +74,7 @@ def list_communications(session: Session, solution: Solution, labels: Labels) ->
 
 def count_by_kind(communications: Iterable[Communication]) -> dict[str, int]:
     """Return the number of communications of each kind."""
-    return dict(sorted(Counter(one.kind for one in communications).items()))
+    return dict(sorted(Counter(communication.kind for communication in communications).items()))
 
 
 def moved_slot(problem: Problem, value: Value, known: dict[int, int]) -> int:
@@ -110,13 +110,13 @@ def final_uses(value: Value, known: dict[int, Uses]) -> Uses:
     """
     pending = [value]
     while pending:
-        one = pending[-1]
-        moved = {user.id: user.results[0] for user, _ in one.uses if user.name in RESHARDS and user.results}
+        current = pending[-1]
+        moved = {user.id: user.results[0] for user, _ in current.uses if user.name in RESHARDS and user.results}
         waiting = [result for result in moved.values() if result.id not in known]
-        if one.id in known or not waiting:
+        if current.id in known or not waiting:
             pending.pop()
-            parts = [known[moved[user.id].id] if user.id in moved else ((user.id, at),) for user, at in one.uses]
-            known.setdefault(one.id, tuple(chain.from_iterable(parts)))
+            parts = [known[moved[user.id].id] if user.id in moved else ((user.id, at),) for user, at in current.uses]
+            known.setdefault(current.id, tuple(chain.from_iterable(parts)))
         else:
             pending += waiting
     return known[value.id]
@@ -127,7 +127,7 @@ class _Lister:
         self._session, self._solution, self._program, self._labels = session, solution, program, labels
         self._table = solution.problem.table.values
         self._steps: Mapping[int, int] = {op.id: step for step, op in enumerate(session.problem.step_ops)}
-        self._constraints = _constrained(session)
+        self._constraints = _find_constraints(session)
         self._slots: dict[int, int] = {}
         self._uses: dict[int, Uses] = {}
 
@@ -167,16 +167,16 @@ class _Lister:
         if constraint is not None and op.name == RESHARD:
             return f"sharding constraint {self._labels.value(constraint)}", self._labels.location(constraint)
         maker = self._labels.maker(slot)
-        if maker is not None and (op.name != RESHARD or self._is_found(slot, after)):
+        if maker is not None and (op.name != RESHARD or self._has_propagated_sharding(slot, after)):
             return f"result of {self._labels.of_step[maker]}", self._labels.location(slot)
         uses = list(op.results[0].uses)
         names = [f"operand {number} of {self._name(user)}" for user, number in uses]
         return ", ".join(names) or "nothing", uses[0][0].location if uses else ""
 
-    def _is_found(self, slot: int, sharding: TensorSharding | None) -> bool:
+    def _has_propagated_sharding(self, slot: int, sharding: TensorSharding | None) -> bool:
         """Return whether a tensor is moved to the sharding that propagation found."""
-        found = self._table[self._solution.shardings[slot]]
-        return found is not None and sharding is not None and found.is_equivalent(sharding)
+        propagated = self._table[self._solution.shardings[slot]]
+        return propagated is not None and sharding is not None and propagated.is_equivalent(sharding)
 
     def _name(self, op: Op) -> str:
         step = self._steps.get(op.id)
@@ -194,24 +194,24 @@ def _combiner(op: Op) -> str:
     return "" if word == "sum" else word
 
 
-def _constrained(session: Session) -> dict[tuple[int, object], int]:
+def _find_constraints(session: Session) -> dict[tuple[int, object], int]:
     """Return the constraints by the slot they constrain and the axes of their dimensions."""
     problem = session.problem
-    found: dict[tuple[int, object], int] = {}
+    constraints: dict[tuple[int, object], int] = {}
     for op in session.program.walk():
         if op.name != CONSTRAINT:
             continue
         slot, source = problem.slot_of.get(op.results[0].id, -1), problem.slot_of.get(op.operands[0].id, -1)
         sharding = problem.table.values[problem.initial[slot]]
         if sharding is not None:
-            found.setdefault((source, tuple(dim.axes for dim in sharding.dim_shardings)), slot)
-    return found
+            constraints.setdefault((source, tuple(dim.axes for dim in sharding.dim_shardings)), slot)
+    return constraints
 
 
 _REDUCING = ("all_reduce", "reduce_scatter")
 
 
-def name_transfers(session: Session, found: Evaluation) -> Cost:
+def name_transfers(session: Session, evaluation: Evaluation) -> Cost:
     """Return the cost of an evaluation whose transfers say what they are for.
 
     A reshard may become several collectives, which all have its number; the collective that an all-reduce and a
@@ -220,19 +220,19 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
 
     Args:
         session: The session; its names are best if it keeps them.
-        found: One of its evaluations.
+        evaluation: One of its evaluations.
     """
     labels = session_labels(session)
-    communications = list_communications(session, found.solution, labels)
+    communications = list_communications(session, evaluation.solution, labels)
     by_use: dict[tuple[int, tuple[int, int]], list[Communication]] = {}
-    for one in communications:
-        for use in one.final_uses:
-            by_use.setdefault((one.slot, use), []).append(one)
-    ops = {op.id: op for op in found.program.walk()}
+    for communication in communications:
+        for use in communication.final_uses:
+            by_use.setdefault((communication.slot, use), []).append(communication)
+    ops = {op.id: op for op in evaluation.program.walk()}
     slots: dict[int, int] = {}
     known_uses: dict[int, Uses] = {}
     transfers = []
-    for transfer in found.cost.transfers:
+    for transfer in evaluation.cost.transfers:
         op = ops[transfer.op_id]
         slot = moved_slot(session.problem, op.operands[0], slots) if op.operands else -1
         uses = final_uses(op.results[0], known_uses) if op.operands and op.results else ()
@@ -244,7 +244,7 @@ def name_transfers(session: Session, found: Evaluation) -> Cost:
         transfers.append(
             evolve(transfer, number=source.number, value=value, where=source.where, location=source.location)
         )
-    return evolve(found.cost, transfers=tuple(transfers))
+    return evolve(evaluation.cost, transfers=tuple(transfers))
 
 
 def name_collectives(session: Session, solution: Solution, cost: Cost) -> Cost:
@@ -261,11 +261,15 @@ def name_collectives(session: Session, solution: Solution, cost: Cost) -> Cost:
     """
     labels = session_labels(session)
     by_place: dict[tuple[str, bool], list[Communication]] = {}
-    for one in list_communications(session, solution, labels):
-        is_reducing = one.kind.removeprefix("sdy.").startswith("all_reduce")
-        by_place.setdefault((one.location, is_reducing), []).append(one)
-    here = Counter(map(_place, cost.transfers))
-    matched = {place: iter(found) for place, found in by_place.items() if place[0] and len(found) == here[place]}
+    for communication in list_communications(session, solution, labels):
+        is_reducing = communication.kind.removeprefix("sdy.").startswith("all_reduce")
+        by_place.setdefault((communication.location, is_reducing), []).append(communication)
+    transfer_counts = Counter(map(_place, cost.transfers))
+    matched = {
+        place: iter(communications)
+        for place, communications in by_place.items()
+        if place[0] and len(communications) == transfer_counts[place]
+    }
     transfers = []
     for transfer in cost.transfers:
         source = next(matched.get(_place(transfer), iter(())), None)
@@ -294,8 +298,16 @@ def _communication(
 
     Of a chain of reshards the earlier ones serve the uses of the later ones, too: the most alike uses count.
     """
-    by_number = {one.number: one for same in candidates for one in same}
-    found = [by_number[number] for number in sorted(by_number)]
+    by_number = {communication.number: communication for same in candidates for communication in same}
+    ordered = [by_number[number] for number in sorted(by_number)]
     is_reducing = kind in _REDUCING
-    alike = [one for one in found if one.kind.removeprefix("sdy.").startswith("all_reduce") == is_reducing]
-    return min(alike or found, key=lambda one: len(uses.symmetric_difference(one.final_uses)), default=None)
+    alike = [
+        communication
+        for communication in ordered
+        if communication.kind.removeprefix("sdy.").startswith("all_reduce") == is_reducing
+    ]
+    return min(
+        alike or ordered,
+        key=lambda communication: len(uses.symmetric_difference(communication.final_uses)),
+        default=None,
+    )

@@ -60,16 +60,16 @@ class Finisher:
             warnings: Gets what the passes warn of.
         """
         program = copy_program(self.template)
-        table, values, found = program.shardings, solution.problem.table.values, solution.shardings
+        table, values, slot_shardings = program.shardings, solution.problem.table.values, solution.shardings
         for slot, value_id in self.slots:
-            sharding = values[found[slot]]
+            sharding = values[slot_shardings[slot]]
             if sharding is not None:
                 table[value_id] = sharding
         names = [item.name for item in self.passes]
         count = names.index(last_pass) + 1 if last_pass in names else len(names)
         passes = self.passes[:count]
         if like_partitioner:
-            passes = tuple(found for item in passes for found in _like_partitioner(item))
+            passes = tuple(adapted for item in passes for adapted in _like_partitioner(item))
         run(program, passes, PassContext(self.registry, [] if warnings is None else warnings))
         return program
 

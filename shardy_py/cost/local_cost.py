@@ -66,7 +66,7 @@ def price_local(
     axes: AxisLinks | None = None,
     layout: str | LayoutPolicy | None = None,
     profile: str | Profile | None = None,
-    whole: Quantity | None = None,
+    unpartitioned: Quantity | None = None,
 ) -> Cost:
     """Return what a local program costs on one device of a machine; its collectives are counted, not estimated.
 
@@ -77,20 +77,20 @@ def price_local(
         axes: The links that the axes of the mesh run over, where that is not to follow from names or order.
         layout: A layout policy or its name, to count the bytes that shards take with padding; None for plain bytes.
         profile: The profile of a backend or its name; None for that of the machine. Its partitioner does nothing here.
-        whole: The operations of the program on one device, where they are known.
+        unpartitioned: The operations of the program on one device, where they are known.
 
     Raises:
         OptionError: a mesh does not fit the machine, or there is no such policy or profile.
     """
     program = local.shard_program
-    found = None if machine is None else get_machine(machine)
-    rules = without_partitioner(choose_profile(profile, found))
+    resolved_machine = None if machine is None else get_machine(machine)
+    rules = without_partitioner(choose_profile(profile, resolved_machine))
     main = program.functions["main"]
     cost = estimate(
         program,
         main,
         registry,
-        found,
+        resolved_machine,
         axes=axes,
         layout=layout,
         profile=rules,
@@ -99,7 +99,7 @@ def price_local(
     )
     locations = {op.id: _location(op) for op in program.walk()}
     transfers = (evolve(item, location=locations.get(item.op_id, "")) for item in cost.transfers)
-    total, balance = _work_of_all(cost, local.device_count, whole)
+    total, balance = _work_of_all(cost, local.device_count, unpartitioned)
     return evolve(
         cost,
         is_counted=True,
@@ -147,14 +147,14 @@ def count_operations(program: Program, main: Op, registry: Registry) -> Quantity
     return estimate(program, main, registry).total_flops
 
 
-def _work_of_all(cost: Cost, devices: int, whole: Quantity | None) -> tuple[Quantity, Quantity]:
-    """Return the operations of the whole program, and how much of what all devices do they are."""
+def _work_of_all(cost: Cost, devices: int, unpartitioned: Quantity | None) -> tuple[Quantity, Quantity]:
+    """Return the operations of the whole program, and their share of the operations of all devices."""
     done = (cost.flops.value or 0) * devices
-    if whole is None:
+    if unpartitioned is None:
         unknown = Quantity(None, "", "a local program does not tell which of its operations are useful")
         return Quantity(done, "FLOP", "the operations of all devices"), unknown
-    ratio = whole.value / done if done and whole.value is not None else None
-    return whole, evolve(cost.balance, value=ratio)
+    ratio = unpartitioned.value / done if done and unpartitioned.value is not None else None
+    return unpartitioned, evolve(cost.balance, value=ratio)
 
 
 def _location(op: Op) -> str:

@@ -132,8 +132,8 @@ def _measured(
         sharding = program.shardings.get(value.id)
         mesh = mesh_of(program, sharding) if sharding is not None else None
         shape = device_shape(value.type, sharding, mesh, policy)
-        whole, part = tensor_bytes(value.type), tensor_bytes(value.type, sharding, mesh)
-        if shape is None or whole is None or part is None:
+        tensor_size, shard_size = tensor_bytes(value.type), tensor_bytes(value.type, sharding, mesh)
+        if shape is None or tensor_size is None or shard_size is None:
             yield name, None
             continue
-        yield name, TensorMemory(name, shape, whole, part, padded_bytes(shape))
+        yield name, TensorMemory(name, shape, tensor_size, shard_size, padded_bytes(shape))

@@ -20,21 +20,23 @@ PRICED_LIKE_JIT = (
 """The note of a cost of such a program."""
 
 
-def is_priced_like_jit(given: ProgramInput, machine: MachineLike | None, profile: str | Profile | None = None) -> bool:
+def is_priced_like_jit(
+    program: ProgramInput, machine: MachineLike | None, profile: str | Profile | None = None
+) -> bool:
     """Return whether a module is priced in another form than it is propagated in by default.
 
     A profile of XLA says what XLA's partitioner sends, and XLA never partitions the module as JAX writes it. MLIR text
     is propagated as Shardy's passes do it, so that it equals the reference.
 
     Args:
-        given: The program.
+        program: The program.
         machine: The machine that prices it.
         profile: The profile; None for that of the machine.
     """
     rules = choose_profile(profile, None if machine is None else get_machine(machine))
-    return rules.follows_results and given.like is None and bool(function("is_written_by_jax")(given.module))
+    return rules.follows_results and program.like is None and bool(function("is_written_by_jax")(program.module))
 
 
-def priced_input(given: Input, machine: MachineLike | None, profile: str | Profile | None = None) -> Input:
+def priced_input(program: Input, machine: MachineLike | None, profile: str | Profile | None = None) -> Input:
     """Return a program in the form in which it is priced."""
-    return evolve(given, like="jit") if is_priced_like_jit(given, machine, profile) else given
+    return evolve(program, like="jit") if is_priced_like_jit(program, machine, profile) else program

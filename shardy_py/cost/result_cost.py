@@ -69,18 +69,18 @@ def local_program(result: Result) -> CountedProgram | ShardyError:
 
 def count_result(result: Result, local: CountedProgram, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
     """Return the cost of a local program, beside the operations of the program that it was made of."""
-    whole = count_operations(result.program, result.main, result.registry)
-    return price_local(local, result.registry, machine, whole=whole, **setting)
+    unpartitioned = count_operations(result.program, result.main, result.registry)
+    return price_local(local, result.registry, machine, unpartitioned=unpartitioned, **setting)
 
 
 def _estimate(result: Result, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
     from shardy_py.cost.session import Session
 
-    given = _arguments_of(result)
-    known = keywords(given)
+    arguments = _arguments_of(result)
+    known = keywords(arguments)
     names = [item.name for item in fields(SessionArguments) if item.name in known]
     session = Session.open(**{name: known[name] for name in names})
-    return session.evaluate(order_of(given), machine, partitioner="xla", **setting).cost
+    return session.evaluate(order_of(arguments), machine, partitioner="xla", **setting).cost
 
 
 def _arguments_of(result: Result) -> PropagateArguments:

@@ -100,7 +100,7 @@ class Session:
         problem: The problem that the engine solves.
         registry: The definitions of ops.
         options: The options that it was opened with.
-        warnings: Diagnostics that are no errors.
+        warnings: Diagnostics that are not errors.
         copies: The copies of constants that were made; None without ``on_given`` and ``keep_names``.
         names: The names of the program that was read; None unless they are kept.
         like: What the program is propagated like: ``jit`` or ``passes``; see `propagate`.
@@ -124,27 +124,27 @@ class Session:
 
     @classmethod
     @method_takes(SessionArguments)
-    def open(cls, given: SessionArguments) -> Session:
+    def open(cls, arguments: SessionArguments) -> Session:
         """Return the session of a program: read, prepared and compiled; a module that is given stays as it is.
 
         Raises:
             ShardyError: the input or an option is not valid, or a plugin is broken.
         """
-        registry = make_semantics(given, given.registry)
-        engine = engine_options(given, registry)
-        read = read_input(given, registry, verify=given.verify)
+        registry = make_semantics(arguments, arguments.registry)
+        engine = engine_options(arguments, registry)
+        read = read_input(arguments, registry, verify=arguments.verify)
         program, main, registry = read.program, read.main, read.registry
-        left_out = give_shardings(read, given)
+        left_out = give_shardings(read, arguments)
         verify_manual_axes(program)
         op_names = frozenset(program.op_names)
-        names = GivenNames.of(program, main) if given.keep_names else None
-        if given.on_given is not None:
-            given.on_given(program, main)
-        problems = [*(registry.problems if given.registry is None else registry.notices), *left_out]
-        problems += reduced_shardings(read, given)
-        copies = CopyLog(registry) if given.keep_names or given.on_given is not None else None
+        names = GivenNames.of(program, main) if arguments.keep_names else None
+        if arguments.on_given is not None:
+            arguments.on_given(program, main)
+        problems = [*(registry.problems if arguments.registry is None else registry.notices), *left_out]
+        problems += reduced_shardings(read, arguments)
+        copies = CopyLog(registry) if arguments.keep_names or arguments.on_given is not None else None
         context = PassContext(registry, problems, copies=copies)
-        pipeline = make_pipeline(given, explicit_collectives=True)
+        pipeline = make_pipeline(arguments, explicit_collectives=True)
         with no_garbage_collection(keep=True), refuse_deep_nesting(main):
             run(program, pipeline.before_propagation(registry), context)
             problem = make_problem(
@@ -152,11 +152,11 @@ class Session:
             )
             keep_or_drop_rules(program, problem, keep=True)
             finisher = Finisher.of(program, problem, registry, pipeline.after_propagation(registry))
-        told = (*context.warnings, *program.plugin_problems.values())
-        options = narrow(given, ProgramOptions)
+        diagnostics = (*context.warnings, *program.plugin_problems.values())
+        options = narrow(arguments, ProgramOptions)
         main = find_main(program)
-        source = given if is_priced_like_jit(given, None, "xla-cpu") else None
-        fields = (program, main, problem, registry, options, told, finisher, copies, names, op_names)
+        source = arguments if is_priced_like_jit(arguments, None, "xla-cpu") else None
+        fields = (program, main, problem, registry, options, diagnostics, finisher, copies, names, op_names)
         return cls(*fields, read.like, source)
 
     @property
@@ -212,7 +212,7 @@ class Session:
         Raises:
             OptionError: there is no such schedule, or the strategy has no levels.
         """
-        found = (
+        warnings = (
             warning
             for schedule in schedules or (None,)
             for warning in unknown_op_names(
@@ -223,7 +223,7 @@ class Session:
                 registry=self.registry,
             )
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(warnings))
 
     def _options(self, schedule: ScheduleLike | None, op_priorities: OpPriorities | None) -> PropagationOptions:
         return engine_options(self.options, self.registry, schedule=schedule, op_priorities=op_priorities)
@@ -239,7 +239,7 @@ class Session:
         problem.initial = list(problem.initial)
         for slot, sharding in shardings.items():
             if as_integer(slot) is None or not isinstance(sharding, (TensorSharding, NoneType)):
-                message = f"{shown(slot)}: {shown(sharding)} is no slot with its sharding"
+                message = f"expected a slot with its sharding or None, got {shown(slot)}: {shown(sharding)}"
                 raise OptionError(Diagnostic("invalid-argument", message))
             if not 0 <= slot < len(problem.initial):
                 raise OptionError(Diagnostic("invalid-argument", f"there is no slot {shown(slot)}"))
@@ -303,8 +303,8 @@ class Session:
             return self._count(self.solve(schedule, op_priorities=op_priorities), machine, options)
         is_other = self._source is not None and is_priced_like_jit(self._source, machine, profile)
         if is_other and self._like_jit.like == "jit":
-            found = self._like_jit.evaluate(schedule, machine, op_priorities=op_priorities, **options)
-            return evolve(found, cost=evolve(found.cost, notes=(*found.cost.notes, PRICED_LIKE_JIT)))
+            evaluation = self._like_jit.evaluate(schedule, machine, op_priorities=op_priorities, **options)
+            return evolve(evaluation, cost=evolve(evaluation.cost, notes=(*evaluation.cost.notes, PRICED_LIKE_JIT)))
         return self.price(self.solve(schedule, op_priorities=op_priorities), machine, **options)
 
     def _count(self, solution: Solution, machine: MachineLike | None, options: dict[str, Any]) -> Evaluation:
@@ -316,7 +316,7 @@ class Session:
         except ShardyError as error:
             estimated = self.price(solution, machine, **explicit_setting(machine, options))
             return evolve(estimated, cost=add_reason(estimated.cost, error))
-        cost = price_local(local, self.registry, machine, whole=self._operations, **options)
+        cost = price_local(local, self.registry, machine, unpartitioned=self._operations, **options)
         return Evaluation(solution, program, cost)
 
     @cached_property
@@ -355,8 +355,8 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
-        found = None if machine is None else get_machine(machine)
-        rules = choose_profile(profile, found)
+        resolved_machine = None if machine is None else get_machine(machine)
+        rules = choose_profile(profile, resolved_machine)
         warnings: list[Diagnostic] = []
         with no_garbage_collection(), refuse_deep_nesting(self.main):
             program = self._finisher.finish(solution, like_partitioner=rules.follows_results, warnings=warnings)
@@ -365,16 +365,16 @@ class Session:
                 program,
                 find_main(program),
                 self.registry,
-                found,
+                resolved_machine,
                 axes=axes,
                 layout=layout,
                 rule_of=self.rule_of,
                 profile=rules,
             )
-        told = [item.show("note") for item in warnings if item.code == REMATERIALIZATION]
+        notes = [item.show("note") for item in warnings if item.code == REMATERIALIZATION]
         if rules.follows_results and self.like == "passes" and _WRITTEN_BY_JAX in self.program.attributes:
-            told.append(_NOT_LIKE_JIT)
-        return Evaluation(solution, program, evolve(cost, notes=(*cost.notes, *told)) if told else cost)
+            notes.append(_NOT_LIKE_JIT)
+        return Evaluation(solution, program, evolve(cost, notes=(*cost.notes, *notes)) if notes else cost)
 
     def rule_of(self, op: Op) -> OpShardingRule | None:
         """Return the sharding rule of an op of `program` or of a finished one."""

@@ -150,8 +150,8 @@ class ReshardExplainer:
 
     def _numbers(self, change: CommunicationChange) -> str:
         """Return the numbers of the communications that a change concerns, in brackets."""
-        found = [str(item.number) for item in self.communications if self._is_changed(item, change)]
-        return f" ({', '.join(found)})" if found else ""
+        numbers = [str(item.number) for item in self.communications if self._is_changed(item, change)]
+        return f" ({', '.join(numbers)})" if numbers else ""
 
     def _is_changed(self, communication: Communication, change: CommunicationChange) -> bool:
         """Return whether a change is at the op that a communication is for, or at one that takes the result."""
@@ -182,8 +182,8 @@ class ReshardExplainer:
         differences, reduced = tuple(survey.differences()), tuple(survey.reduced())
         runner = TrialRunner(self.session, self.solution, self.communications, self.labels, self.schedule)
         slot_dims = dict.fromkeys(survey.slot_dims)
-        wanted = communication.after if differences else None
-        proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=communication.slot, wanted=wanted)
+        target = communication.after if differences else None
+        proposals = propose(self.trace.annotations, slot_dims, self.labels, moved=communication.slot, target=target)
         trials = _tried(runner, communication, list(islice(proposals, limit)), on_trial)
         combiners = tuple(survey.combiners()) if reduced else ()
         return ReshardExplanation(
@@ -253,19 +253,19 @@ class _Survey:
             axes = sharding.of_dimension(dimension).axes if sharding and dimension < sharding.rank else ()
             if had == dim.axes:
                 continue
-            gone = _within(axis_set_difference(had, dim.axes, mesh), axes)
+            lost = _within(axis_set_difference(had, dim.axes, mesh), axes)
             come = axis_set_difference(dim.axes, had, mesh)
             yield MovedDimension(
                 dimension,
-                tuple(self._chains((self.communication.slot, dimension), gone)),
-                tuple(self._stopped(dimension, gone)),
+                tuple(self._chains((self.communication.slot, dimension), lost)),
+                tuple(self._stopped(dimension, lost)),
                 tuple(map(str, come)),
                 (
                     *self._chains((self.communication.slot, dimension), _within(come, axes)),
-                    *self._wanted(dimension, come),
+                    *self._chains_at_op(dimension, come),
                 ),
                 tuple(self._reasons(dimension, _without(come, axes))),
-                tuple(self._rivals(dimension, (*gone, *come))),
+                tuple(self._rivals(dimension, (*lost, *come))),
             )
 
     def reduced(self) -> Iterator[Chain]:
@@ -302,7 +302,7 @@ class _Survey:
                     self.slot_dims.extend(self._annotated(refusal))
                     yield self.describer.refusal(refusal)
 
-    def _wanted(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Chain]:
+    def _chains_at_op(self, dimension: int, axes: tuple[AxisRef, ...]) -> Iterator[Chain]:
         """Yield the chains of axes onto the other tensors of the op along the factors of the dimension."""
         for slot_dim in self._slot_dims_of_ops(dimension, same=True):
             yield from self._chains(slot_dim, _within(axes, self._axes(*slot_dim)))

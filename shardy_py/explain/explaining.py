@@ -97,11 +97,11 @@ class Explainer:
         value = trace.problem.slot_values[slot]
         name = labels.value(slot)
         if isinstance(key, str):
-            asked = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
+            requested_names = {key.strip(), f"%{key.strip().removeprefix('%')}"} & {
                 label for label, at in labels.slots.items() if at == slot
             }
             # A value of the same edge keeps the name that was asked for.
-            name = next(iter(sorted(asked - {labels.printed(slot)})), name)
+            name = next(iter(sorted(requested_names - {labels.printed(slot)})), name)
         living = _living(self.program, slot, trace)
         final = None if living is None else sharding_of(self.program, living, self.registry)
         return Subject(slot, name, living or value, final)

@@ -166,11 +166,13 @@ def draw_sharding(result: CoreResult, value: Any) -> ShardingPicture:
     program = result.program
     names = [*result_names(result.main), *map(result_name, range(len(result.main.function_results)))]
     is_result = isinstance(value, str) and value in names
-    found = result.main.function_results[names.index(value) % len(result.results)] if is_result else result.value(value)
-    sharding = sharding_of(program, found, result.registry)
-    if not isinstance(found.type, TensorType):
+    tensor = (
+        result.main.function_results[names.index(value) % len(result.results)] if is_result else result.value(value)
+    )
+    sharding = sharding_of(program, tensor, result.registry)
+    if not isinstance(tensor.type, TensorType):
         raise OptionError(
-            Diagnostic("no-tensor", f"{shown(value)} is of the type {found.type}: only tensors have parts")
+            Diagnostic("no-tensor", f"{shown(value)} is of the type {tensor.type}: only tensors have parts")
         )
     meshes = set(program.meshes.values())
     if sharding is not None:
@@ -183,8 +185,8 @@ def draw_sharding(result: CoreResult, value: Any) -> ShardingPicture:
             Diagnostic("no-sharding", message, hint="only with one mesh is it clear which devices have it")
         )
     name = argument_names(result.main)[value] if isinstance(value, int) else value
-    title = f"{name} {found.type}" if isinstance(name, str) else str(found.type)
-    return picture_of(title, found.type.shape, sharding, mesh)
+    title = f"{name} {tensor.type}" if isinstance(name, str) else str(tensor.type)
+    return picture_of(title, tensor.type.shape, sharding, mesh)
 
 
 def _shortened(items: Sequence[_Item], most: int) -> list[_Item | None]:

@@ -73,7 +73,7 @@ def propose(
     labels: Labels,
     *,
     moved: int,
-    wanted: TensorSharding | None,
+    target: TensorSharding | None,
 ) -> Iterator[Proposal]:
     """Yield annotations that might make a communication go away, each once.
 
@@ -82,21 +82,21 @@ def propose(
         slot_dims: The annotated dimensions that have to do with it.
         labels: The names of values and ops.
         moved: The slot of the tensor that is moved.
-        wanted: The sharding it is moved to.
+        target: The sharding it is moved to.
     """
     seen: set[str] = set()
-    for proposal in (*_constrain(annotations, labels, moved, wanted), *_at_slot_dims(annotations, slot_dims)):
+    for proposal in (*_constrain(annotations, labels, moved, target), *_at_slot_dims(annotations, slot_dims)):
         if proposal.text not in seen:
             seen.add(proposal.text)
             yield proposal
 
 
 def _constrain(
-    annotations: Mapping[int, Annotation], labels: Labels, moved: int, wanted: TensorSharding | None
+    annotations: Mapping[int, Annotation], labels: Labels, moved: int, target: TensorSharding | None
 ) -> Iterator[Proposal]:
-    if moved < 0 or wanted is None or (moved in annotations and annotations[moved].sharding.unreduced_axes):
+    if moved < 0 or target is None or (moved in annotations and annotations[moved].sharding.unreduced_axes):
         return
-    closed = evolve(wanted.closed_like(), unreduced_axes=())
+    closed = evolve(target.closed_like(), unreduced_axes=())
     dims = ", ".join(map(str, closed.dim_shardings))
     yield Proposal("constrain", f"constrain {labels.value(moved)} to [{dims}]", {moved: closed})
 
@@ -108,7 +108,7 @@ def _at_slot_dims(annotations: Mapping[int, Annotation], slot_dims: Iterable[Slo
             continue
         dim = annotation.sharding.of_dimension(dimension)
         where = f"dimension {dimension} of the {annotation.text}"
-        for kind, what, new in _variants(dim):
+        for kind, action, new in _variants(dim):
             owner = slot if annotation.owner < 0 else annotation.owner
             slots = [
                 annotated
@@ -116,7 +116,7 @@ def _at_slot_dims(annotations: Mapping[int, Annotation], slot_dims: Iterable[Slo
                 if annotated in (slot, owner) or other.owner == owner
             ]
             shardings = {annotated: _with_dim(annotations[annotated].sharding, dimension, new) for annotated in slots}
-            yield Proposal(kind, f"{what} {where}", shardings)
+            yield Proposal(kind, f"{action} {where}", shardings)
 
 
 def _variants(dim: DimensionSharding) -> Iterator[tuple[str, str, DimensionSharding]]:

@@ -124,14 +124,14 @@ def _first_pair(first: str, second: str) -> tuple[str, str]:
 
 def _attributes(holder: Any) -> dict[str, Any]:
     """Return attributes by name; one that the bindings have no class for, such as a complex constant, as a text."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for index in range(len(holder)):
         named = holder[index]
         try:
-            found[named.name] = holder[named.name]
+            by_name[named.name] = holder[named.name]
         except TypeError:
-            found[named.name] = str(named)
-    return found
+            by_name[named.name] = str(named)
+    return by_name
 
 
 def _same(first: Any, second: Any) -> bool:
@@ -177,14 +177,14 @@ class _Walk:
     def full(self) -> bool:
         return len(self.differences) >= self.limit
 
-    def add(self, place: str, what: str, expected: object, actual: object, op: Any = None) -> None:
+    def add(self, place: str, subject: str, expected: object, actual: object, op: Any = None) -> None:
         if not self.full:
             line, name = (_line(op), op.name) if op is not None else ("", "")
-            self.differences.append(Difference(place, what, str(expected), str(actual), line, name))
+            self.differences.append(Difference(place, subject, str(expected), str(actual), line, name))
 
     def op(self, place: str, first: Any, second: Any) -> None:
-        for one, other in zip(first.results, second.results, strict=False):
-            self.values[one] = other
+        for first_value, second_value in zip(first.results, second.results, strict=False):
+            self.values[first_value] = second_value
         self.operands(place, first, second)
         self.attributes(place, first, _attributes(first.attributes), _attributes(second.attributes))
         self.regions(place, first, second)
@@ -193,45 +193,52 @@ class _Walk:
         if len(first.operands) != len(second.operands):
             self.add(place, "number of operands", len(first.operands), len(second.operands), first)
             return
-        for number, (one, other) in enumerate(zip(first.operands, second.operands, strict=True)):
-            partner = self.values.get(one)
-            if partner is None or partner != other:
-                self.add(place, f"operand {number}", one.get_name(), other.get_name(), first)
+        for number, (first_value, second_value) in enumerate(zip(first.operands, second.operands, strict=True)):
+            partner = self.values.get(first_value)
+            if partner is None or partner != second_value:
+                self.add(place, f"operand {number}", first_value.get_name(), second_value.get_name(), first)
 
     def attributes(self, place: str, op: Any, first: dict[str, Any], second: dict[str, Any]) -> None:
         for name in sorted({*first, *second}):
-            one, other = first.get(name), second.get(name)
-            if _same(one, other):
+            first_value, second_value = first.get(name), second.get(name)
+            if _same(first_value, second_value):
                 continue
             if name in ("arg_attrs", "res_attrs"):
-                self.function_values(place, "argument" if name == "arg_attrs" else "result", one, other)
+                self.function_values(place, "argument" if name == "arg_attrs" else "result", first_value, second_value)
             else:
-                texts = [_NONE if item is None else str(item) for item in (one, other)]
+                texts = [_NONE if item is None else str(item) for item in (first_value, second_value)]
                 self.attribute(place, op, name, texts[0], texts[1])
 
     def attribute(self, place: str, op: Any, name: str, first: str, second: str) -> None:
-        one, other = per_value(first), per_value(second)
-        if one is None or other is None or len(one) != len(other):
+        first_items, second_items = per_value(first), per_value(second)
+        if first_items is None or second_items is None or len(first_items) != len(second_items):
             self.add(place, f"attribute {name}", first, second, op)
             return
-        for number, pair in enumerate(zip(one, other, strict=True)):
+        for number, pair in enumerate(zip(first_items, second_items, strict=True)):
             if pair[0] != pair[1]:
                 self.add(place, f"{name} of value {number}", pair[0], pair[1], op)
 
     def function_values(self, place: str, kind: str, first: Any, second: Any) -> None:
         rows = [list(item) if item is not None else [] for item in (first, second)]
         for number in range(max(map(len, rows))):
-            one, other = (_attributes(row[number]) if number < len(row) else {} for row in rows)
-            for name in sorted({*one, *other}):
-                if not _same(one.get(name), other.get(name)):
-                    self.add(place, f"{kind} {number}, {name}", one.get(name, _NONE), other.get(name, _NONE))
+            first_attributes, second_attributes = (
+                _attributes(row[number]) if number < len(row) else {} for row in rows
+            )
+            for name in sorted({*first_attributes, *second_attributes}):
+                if not _same(first_attributes.get(name), second_attributes.get(name)):
+                    self.add(
+                        place,
+                        f"{kind} {number}, {name}",
+                        first_attributes.get(name, _NONE),
+                        second_attributes.get(name, _NONE),
+                    )
 
     def regions(self, place: str, first: Any, second: Any) -> None:
         pairs = list(zip(first.regions, second.regions, strict=False))
         if len(first.regions) != len(second.regions):
             self.add(place, "number of regions", len(first.regions), len(second.regions), first)
-        for number, (one, other) in enumerate(pairs):
-            blocks = list(one.blocks), list(other.blocks)
+        for number, (first_region, second_region) in enumerate(pairs):
+            blocks = list(first_region.blocks), list(second_region.blocks)
             if len(blocks[0]) != len(blocks[1]):
                 self.add(place, "number of blocks", len(blocks[0]), len(blocks[1]), first)
             inner = f"{place}.{number}" if len(pairs) > 1 else place
@@ -242,12 +249,12 @@ class _Walk:
         types = [", ".join(str(item.type) for item in block.arguments) for block in (first, second)]
         if types[0] != types[1]:
             self.add(place, "types of block arguments", types[0], types[1])
-        for one, other in zip(first.arguments, second.arguments, strict=False):
-            self.values[one] = other
-        for number, one, other in self.aligned(place, list(first.operations), list(second.operations)):
+        for first_item, second_item in zip(first.arguments, second.arguments, strict=False):
+            self.values[first_item] = second_item
+        for number, first_item, second_item in self.aligned(place, list(first.operations), list(second.operations)):
             if self.full:
                 return
-            self.op(_place(place, number, one), one.operation, other.operation)
+            self.op(_place(place, number, first_item), first_item.operation, second_item.operation)
 
     def aligned(self, place: str, first: list[Any], second: list[Any]) -> Iterator[tuple[int, Any, Any]]:
         """Iterate over pairs of ops of the same kind; report those that only one side has."""

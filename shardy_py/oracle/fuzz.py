@@ -141,8 +141,8 @@ def minimise(verdict: FuzzVerdict, *, features: frozenset[str], size: int, refer
     text = generate(verdict.seed, size=size, features=features)
 
     def same(smaller: str) -> bool:
-        found = judge(smaller, verdict.pipeline, reference=reference, run=ours)
-        return found.kind == verdict.kind and found.where == verdict.where
+        smaller_verdict = judge(smaller, verdict.pipeline, reference=reference, run=ours)
+        return smaller_verdict.kind == verdict.kind and smaller_verdict.where == verdict.where
 
     return shrink(text, same)
 

@@ -58,5 +58,5 @@ def _answer(request: bytes, show: ShowStep) -> bytes:
     if not request:
         make_context()
         return b""
-    asked = json.loads(request)
-    return json.dumps(run_pipeline(asked["text"], asked["pipeline"])).encode()
+    message = json.loads(request)
+    return json.dumps(run_pipeline(message["text"], message["pipeline"])).encode()

@@ -176,9 +176,9 @@ def _result_edits(index: int) -> Edit:
             return True
         block = function.regions[0].blocks[0]
         last = list(block.operations)[-1]
-        kept = [value for position, value in enumerate(last.operands) if position != number]
+        operands = [value for position, value in enumerate(last.operands) if position != number]
         with last.operation.location:
-            ir.Operation.create(RETURN, operands=kept, ip=ir.InsertionPoint(last))
+            ir.Operation.create(RETURN, operands=operands, ip=ir.InsertionPoint(last))
         last.operation.erase()
         _retype(function, block, "res_attrs", number)
         return True

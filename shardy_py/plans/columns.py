@@ -68,10 +68,10 @@ class PlanColumns:
             return None
         bound, chosen = solved.bound, solved.columns[numpy().array(self.program.is_choice)]
         if numpy().abs(chosen - chosen.round()).max(initial=0.0) > _TOLERANCE:
-            whole = self.program.whole()
-            if whole is None:
+            integral = self.program.whole()
+            if integral is None:
                 return None
-            solved, bound = whole, max(bound, whole.bound)
+            solved, bound = integral, max(bound, integral.bound)
         return PlanSolution(self._choice(solved), bound)
 
     def forbid(self, choice: Choice) -> None:

@@ -69,7 +69,7 @@ class TensorFlows:
     uses: list[FlowUse] = field(factory=list)
     _seconds: Any = None
     _has_flow: Any = None
-    _whole: Any = None
+    _gather_seconds: Any = None
 
     @classmethod
     def of(
@@ -90,7 +90,9 @@ class TensorFlows:
         needs = sorted(sizes)
         flows = cls(program, rank, count, sorted(producer), needs)
         flows._seconds = times.seconds(rank, flows.gives, needs, np.array([sizes[need] for need in needs])) * count
-        flows._whole = times.seconds(rank, flows.gives, [_WHOLE], max(use.size for _, use in uses))[:, 0] * count
+        flows._gather_seconds = (
+            times.seconds(rank, flows.gives, [_WHOLE], max(use.size for _, use in uses))[:, 0] * count
+        )
         flows._has_flow = np.zeros(flows._seconds.shape, dtype=bool)
         for needed, use in uses:
             flows._add_use(producer, needed, use)
@@ -154,7 +156,7 @@ class TensorFlows:
                 program.enter(int(use.give_rows[row]), flow, 1.0)
                 program.enter(use.whole_row, flow, 1.0)
                 if give != _WHOLE:
-                    program.costs[flow] = float(self._whole[row])
+                    program.costs[flow] = float(self._gather_seconds[row])
             for need_row in use.need_rows:
                 flow = program.column(0.0)
                 program.enter(int(need_row), flow, 1.0)

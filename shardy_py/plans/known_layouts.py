@@ -20,7 +20,7 @@ def known_layouts(graph: PlanGraph, tied: Mapping[int, int], prices: Prices) -> 
     Args:
         graph: The graph of the program.
         tied: The results that have the placement of an argument: result number to node.
-        prices: What knows the axes.
+        prices: The prices, with the axes of the mesh.
     """
     parameters, names = parameters_of(graph, tied), [name for name, _ in prices.axes]
     if not parameters or len(parameters) == sum(node.op is None for node in graph.nodes):
@@ -32,8 +32,8 @@ def known_layouts(graph: PlanGraph, tied: Mapping[int, int], prices: Prices) -> 
         data = f", data over {rest}" if rest else ""
         yield "tensor parallel", f"tensor over {name}{data}", _tensor(parameters, axis, is_sharded=False)
         if rest:
-            what = f"tensor over {name}, sharded over {rest}"
-            yield "tensor parallel and fully sharded", what, _tensor(parameters, axis, is_sharded=True)
+            description = f"tensor over {name}, sharded over {rest}"
+            yield "tensor parallel and fully sharded", description, _tensor(parameters, axis, is_sharded=True)
     experts = {number: dims for number in parameters if (dims := expert_dims(graph, graph.nodes[number]))}
     if experts:
         for axis, name in enumerate(names):

@@ -64,10 +64,10 @@ class PlanBounds:
     def within(self, part: float) -> PlanModel | None:
         """Return the model with what plans that exceed the bound by at most a part may have; None if there are none."""
         np, seconds = numpy(), self.limit(part)
-        kept = {leader: np.flatnonzero(bounds <= seconds) for leader, bounds in self._strategies.items()}
-        if not all(map(len, kept.values())):
+        numbers = {leader: np.flatnonzero(bounds <= seconds) for leader, bounds in self._strategies.items()}
+        if not all(map(len, numbers.values())):
             return None
-        model = self.model.keep(kept)
+        model = self.model.keep(numbers)
         tensors = []
         for tensor, edges in zip(model.tensors, self._flows, strict=True):
             uses = []
@@ -112,15 +112,15 @@ class _Edge:
     costs: Any
     ends: tuple[_End, _End]
 
-    def pull(self, which: int) -> Any:
-        """Take what all of a row, or a column, costs at least out of the edge, for each strategy of that end."""
-        least = self.costs.min(axis=1 - which)
-        self.costs -= least[:, None] if which == 0 else least[None, :]
-        return least[self.ends[which].rows]
+    def pull(self, side: int) -> Any:
+        """Subtract the minimum of each row, or column, from the edge; return it for each strategy of that end."""
+        least = self.costs.min(axis=1 - side)
+        self.costs -= least[:, None] if side == 0 else least[None, :]
+        return least[self.ends[side].rows]
 
-    def push(self, which: int, least: Any) -> None:
-        """Put costs of an end into the edge."""
-        self.costs += least[:, None] if which == 0 else least[None, :]
+    def push(self, side: int, least: Any) -> None:
+        """Add the costs of an end to the edge."""
+        self.costs += least[:, None] if side == 0 else least[None, :]
 
 
 @define(eq=False)
@@ -188,8 +188,8 @@ class _Messages:
         """Return for each strategy of a node what plans with it cost at least."""
         costs, edges = self.costs[leader].copy(), self.edges_of[leader]
         least = float(costs.min())
-        for edge, which in edges:
-            costs += edge.costs.min(axis=1 - which)[edge.ends[which].rows]
+        for edge, side in edges:
+            costs += edge.costs.min(axis=1 - side)[edge.ends[side].rows]
             least += float(edge.costs.min())
         return bound - least + costs
 
@@ -215,12 +215,12 @@ class _Messages:
         edges, columns = [], []
         self.flows.append([])
         for use, is_needed in zip(tensor.uses, users, strict=True):
-            here = np.flatnonzero(is_needed)
-            edge = self._edge(tensor, use, gives, needs[here], seconds[:, here].copy())
-            self.flows[-1].append((edge, (gives, needs[here])))
+            needed = np.flatnonzero(is_needed)
+            edge = self._edge(tensor, use, gives, needs[needed], seconds[:, needed].copy())
+            self.flows[-1].append((edge, (gives, needs[needed])))
             if edge is not None:
                 edges.append(edge)
-                columns.append(here)
+                columns.append(needed)
         if len(edges) > 1 and len(edges) == len(tensor.uses):
             parts = np.array([np.where(is_needed[None, :], seconds, 0.0) for is_needed in users])
             self.shared.append(_Shared(parts, users.astype(float), edges, columns))
@@ -244,27 +244,27 @@ class _Messages:
 
     def _connect(self, edge: _Edge) -> _Edge:
         self.edges.append(edge)
-        for which, end in enumerate(edge.ends):
-            self.edges_of[end.leader].append((edge, which))
+        for side, end in enumerate(edge.ends):
+            self.edges_of[end.leader].append((edge, side))
         return edge
 
     def _pass(self, *, is_forward: bool) -> None:
-        """Visit nodes in order: take costs from the edges behind, and give them to those ahead."""
+        """Visit nodes in order: pull costs out of the edges behind, and push them into those ahead."""
         place = {leader: number for number, leader in enumerate(self.order)}
         for leader in self.order if is_forward else reversed(self.order):
             behind: list[tuple[_Edge, int]] = []
             ahead: list[tuple[_Edge, int]] = []
-            for edge, which in self.edges_of[leader]:
-                is_later = place[edge.ends[1 - which].leader] > place[leader]
-                (ahead if is_later == is_forward else behind).append((edge, which))
+            for edge, side in self.edges_of[leader]:
+                is_later = place[edge.ends[1 - side].leader] > place[leader]
+                (ahead if is_later == is_forward else behind).append((edge, side))
             costs = self.costs[leader]
-            for edge, which in behind:
-                costs += edge.pull(which)
+            for edge, side in behind:
+                costs += edge.pull(side)
             if not ahead:
                 continue
             part = 1 / max(len(ahead), len(behind))
             least = costs.min()
-            moved = [edge.ends[which].least(costs - least) * part for edge, which in ahead]
-            for (edge, which), amount in zip(ahead, moved, strict=True):
-                edge.push(which, amount)
-                costs -= amount[edge.ends[which].rows]
+            moved = [edge.ends[side].least(costs - least) * part for edge, side in ahead]
+            for (edge, side), amount in zip(ahead, moved, strict=True):
+                edge.push(side, amount)
+                costs -= amount[edge.ends[side].rows]

@@ -114,19 +114,20 @@ class PlanModel:
         model.equal = [(first, second) for first, second in pairs if first != second]
         return model
 
-    def keep(self, kept: Mapping[int, Any]) -> PlanModel:
+    def keep(self, numbers_of: Mapping[int, Any]) -> PlanModel:
         """Return the model with some strategies only: node to the numbers of those that are kept."""
         return evolve(
             self,
             strategies={
-                leader: tuple(self.strategies[leader][number] for number in numbers) for leader, numbers in kept.items()
+                leader: tuple(self.strategies[leader][number] for number in numbers)
+                for leader, numbers in numbers_of.items()
             },
-            seconds={leader: self.seconds[leader][numbers] for leader, numbers in kept.items()},
+            seconds={leader: self.seconds[leader][numbers] for leader, numbers in numbers_of.items()},
             tensors=[
                 evolve(
                     tensor,
-                    gives=tensor.gives[kept[tensor.leader]],
-                    uses=[evolve(use, needs=use.needs[kept[use.leader]]) for use in tensor.uses],
+                    gives=tensor.gives[numbers_of[tensor.leader]],
+                    uses=[evolve(use, needs=use.needs[numbers_of[use.leader]]) for use in tensor.uses],
                 )
                 for tensor in self.tensors
             ],
@@ -153,13 +154,13 @@ class PlanModel:
     def _add_choices(self, fixed: Mapping[int, Placement], allowed: Allowed | None) -> None:
         views = ViewKernels.of(self.graph, self.prices)
         (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
-        kept = {self.leader(number): placement for number, placement in fixed.items()}
+        fixed_placements = {self.leader(number): placement for number, placement in fixed.items()}
         prices = self.prices
         for number, count in self.ties.counts.items():
             node = self.graph.nodes[number]
             options = strategies(self.graph, node, prices)
-            if number in kept:
-                options = tuple(strategy for strategy in options if strategy.out == kept[number])
+            if number in fixed_placements:
+                options = tuple(strategy for strategy in options if strategy.out == fixed_placements[number])
             elif allowed is not None and node.op is None:
                 options = tuple(strategy for strategy in options if allowed(node, strategy.out)) or options
             size = 0.0

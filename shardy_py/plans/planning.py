@@ -88,7 +88,7 @@ class PlanArguments(ProgramInput):
 
 
 @takes(PlanArguments)
-def plan(given: PlanArguments) -> ShardingPlan:
+def plan(arguments: PlanArguments) -> ShardingPlan:
     """Return a plan: shardings of the inputs, and constraints inside where they make the program cheaper.
 
     The plan is the best of those that the estimator priced. Its bound holds for the linear model of the program: each
@@ -97,12 +97,12 @@ def plan(given: PlanArguments) -> ShardingPlan:
     Raises:
         ShardyError: the module or an option is not valid, the program has no mesh, or no plan meets the budget.
     """
-    return _Planner.of(given).run()
+    return _Planner.of(arguments).run()
 
 
 @define(eq=False)
 class _Planner:
-    given: PlanArguments
+    arguments: PlanArguments
     source: ProgramInput
     graph: PlanGraph
     prices: Prices
@@ -113,17 +113,17 @@ class _Planner:
     are_repeats_tied: bool = False
 
     @classmethod
-    def of(cls, given: PlanArguments) -> _Planner:
-        source = narrow(given, ProgramInput)
-        if given.like is None:
+    def of(cls, arguments: PlanArguments) -> _Planner:
+        source = narrow(arguments, ProgramInput)
+        if arguments.like is None:
             source = evolve(source, like="passes")  # the plan is written into the program as it stands
-        session = given.options.open(source, keep_names=True)
+        session = arguments.options.open(source, keep_names=True)
         meshes = [(name, mesh) for name, mesh in session.problem.table.meshes.items() if mesh.axes]
         if not meshes:
             message = "the program has no mesh"
             raise OptionError(Diagnostic("no-mesh", message, hint="give one, for example data=4,model=2"))
         name, mesh = meshes[0]
-        machine = get_machine(given.machine)
+        machine = get_machine(arguments.machine)
         axes = tuple((axis.name, axis.size) for axis in mesh.axes if axis.size > 1)
         slots = range(len(session.problem.slot_values))
         bare = session.with_shardings(dict.fromkeys(slots))
@@ -136,22 +136,22 @@ class _Planner:
             {kernel.op_id: kernel for kernel in cost.ops},
             get_profile(machine.profile),
         )
-        planner = cls(given, source, PlanGraph.of(session), prices, name, mesh)
+        planner = cls(arguments, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
-        if given.results == "like-arguments":
+        if arguments.results == "like-arguments":
             planner.tied = next_states(planner.graph)
         return planner
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
-        strict = self._model(evolve(self.prices, is_strict=True, own={}, parts={}, reshards={}))
-        _, solved = self._solve(strict, parts=_EXACT, budget=self.given.budget_memory)
+        strict = self._model(evolve(self.prices, is_strict=True, parts_of_nodes={}, parts={}, reshards={}))
+        _, solved = self._solve(strict, parts=_EXACT, budget=self.arguments.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
         space = SPACE_OF_REPEATS if self.are_repeats_tied else SPACE
-        budget, is_small = self.given.budget_memory, len(self.graph.nodes) <= _MANY_NODES
-        fields = (self.source, self.given.options, self.graph, self.prices, self.mesh_name, self.tied)
+        budget, is_small = self.arguments.budget_memory, len(self.graph.nodes) <= _MANY_NODES
+        fields = (self.source, self.arguments.options, self.graph, self.prices, self.mesh_name, self.tied)
         trials = PlanTrials(*fields, budget, bound, space)
         if is_small:
             trials.consider(solved.choice)
@@ -160,7 +160,7 @@ class _Planner:
         for _ in range(_TIGHTENED):
             if trials.best is None and budget is not None and trials.smallest:
                 # The model counts memory at some points of the program only, so that its plans need a little more.
-                budget *= min(1.0, (self.given.budget_memory or 0.0) / trials.smallest) ** 1.1
+                budget *= min(1.0, (self.arguments.budget_memory or 0.0) / trials.smallest) ** 1.1
                 self._try_several(trials, 1, budget)
         if trials.best is None:
             smallest = PlanColumns.of(self._model(self.prices)).least_memory()
@@ -168,13 +168,13 @@ class _Planner:
                 trials.consider(smallest[0])
         if trials.best is None:
             raise self._too_large(trials.smallest)
-        if not trials.is_close(self.given.gap):
+        if not trials.is_close(self.arguments.gap):
             if is_small or not trials.is_close(_LARGE_GAP):
                 bound = trials.bound = self._raised(strict, solved.choice, bound)
             if is_small:
                 trials.leave_out_pins(_LEFT_OUT)
         best = evolve(trials.best, bound_seconds=bound)
-        if self.given.known_layouts or (self.given.known_layouts is None and is_small):
+        if self.arguments.known_layouts or (self.arguments.known_layouts is None and is_small):
             best = self._with_known_layouts(trials, best)
         best = evolve(best, bound_seconds=bound, local_sent_bytes=self._local_bytes(best) if is_small else None)
         # An estimate below the model's bound refutes the model, not the estimate.
@@ -190,7 +190,7 @@ class _Planner:
                 return
             trials.consider(solved.choice)
             # Branch and bound over many columns takes longer than all else.
-            if trials.is_close(self.given.gap) or len(columns.program.costs) > _COLUMNS:
+            if trials.is_close(self.arguments.gap) or len(columns.program.costs) > _COLUMNS:
                 return
             columns.forbid(solved.choice)
 
@@ -207,7 +207,7 @@ class _Planner:
             plan = min(trials.price_ways(solved.choice), key=lambda way: way.seconds)
             if name not in layouts or plan.seconds < layouts[name][1].seconds:
                 layouts[name] = axes, plan
-        budget = self.given.budget_memory
+        budget = self.arguments.budget_memory
         fitting = [plan for _, plan in layouts.values() if budget is None or plan.peak_bytes <= budget]
         best = min([best, *fitting], key=lambda plan: plan.seconds)
         known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
@@ -221,7 +221,7 @@ class _Planner:
         if frontend_of(self.graph.session.program).name != MLIR.name:
             return None
         try:
-            result = propagate(plan.to_mlir(), like=self.source.like, **self.given.options.run_options())
+            result = propagate(plan.to_mlir(), like=self.source.like, **self.arguments.options.run_options())
             cost = result.cost(self.prices.machine)
         except ShardyError:  # a text that is not read again as it was written
             return None
@@ -238,7 +238,7 @@ class _Planner:
                 latencies[node] = max(latencies[node], strategy.latency)
             is_widened = self.prices.profile.widens_bfloat16
             serial = strict.with_serial(serial_nodes(self.graph, latencies, is_widened=is_widened))
-            _, solved = self._solve(serial, parts=_SEVERAL, budget=self.given.budget_memory)
+            _, solved = self._solve(serial, parts=_SEVERAL, budget=self.arguments.budget_memory)
             if solved is None or solved.bound - strict.slack <= bound * (1 + _RISE):
                 return bound
             bound, choice = solved.bound - strict.slack, solved.choice
@@ -277,7 +277,7 @@ class _Planner:
 
     def _fix(self) -> None:
         problem, arguments = self.graph.session.problem, main_arguments(self.graph.session.main)
-        for key, spec in (self.given.fix or {}).items():
+        for key, spec in (self.arguments.fix or {}).items():
             for value, _ in arguments.find_all(key):
                 slot = problem.slot_of.get(value.id, -1)
                 number = self.graph.node_of.get(slot)
@@ -287,23 +287,23 @@ class _Planner:
                 sharding = as_sharding(spec, rank=rank, mesh_name=self.mesh_name, mesh=self.mesh)
                 self.fixed[number] = self._placement(sharding, f"--fix {key}")
 
-    def _placement(self, sharding: TensorSharding, what: str) -> Placement:
+    def _placement(self, sharding: TensorSharding, subject: str) -> Placement:
         dims: dict[str, int] = {}
         names = [name for name, _ in self.prices.axes]
         for dim, dim_sharding in enumerate(sharding.dim_shardings):
             axes = [axis.name for axis in dim_sharding.axes if axis.name in names]
             if any(axis.sub_axis is not None for axis in dim_sharding.axes):
-                self._refuse(what, "a plan has no sub-axes")
+                self._refuse(subject, "a plan has no sub-axes")
             if axes != sorted(axes, key=names.index):
-                self._refuse(what, "axes of a dimension stand in the order of the mesh")
+                self._refuse(subject, "axes of a dimension stand in the order of the mesh")
             dims.update(dict.fromkeys(axes, dim))
         return tuple(dims.get(name) for name in names)
 
-    def _refuse(self, what: str, why: str) -> None:
-        raise OptionError(Diagnostic("invalid-fix", f"{what}: {why}", hint="--fix 'w=data,None'"))
+    def _refuse(self, subject: str, why: str) -> None:
+        raise OptionError(Diagnostic("invalid-fix", f"{subject}: {why}", hint="--fix 'w=data,None'"))
 
     def _out_of_reach(self, model: PlanModel) -> OptionError:
-        budget = self.given.budget_memory
+        budget = self.arguments.budget_memory
         least = PlanColumns.of(model).least_memory() if budget is not None else None
         if budget is None or least is None:
             message = "the shardings that are fixed leave no plan"
@@ -311,7 +311,7 @@ class _Planner:
         return _over(budget, least[1], "no plan meets", "even the smallest needs at least")
 
     def _too_large(self, smallest: float | None) -> OptionError:
-        budget = self.given.budget_memory or 0.0
+        budget = self.arguments.budget_memory or 0.0
         return _over(
             budget,
             smallest or 0.0,
@@ -327,9 +327,9 @@ def _columns(model: PlanModel, budget: float | None) -> PlanColumns:
     return columns
 
 
-def _over(budget: float, needs: float, what: str, how: str) -> OptionError:
+def _over(budget: float, needs: float, subject: str, how: str) -> OptionError:
     sizes = (format_bytes(round(size)) for size in (budget, needs, needs - budget))
-    message = "{0} the memory budget of {2}: {1} {3}, which is {4} more".format(what, how, *sizes)
+    message = "{0} the memory budget of {2}: {1} {3}, which is {4} more".format(subject, how, *sizes)
     return OptionError(
         Diagnostic("budget-out-of-reach", message, hint="allow more memory, or more devices along the mesh")
     )

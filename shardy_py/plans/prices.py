@@ -45,7 +45,7 @@ class Prices:
     kernels: dict[int, OpCost]
     profile: Profile
     is_strict: bool = False
-    _own: dict[int, float] = field(factory=dict)
+    _parts_of_nodes: dict[int, float] = field(factory=dict)
     _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict)
     _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict)
 
@@ -62,9 +62,9 @@ class Prices:
         """Return the part of a node's kernel that is divided by the shards of the node; likely prices take all."""
         if not self.is_strict or node.op is None:
             return 1.0
-        if node.number not in self._own:
-            self._own[node.number] = part_of_node(graph, node, self.kernels[node.op.id], self.kernels)
-        return self._own[node.number]
+        if node.number not in self._parts_of_nodes:
+            self._parts_of_nodes[node.number] = part_of_node(graph, node, self.kernels[node.op.id], self.kernels)
+        return self._parts_of_nodes[node.number]
 
     def divided(self, seconds: float, shards: int, part: float) -> float:
         """Return the time of a kernel of which one part is divided by shards, and the rest by all devices."""
@@ -93,9 +93,9 @@ class Prices:
         read = written = 0.0
         for number in node.live:
             inside = {factor for dim in rule.operand_mappings[number] for factor in dim}
-            here = [factor if factor in inside else None for factor in factors]
+            read_factors = [factor if factor in inside else None for factor in factors]
             size = graph.bytes(node.operands[number])
-            read, written = read + size / self.shards(here), written + size
+            read, written = read + size / self.shards(read_factors), written + size
         size = graph.bytes(node.results[0])
         read, written = read + size / self.shards(out), written + size
         peak = self.machine.peak(graph.element_type(node.results[0]))[0]

@@ -58,8 +58,8 @@ class KnownLayout:
         return cls(name, axes, layout.seconds, *sizes, ", ".join(_differences(layout, plan, budget)))
 
     def __str__(self) -> str:
-        what = f"{self.name} ({self.axes})" if self.axes else self.name
-        return f"{what}: {format_seconds(self.seconds)}, {self.reason}"
+        title = f"{self.name} ({self.axes})" if self.axes else self.name
+        return f"{title}: {format_seconds(self.seconds)}, {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the layout as plain data; sizes are in bytes, times in seconds."""
@@ -69,10 +69,10 @@ class KnownLayout:
 def _differences(layout: ShardingPlan, plan: ShardingPlan, budget: float | None) -> Iterator[str]:
     """Yield what a layout does worse or better than a plan, the times first."""
     yield f"{layout.seconds / plan.seconds - 1:+.1%}"
-    for what, field_name in _TIMES:
+    for label, field_name in _TIMES:
         difference = getattr(layout, field_name) - getattr(plan, field_name)
         if abs(difference) > _NOTABLE * plan.seconds:
-            yield f"{what} {format_seconds(abs(difference))} {'longer' if difference > 0 else 'less'}"
+            yield f"{label} {format_seconds(abs(difference))} {'longer' if difference > 0 else 'less'}"
     sent, peak = (
         tuple(format_bytes(round(size)) for size in pair)
         for pair in ((layout.sent_bytes, plan.sent_bytes), (layout.peak_bytes, plan.peak_bytes))

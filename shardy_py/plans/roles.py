@@ -65,9 +65,9 @@ def _roles(writer: PlanWriter, argument: PlanNode, axis: int, *, is_parameter: b
         if user.rule is None or head != use.node or (user.is_elementwise and is_parameter):
             continue
         strategy = writer.choice[head]
-        wanted = through(need(user, use.operand, strategy, head), use.dims)[axis]
+        needed_dim = through(need(user, use.operand, strategy, head), use.dims)[axis]
         factor = strategy.factors[axis]
-        if wanted is None or factor is None:
+        if needed_dim is None or factor is None:
             if have is not None and is_parameter:
                 yield FULLY_SHARDED
         elif not is_parameter:

@@ -22,8 +22,8 @@ def next_states(graph: PlanGraph) -> dict[int, int]:
     states = _donated(graph, results, arguments)
     for number, value in results.items():
         if number not in states:
-            made_of = _made_of(graph, value)
-            _add(graph, states, number, value, (node for node in arguments if node.number in made_of))
+            sources = _elementwise_sources(graph, value)
+            _add(graph, states, number, value, (node for node in arguments if node.number in sources))
     rest = {number: value for number, value in results.items() if number not in states}
     if len(rest) > 1:
         for number, value in rest.items():
@@ -33,9 +33,9 @@ def next_states(graph: PlanGraph) -> dict[int, int]:
 
 def _add(graph: PlanGraph, states: dict[int, int], number: int, value: int, arguments: Iterable[PlanNode]) -> None:
     """Add the first argument of a result's type that has no next state yet."""
-    taken = set(states.values())
+    assigned = set(states.values())
     for node in arguments:
-        if node.number not in taken and graph.type_text(node.results[0]) == graph.type_text(value):
+        if node.number not in assigned and graph.type_text(node.results[0]) == graph.type_text(value):
             states[number] = node.number
             return
 
@@ -67,9 +67,9 @@ def donated_results(graph: PlanGraph) -> set[int]:
     return {results[number] for attributes in every if (number := attributes.get(_ALIAS)) in results}
 
 
-def _made_of(graph: PlanGraph, value: int) -> set[int]:
+def _elementwise_sources(graph: PlanGraph, value: int) -> set[int]:
     """Return the arguments of which elementwise ops make a value, dimension by dimension."""
-    made_of: set[int] = set()
+    arguments: set[int] = set()
     stack, seen = [graph.views[value][0]], set()
     while stack:
         root = stack.pop()
@@ -78,10 +78,10 @@ def _made_of(graph: PlanGraph, value: int) -> set[int]:
         seen.add(root)
         node = graph.nodes[graph.node_of[root]]
         if node.op is None:
-            made_of.add(node.number)
+            arguments.add(node.number)
         elif node.is_elementwise:
             for number in node.live:
                 source, dims = graph.views[node.operands[number]]
                 if dims == tuple(range(len(graph.shape(source)))):
                     stack.append(source)
-    return made_of
+    return arguments

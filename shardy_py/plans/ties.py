@@ -93,9 +93,9 @@ class _Colours:
                 inputs.append((producer, (number, dims)))
                 users[producer].append((node.number, (number, dims)))
             operands.append(tuple(inputs))
-        for one, other in tied:
-            users[one].append((other, "tied"))
-            users[other].append((one, "tied"))
+        for first_node, second_node in tied:
+            users[first_node].append((second_node, "tied"))
+            users[second_node].append((first_node, "tied"))
         first = _numbered([(*_key(graph, node, prices), fixed.get(node.number)) for node in graph.nodes])
         return cls(graph, first, operands, users, fixed)
 

@@ -29,13 +29,13 @@ class KernelShare:
         dims: For each dimension of the operand that of the kernel's result, or None for one that was added.
         size: The bytes of the kernel's result.
         part: The part of the kernel's time.
-        own: The part of the kernel that is divided by the shards of the result; all devices divide the rest.
+        divided: The part of the kernel that is divided by the shards of the result; all devices divide the rest.
     """
 
     dims: Dims
     size: float
     part: float
-    own: float
+    divided: float
 
 
 @define(eq=False)
@@ -74,14 +74,14 @@ class ViewKernels:
             slot = graph.session.problem.slot_of.get(op.results[0].id, -1)
             kernel, size = prices.kernels[op.id], graph.bytes(slot)
             read = (graph.session.problem.slot_of.get(operand.id, -1) for operand in op.operands)
-            own = part_of_bytes(kernel, size + sum(map(graph.bytes, read))) if prices.is_strict else 1.0
-            kernels.shares[use].append((KernelShare(dims, size, 1 / counts[op.id], own), kernel.seconds or 0.0))
+            divided = part_of_bytes(kernel, size + sum(map(graph.bytes, read))) if prices.is_strict else 1.0
+            kernels.shares[use].append((KernelShare(dims, size, 1 / counts[op.id], divided), kernel.seconds or 0.0))
         return kernels
 
     def seconds(self, share: KernelShare, kernel: float, need: Placement) -> float:
         """Return what a use pays that needs a placement of its operand."""
         placement = tuple(None if dim is None else share.dims[dim] for dim in need)
-        least = self.prices.divided(kernel, self.prices.shards(placement), share.own)
+        least = self.prices.divided(kernel, self.prices.shards(placement), share.divided)
         if self.prices.is_strict:
             least = min([least, *self._gathered(share, kernel, placement)])
         return least * share.part
@@ -93,7 +93,7 @@ class ViewKernels:
         for count in range(1, len(free) + 1):
             for axes in combinations(free, count):
                 parts = shards * prod(prices.axes[axis][1] for axis in axes)
-                seconds = self.prices.divided(kernel, parts, share.own)
+                seconds = self.prices.divided(kernel, parts, share.divided)
                 yield seconds + formulas.all_gather_seconds(prices.parts(axes), share.size / parts)
 
 

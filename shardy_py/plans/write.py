@@ -73,7 +73,7 @@ class PlanWriter:
 
     Attributes:
         graph: The graph of the program.
-        prices: What knows the axes.
+        prices: The prices, with the axes of the mesh.
         mesh_name: The name of the mesh.
         choice: The strategies.
         tied: The results of the function that have the placement of an argument: result number to node.

@@ -43,31 +43,31 @@ _KEPT = 12
 
 
 @takes(AdviseArguments)
-def advise(given: AdviseArguments) -> Advice:
+def advise(arguments: AdviseArguments) -> Advice:
     """Return sharding constraints that make a program cheaper.
 
-    Wherever the tensors of an op disagree, the shardings that they wish each other are tried as constraints, those
-    first that stand first in the program or by which most is sent. The best one is kept, then the best one on top of
-    it, and so on; each is verified by solving and pricing the program again.
+    Wherever the tensors of an op disagree, the sharding of each is tried as a constraint on the others, in turn by
+    program order and by the bytes that are sent. The best constraint is kept, then the best one on top of it, and so
+    on; each is verified by solving and pricing the program again.
 
     Raises:
         ShardyError: the module or an option is not valid.
     """
-    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
-    return advise_session(session, narrow(given, AdviceOptions))
+    session = arguments.options.open(narrow(arguments, ProgramInput), keep_names=True)
+    return advise_session(session, narrow(arguments, AdviceOptions))
 
 
-def advise_again(given: PropagateArguments, options: AdviceOptions) -> Advice:
+def advise_again(arguments: PropagateArguments, options: AdviceOptions) -> Advice:
     """Return advice for a program that was propagated before.
 
     Args:
-        given: The arguments of `propagate`.
+        arguments: The arguments of `propagate`.
         options: The options of the advice.
 
     Raises:
         ShardyError: an option is not valid.
     """
-    known = {**keywords(given), "keep_names": True}
+    known = {**keywords(arguments), "keep_names": True}
     names = [item.name for item in fields(SessionArguments) if item.name in known]
     return advise_session(Session.open(**{name: known[name] for name in names}), options)
 
@@ -112,18 +112,18 @@ class _Search:
     def run(self, limit: int) -> Advice:
         session = self.judge.session
         self.places = find_places(session, session_labels(session))
-        before = self._require()
+        before = self._initial_figures()
         chosen: list[AdvisedConstraint] = []
         current = before
         pool: Iterable[Constraint] = self._candidates({})
         while len(chosen) < limit:
-            found = self._best(chosen, current, pool)
-            if found is None:
+            best = self._best(chosen, current, pool)
+            if best is None:
                 break
-            chosen.append(found)
-            current = found.together
-            pool = chain(self._helping(before), self._candidates(_shardings(chosen)))
-        chosen = self._needed(chosen, before)
+            chosen.append(best)
+            current = best.together
+            pool = chain(self._helpful_constraints(before), self._candidates(_shardings(chosen)))
+        chosen = self._drop_superfluous(chosen, before)
         others = self._others(chosen, before)
         meshes = session.problem.table.meshes.values()
         devices = max((prod(axis.size for axis in mesh.axes) for mesh in meshes), default=1)
@@ -132,12 +132,12 @@ class _Search:
         problem = budget_problem(self.goal, after, "set of constraints")
         return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine, problem)
 
-    def _require(self) -> Figures:
-        found = self.judge.price({})
-        if found is None:
+    def _initial_figures(self) -> Figures:
+        figures = self.judge.price({})
+        if figures is None:
             self.judge.evaluate({})
-        assert found is not None, "without figures the evaluation raises"
-        return found
+        assert figures is not None, "without figures the evaluation raises"
+        return figures
 
     def _best(
         self, chosen: Sequence[AdvisedConstraint], current: Figures, pool: Iterable[Constraint]
@@ -145,31 +145,31 @@ class _Search:
         """Return the constraint that helps most on top of those that are chosen, if one helps enough."""
         base = _shardings(chosen)
         best: tuple[Constraint, Figures] | None = None
-        for one in pool:
+        for constraint in pool:
             if self.judge.tried >= self.trials:
                 break
-            if any(slot in base for slot in one.place.slots):
+            if any(slot in base for slot in constraint.place.slots):
                 continue
-            found = self._price(one, base)
-            if found is None or not self.goal.is_better(found, current, by=LEAST_GAIN):
+            figures = self._price(constraint, base)
+            if figures is None or not self.goal.is_better(figures, current, by=LEAST_GAIN):
                 continue
-            if best is None or self._key(one, found) < self._key(*best):
-                best = one, found
+            if best is None or self._key(constraint, figures) < self._key(*best):
+                best = constraint, figures
         if best is None:
             return None
         alone = best[1] if not base else self._price(best[0], {})
         return AdvisedConstraint(best[0], alone or current, best[1])
 
-    def _key(self, one: Constraint, found: Figures) -> tuple[float, ...]:
+    def _key(self, constraint: Constraint, figures: Figures) -> tuple[float, ...]:
         """Return the key of a choice: of equally good constraints, the one of fewer tensors, then the first one."""
-        return *self.goal.score(found), len(one.place.slots), one.place.slots[0]
+        return *self.goal.score(figures), len(constraint.place.slots), constraint.place.slots[0]
 
-    def _price(self, one: Constraint, base: Shardings) -> Figures | None:
-        found = self.judge.price({**base, **one.shardings})
+    def _price(self, constraint: Constraint, base: Shardings) -> Figures | None:
+        figures = self.judge.price({**base, **constraint.shardings})
         if not base:
-            self.seen[one] = found
+            self.seen[constraint] = figures
         self.progress(min(self.judge.tried, self.trials), self.trials)
-        return found
+        return figures
 
     def _candidates(self, shardings: Shardings) -> Iterable[Constraint]:
         """Return constraints to try: at disagreements, in turn the first and those that send most; then idle axes.
@@ -190,9 +190,9 @@ class _Search:
             place = self.places.get(candidate.slot)
             if place is not None and candidate.slot not in shardings:
                 weight = sum(sent.get(slot, 0.0) for slot in problem.step_slots[candidate.step] if slot >= 0)
-                one = self._constraint(place, candidate.sharding)
-                weights[one] = max(weights.get(one, 0.0), weight)
-        heaviest = sorted(weights, key=lambda one: -weights[one])
+                constraint = self._constraint(place, candidate.sharding)
+                weights[constraint] = max(weights.get(constraint, 0.0), weight)
+        heaviest = sorted(weights, key=lambda key: -weights[key])
         return _distinct(_in_turn(list(weights), heaviest), self._idle(evaluation.solution, shardings))
 
     def _idle(self, solution: Solution, shardings: Shardings) -> Iterator[Constraint]:
@@ -207,45 +207,47 @@ class _Search:
         mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else session.problem.table.meshes[sharding.mesh]
         return Constraint(place, sharding, frontend_of(session.program).constraint_code(sharding, mesh))
 
-    def _helping(self, before: Figures) -> list[Constraint]:
+    def _helpful_constraints(self, before: Figures) -> list[Constraint]:
         """Return the constraints that help alone, the best first."""
-        found = [
-            (self._key(one, it), one) for one, it in self.seen.items() if it is not None and self._helps(it, before)
+        ranked = [
+            (self._key(constraint, figures), constraint)
+            for constraint, figures in self.seen.items()
+            if figures is not None and self._is_helpful(figures, before)
         ]
-        return [one for _, one in sorted(found, key=lambda pair: pair[0])[:_KEPT]]
+        return [constraint for _, constraint in sorted(ranked, key=lambda pair: pair[0])[:_KEPT]]
 
-    def _helps(self, found: Figures, before: Figures) -> bool:
-        return self.goal.is_better(found, before, by=LEAST_GAIN)
+    def _is_helpful(self, figures: Figures, before: Figures) -> bool:
+        return self.goal.is_better(figures, before, by=LEAST_GAIN)
 
-    def _needed(self, chosen: list[AdvisedConstraint], before: Figures) -> list[AdvisedConstraint]:
+    def _drop_superfluous(self, chosen: list[AdvisedConstraint], before: Figures) -> list[AdvisedConstraint]:
         """Return constraints without those that the later ones make superfluous."""
-        kept = [one.constraint for one in chosen]
-        for one in [item.constraint for item in chosen[:-1]]:
-            rest = [other for other in kept if other is not one]
-            whole, without = (self.judge.price(_joined(items)) for items in (kept, rest))
-            if whole is not None and without is not None and self.goal.score(without) <= self.goal.score(whole):
-                kept = rest
-        if len(kept) == len(chosen):
+        constraints = [advised.constraint for advised in chosen]
+        for constraint in [item.constraint for item in chosen[:-1]]:
+            rest = [other for other in constraints if other is not constraint]
+            figures, without = (self.judge.price(_joined(items)) for items in (constraints, rest))
+            if figures is not None and without is not None and self.goal.score(without) <= self.goal.score(figures):
+                constraints = rest
+        if len(constraints) == len(chosen):
             return chosen
         result = []
-        for number, one in enumerate(kept):
-            together = self.judge.price(_joined(kept[: number + 1]))
-            result.append(AdvisedConstraint(one, self._price(one, {}) or before, together or before))
+        for number, constraint in enumerate(constraints):
+            together = self.judge.price(_joined(constraints[: number + 1]))
+            result.append(AdvisedConstraint(constraint, self._price(constraint, {}) or before, together or before))
         return result
 
     def _others(self, chosen: Sequence[AdvisedConstraint], before: Figures) -> tuple[AdvisedConstraint, ...]:
         """Return the best constraint of each other place and outcome that helps alone."""
-        taken = {one.constraint.place for one in chosen}
-        outcomes = {one.alone for one in chosen}
-        found = []
-        for one in self._helping(before):
-            figures = self.seen[one]
-            if figures is None or one.place in taken or figures in outcomes:
+        places = {advised.constraint.place for advised in chosen}
+        outcomes = {advised.alone for advised in chosen}
+        others = []
+        for constraint in self._helpful_constraints(before):
+            figures = self.seen[constraint]
+            if figures is None or constraint.place in places or figures in outcomes:
                 continue
-            taken.add(one.place)
+            places.add(constraint.place)
             outcomes.add(figures)
-            found.append(AdvisedConstraint(one, figures, figures))
-        return tuple(found)
+            others.append(AdvisedConstraint(constraint, figures, figures))
+        return tuple(others)
 
 
 def _size(place: SourceLineTensors) -> int:
@@ -255,33 +257,33 @@ def _size(place: SourceLineTensors) -> int:
 
 def _in_turn(first: Sequence[Constraint], second: Sequence[Constraint]) -> Iterator[Constraint]:
     pairs: Iterable[tuple[Any, ...]] = zip_longest(first, second)
-    return (one for one in chain.from_iterable(pairs) if one is not None)
+    return (constraint for constraint in chain.from_iterable(pairs) if constraint is not None)
 
 
 def _distinct(*constraints: Iterable[Constraint]) -> Iterator[Constraint]:
     """Yield constraints, each once, as they are asked for."""
     seen: set[Constraint] = set()
-    for one in chain(*constraints):
-        if one not in seen:
-            seen.add(one)
-            yield one
+    for constraint in chain(*constraints):
+        if constraint not in seen:
+            seen.add(constraint)
+            yield constraint
 
 
 def _joined(constraints: Iterable[Constraint]) -> dict[int, Any]:
-    return {slot: sharding for one in constraints for slot, sharding in one.shardings.items()}
+    return {slot: sharding for constraint in constraints for slot, sharding in constraint.shardings.items()}
 
 
 def _shardings(chosen: Iterable[AdvisedConstraint]) -> dict[int, Any]:
-    return _joined(one.constraint for one in chosen)
+    return _joined(advised.constraint for advised in chosen)
 
 
 def write_advised(
-    given: ProgramInput, shardings: Mapping[int, TensorSharding], options: SessionOptions = DEFAULT_OPTIONS
+    program: ProgramInput, shardings: Mapping[int, TensorSharding], options: SessionOptions = DEFAULT_OPTIONS
 ) -> str:
     """Return the text of a program as it was given, with more shardings written on its tensors.
 
     Args:
-        given: The program, which is read again.
+        program: The program, which is read again.
         shardings: Id of a value to its sharding, see `Advice.shardings`.
         options: How it is read, and more plugins.
 
@@ -293,4 +295,4 @@ def write_advised(
         living = {value.id for function in read.program.functions.values() for value in all_values(function)}
         read.program.shardings.update({value: item for value, item in shardings.items() if value in living})
 
-    return annotated_text(given, options.load_registry(), add)
+    return annotated_text(program, options.load_registry(), add)

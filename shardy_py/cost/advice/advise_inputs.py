@@ -48,7 +48,7 @@ State = Mapping[ArgumentGroup, Spec]
 
 
 @takes(AdviseInputsArguments)
-def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
+def advise_inputs(arguments: AdviseInputsArguments) -> InputAdvice:
     """Return shardings of the arguments of a program, one layout for each assignment of roles to axes.
 
     Axes with the role ``data`` split the batch, those with ``fsdp`` the batch and every parameter, those with
@@ -59,16 +59,16 @@ def advise_inputs(given: AdviseInputsArguments) -> InputAdvice:
     Raises:
         ShardyError: the module or an option is not valid, or the program has no mesh.
     """
-    session = given.options.open(narrow(given, ProgramInput), keep_names=True)
-    return advise_session_inputs(session, narrow(given, PricingOptions), planned=_planned(given))
+    session = arguments.options.open(narrow(arguments, ProgramInput), keep_names=True)
+    return advise_session_inputs(session, narrow(arguments, PricingOptions), planned=_planned(arguments))
 
 
-def _planned(given: AdviseInputsArguments) -> Mapping[str, TensorSharding] | None:
+def _planned(arguments: AdviseInputsArguments) -> Mapping[str, TensorSharding] | None:
     """Return the shardings of a plan for the shortest time; None where nothing can be planned."""
-    if given.machine is None or given.minimise not in (None, "time") or find_spec("highspy") is None:
+    if arguments.machine is None or arguments.minimise not in (None, "time") or find_spec("highspy") is None:
         return None
-    program = keywords(narrow(given, ProgramInput))
-    settings = {"machine": given.machine, "budget_memory": given.budget_memory, "options": given.options}
+    program = keywords(narrow(arguments, ProgramInput))
+    settings = {"machine": arguments.machine, "budget_memory": arguments.budget_memory, "options": arguments.options}
     try:
         plan = function("plan")(**program, **settings, known_layouts=False)
     except ShardyError:  # nothing fits, or the program has no plan; the search says so itself
@@ -140,7 +140,7 @@ class _InputSearch:
         results = [slot_of[value.id] for value in main.function_results if value.id in slot_of]
         self.bare = dict.fromkeys([slot for group in self.groups for slot in group.slots] + results)
         axes = tuple(axis.name for axis in self.mesh.axes if axis.size > 1)
-        layouts = list(self._given())
+        layouts = list(self._input_layout())
         batch = self._batch(axes)
         assignments = self._assignments(axes)
         for number, chosen in enumerate(assignments):
@@ -152,15 +152,15 @@ class _InputSearch:
                 state, figures = self._descend(start, roles, batch[0], self.judge.tried + share)
                 if figures is not None:
                     layouts.append(self._layout(state, batch[0], roles, figures))
-        layouts += self._of_plan(axes, batch[0])
-        return tuple(sorted(_distinct(layouts), key=lambda one: self.goal.score(one.figures)))
+        layouts += self._planned_layout(axes, batch[0])
+        return tuple(sorted(_distinct(layouts), key=lambda layout: self.goal.score(layout.figures)))
 
     def _assignments(self, axes: tuple[str, ...]) -> list[tuple[Role, ...]]:
         """Return the assignments of roles, those that need no descent first."""
         every = product(_ROLES, repeat=len(axes))
         return sorted(every, key=lambda roles: (roles.count("tensor"), roles.count("fsdp")))
 
-    def _given(self) -> Iterator[ArgumentShardings]:
+    def _input_layout(self) -> Iterator[ArgumentShardings]:
         """Yield the layout that the program came with, if arguments have shardings."""
         problem = self.judge.session.problem
         slots = [slot for group in self.groups for slot in group.slots]
@@ -170,7 +170,7 @@ class _InputSearch:
             shardings = {group.pattern: table[problem.initial[group.slots[0]]] for group in self.groups}
             yield ArgumentShardings("as it is", shardings, figures, {})
 
-    def _of_plan(self, axes: tuple[str, ...], batch: ArgumentGroup) -> Iterator[ArgumentShardings]:
+    def _planned_layout(self, axes: tuple[str, ...], batch: ArgumentGroup) -> Iterator[ArgumentShardings]:
         """Yield the layout of a plan: in each group that of its first argument."""
         if self.planned is None:
             return
@@ -186,22 +186,22 @@ class _InputSearch:
 
     def _batch(self, axes: tuple[str, ...]) -> tuple[ArgumentGroup, int]:
         """Return the argument and the dimension that divide the work best."""
-        found: list[tuple[float, int, ArgumentGroup, int]] = []
+        candidates: list[tuple[float, int, ArgumentGroup, int]] = []
         for group in self.groups:
             for dimension in range(len(group.shape())):
                 spec = self._on(group, dimension, axes)
                 figures = None if spec is None else self._price({group: spec})
                 if figures is not None:
-                    found.append((figures.flops, len(found), group, dimension))
-        if not found:
+                    candidates.append((figures.flops, len(candidates), group, dimension))
+        if not candidates:
             message = "no dimension of an argument is divided by all axes of the mesh"
             raise OptionError(Diagnostic("no-batch", message, hint="give a smaller mesh, or sizes that divide"))
-        _, _, group, dimension = min(found, key=lambda one: one[:2])
+        _, _, group, dimension = min(candidates, key=lambda candidate: candidate[:2])
         return group, dimension
 
     def _on(self, group: ArgumentGroup, dimension: int, axes: tuple[str, ...]) -> Spec | None:
         """Return the spec with axes on one dimension; None where they do not divide it."""
-        spec = tuple(axes if one == dimension else () for one in range(len(group.shape())))
+        spec = tuple(axes if number == dimension else () for number in range(len(group.shape())))
         return spec if divides(group.shape(), spec, self.mesh) else None
 
     def _start(self, roles: Mapping[str, Role], batch: tuple[ArgumentGroup, int]) -> dict[ArgumentGroup, Spec] | None:
@@ -218,12 +218,12 @@ class _InputSearch:
             if other is group:
                 continue
             shape = other.shape()
-            largest = sorted(range(len(shape)), key=lambda one: -shape[one])
-            found = (self._on(other, one, sharded) for one in largest)
-            whole: Spec = ((),) * len(shape)
-            chosen = next((one for one in found if one is not None), whole)
+            largest = sorted(range(len(shape)), key=lambda dim: -shape[dim])
+            specs = (self._on(other, dim, sharded) for dim in largest)
+            unsharded: Spec = ((),) * len(shape)
+            chosen = next((candidate for candidate in specs if candidate is not None), unsharded)
             # Along axes that are free for tensors, propagation gives parameters without a spec what fits the others.
-            if not is_left_open or chosen != whole:
+            if not is_left_open or chosen != unsharded:
                 state[other] = chosen
         return state
 
@@ -234,7 +234,9 @@ class _InputSearch:
         figures = self._price(state)
         movable = tuple(axis for axis, role in roles.items() if role != "data")
         sharded = {axis for axis, role in roles.items() if role == "fsdp"}
-        order = sorted((one for one in self.groups if one is not batch), key=lambda one: -prod(one.shape()))
+        order = sorted(
+            (member for member in self.groups if member is not batch), key=lambda member: -prod(member.shape())
+        )
         for _ in range(_PASSES if movable else 0):
             before = figures
             for group in order:
@@ -242,26 +244,28 @@ class _InputSearch:
                     lost = sharded.difference(axis for axes in spec for axis in axes)
                     if spec == state.get(group) or (lost and len(spec) > 1) or self.judge.tried >= trials:
                         continue
-                    found = self._price({**state, group: spec})
-                    if found is not None and (figures is None or self.goal.is_better(found, figures)):
-                        state, figures = {**state, group: spec}, found
+                    new_figures = self._price({**state, group: spec})
+                    if new_figures is not None and (figures is None or self.goal.is_better(new_figures, figures)):
+                        state, figures = {**state, group: spec}, new_figures
             if figures == before:
                 break
         return state, figures
 
     def _price(self, state: State) -> Figures | None:
-        found = self.judge.price(self._shardings(state))
+        figures = self.judge.price(self._shardings(state))
         self.progress(min(self.judge.tried, self.trials), self.trials)
-        return found
+        return figures
 
     def _shardings(self, state: State) -> dict[int, TensorSharding | None]:
-        own = {slot: closed_sharding(spec, self.mesh_name) for group, spec in state.items() for slot in group.slots}
-        return {**self.bare, **own}
+        shardings = {
+            slot: closed_sharding(spec, self.mesh_name) for group, spec in state.items() for slot in group.slots
+        }
+        return {**self.bare, **shardings}
 
     def _layout(
         self, state: State, batch: ArgumentGroup, roles: Mapping[str, Role], figures: Figures
     ) -> ArgumentShardings:
-        shardings = self._found(state)
+        shardings = self._propagated_shardings(state)
         parameters = self._parameters()
         if parameters <= {batch}:
             parameters = {group for group in self.groups if group is not batch}
@@ -279,21 +283,22 @@ class _InputSearch:
         parameters = {group for group, count in types.items() if count >= len(group.names)}
         return parameters if len(parameters) < len(self.groups) else set()
 
-    def _found(self, state: State) -> dict[str, TensorSharding | None]:
+    def _propagated_shardings(self, state: State) -> dict[str, TensorSharding | None]:
         """Return the shardings of the groups after propagation, closed."""
         solution = self.judge.solve(self._shardings(state))
         values = self.judge.session.problem.table.values
-        found = {group.pattern: values[solution.shardings[group.slots[0]]] for group in self.groups}
+        shardings = {group.pattern: values[solution.shardings[group.slots[0]]] for group in self.groups}
         return {
-            name: None if one is None else evolve(one.closed_like(), unreduced_axes=()) for name, one in found.items()
+            name: None if sharding is None else evolve(sharding.closed_like(), unreduced_axes=())
+            for name, sharding in shardings.items()
         }
 
 
 def _distinct(layouts: list[ArgumentShardings]) -> Iterator[ArgumentShardings]:
     """Yield layouts, each shardings once."""
     seen: set[object] = set()
-    for one in layouts:
-        key = tuple(one.specs.items())
+    for layout in layouts:
+        key = tuple(layout.specs.items())
         if key not in seen:
             seen.add(key)
-            yield one
+            yield layout

@@ -114,19 +114,19 @@ def open_judge(session: Session, options: PricingOptions) -> tuple[Goal, Judge]:
     return Goal(measure, memory), Judge(session, machine, options.axes, options.schedule)
 
 
-def budget_problem(goal: Goal, figures: Figures, what: str) -> Diagnostic | None:
+def budget_problem(goal: Goal, figures: Figures, subject: str) -> Diagnostic | None:
     """Return by how much a program with the best advice exceeds the memory that a device may use; None if it fits.
 
     Args:
         goal: The budget.
         figures: The best figures.
-        what: What was looked for, for the message.
+        subject: The kind of advice, as the message names it.
     """
     excess = goal.excess(figures)
     if not excess or goal.memory is None:
         return None
     needed, budget, over = (format_bytes(round(size)) for size in (figures.peak_bytes, goal.memory, excess))
-    message = f"no {what} meets the memory budget of {budget}: the best needs {needed}, which is {over} more"
+    message = f"no {subject} meets the memory budget of {budget}: the best needs {needed}, which is {over} more"
     hint = "allow more memory, more devices along the mesh, or more trials"
     return Diagnostic("budget-out-of-reach", message, hint=hint)
 

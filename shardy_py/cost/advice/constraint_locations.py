@@ -63,10 +63,10 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
     groups: dict[object, list[tuple[int, Value]]] = {}
     for slot, value in _tensors(session):
         groups.setdefault(_key(value), []).append((slot, value))
-    given, gradients = _given_values(session), Gradients.of(session.problem)
+    input_ids, gradients = _input_value_ids(session), Gradients.of(session.problem)
     places: dict[int, SourceLineTensors] = {}
     for members in groups.values():
-        ids = [given.get(slot) for slot, _ in members]
+        ids = [input_ids.get(slot) for slot, _ in members]
         known = tuple(dict.fromkeys(number for number in ids if number is not None))
         slots = tuple(slot for slot, _ in members)
         # A tensor that is not in the program as it was given cannot be constrained there.
@@ -76,7 +76,7 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
         names = tuple(dict.fromkeys(labels.printed(slot) for slot in slots))
         assert isinstance(first.type, TensorType)
         behind = tuple(dict.fromkeys(slot for _, value in members for slot in gradients.slots_of(value)))
-        behind = tuple(slot for slot in behind if slot in given and slot not in slots)
+        behind = tuple(slot for slot in behind if slot in input_ids and slot not in slots)
         place = SourceLineTensors(
             slots,
             known,
@@ -85,7 +85,7 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
             first.type,
             first.owning_op.location,
             behind,
-            tuple(dict.fromkeys(given[slot] for slot in behind)),
+            tuple(dict.fromkeys(input_ids[slot] for slot in behind)),
             tuple(dict.fromkeys(labels.printed(slot) for slot in behind)),
         )
         places.update(dict.fromkeys(slots, place))
@@ -133,24 +133,24 @@ def _key(value: Value) -> object:
 
 def _function(op: Op) -> str:
     """Return the name of the function that an op was written in; copies of a function have numbers behind it."""
-    found: Op | None = op
-    while found is not None and not isinstance(found.attributes.get("sym_name"), str):
-        found = found.parent_op
-    return "" if found is None else _NUMBER.sub("", str(found.attributes["sym_name"]))
+    ancestor: Op | None = op
+    while ancestor is not None and not isinstance(ancestor.attributes.get("sym_name"), str):
+        ancestor = ancestor.parent_op
+    return "" if ancestor is None else _NUMBER.sub("", str(ancestor.attributes["sym_name"]))
 
 
-def _given_values(session: Session) -> dict[int, int]:
-    """Return the slots of the values that the program had when it was given, each with the id of its first value."""
+def _input_value_ids(session: Session) -> dict[int, int]:
+    """Return the id of the first value of each slot that has values in the input program."""
     names = session.names.names if session.names is not None else {}
     originals = session.program.originals
-    found: dict[int, int] = {}
+    input_ids: dict[int, int] = {}
     for number, slot in _slots(session.problem):
-        given = number
-        while given not in names and given in originals:
-            given = originals[given]
-        if given in names:
-            found.setdefault(slot, given)
-    return found
+        original = number
+        while original not in names and original in originals:
+            original = originals[original]
+        if original in names:
+            input_ids.setdefault(slot, original)
+    return input_ids
 
 
 def _slots(problem: Problem) -> Iterator[tuple[int, int]]:

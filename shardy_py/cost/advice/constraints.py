@@ -144,10 +144,10 @@ class Advice:
         return f"Advice for {self.goal} on one of {self.devices} devices{where}"
 
     def _lines(self) -> Iterator[str]:
-        for number, one in enumerate(self.constraints, start=1):
-            yield f"{number}. {one.constraint.place}"
-            yield from (f"    {line}" for line in one.constraint.diff or one.constraint.lines)
-            yield f"    with {'it' if number == 1 else f'1 to {number}'}: {one.together}"
+        for number, advised in enumerate(self.constraints, start=1):
+            yield f"{number}. {advised.constraint.place}"
+            yield from (f"    {line}" for line in advised.constraint.diff or advised.constraint.lines)
+            yield f"    with {'it' if number == 1 else f'1 to {number}'}: {advised.together}"
         if not self.constraints:
             yield self.nothing_saved
         if self.inputs is not None:
@@ -179,9 +179,9 @@ class Advice:
     def shardings(self) -> dict[int, TensorSharding]:
         """Id of a value of the program that was given to its sharding."""
         return {
-            value: one.constraint.sharding
-            for one in self.constraints
-            for value in (*one.constraint.place.values, *one.constraint.place.gradient_values)
+            value: advised.constraint.sharding
+            for advised in self.constraints
+            for value in (*advised.constraint.place.values, *advised.constraint.place.gradient_values)
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class Advice:
             "tried": self.tried,
             "before": attrs.asdict(self.before),
             "after": attrs.asdict(self.after),
-            "constraints": [one.to_json() for one in self.constraints],
-            "others": [one.to_json() for one in self.others],
+            "constraints": [advised.to_json() for advised in self.constraints],
+            "others": [advised.to_json() for advised in self.others],
             "inputs": None if self.inputs is None else self.inputs.to_json(),
         }

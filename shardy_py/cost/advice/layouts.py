@@ -142,7 +142,9 @@ class ArgumentShardings:
             "name": self.name,
             "roles": dict(self.roles),
             "specs": self.specs,
-            "shardings": {name: None if one is None else str(one) for name, one in self.shardings.items()},
+            "shardings": {
+                name: None if sharding is None else str(sharding) for name, sharding in self.shardings.items()
+            },
             "figures": attrs.asdict(self.figures),
         }
 
@@ -171,7 +173,7 @@ class InputAdvice:
 
     def __str__(self) -> str:
         """Return what each layout costs, the best first."""
-        lines = (f"{number}. {one.name}: {one.figures}" for number, one in enumerate(self.layouts, start=1))
+        lines = (f"{number}. {layout.name}: {layout.figures}" for number, layout in enumerate(self.layouts, start=1))
         problem = [] if self.problem is None else [self.problem.message]
         return "\n".join([self.title, *lines, *problem])
 
@@ -195,7 +197,7 @@ class InputAdvice:
             "memory": self.goal.memory,
             "problem": None if self.problem is None else self.problem.message,
             "tried": self.tried,
-            "layouts": [one.to_json() for one in self.layouts],
+            "layouts": [layout.to_json() for layout in self.layouts],
         }
 
 
@@ -205,7 +207,7 @@ def name_layout(
     """Return the name of a layout, by what each axis of the mesh splits.
 
     Args:
-        data: The shardings of the arguments that are no parameters.
+        data: The shardings of the arguments that are not parameters.
         parameters: The shardings of the parameters.
         axes: The axes of the mesh.
     """
@@ -221,4 +223,10 @@ def name_layout(
 
 
 def _axes_of(shardings: Iterable[TensorSharding | None]) -> set[str]:
-    return {axis.name for one in shardings if one is not None for dim in one.dim_shardings for axis in dim.axes}
+    return {
+        axis.name
+        for sharding in shardings
+        if sharding is not None
+        for dim in sharding.dim_shardings
+        for axis in dim.axes
+    }

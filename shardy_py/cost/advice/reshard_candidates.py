@@ -1,4 +1,4 @@
-"""Wishes: the shardings that the tensors of an op would give each other, where these do not agree; and idle axes."""
+"""Reshard candidates: shardings that the tensors of an op would give each other, where they disagree; and idle axes."""
 
 from __future__ import annotations
 
@@ -56,16 +56,18 @@ def conflicting_shardings(problem: Problem, solution: Solution) -> Iterator[Resh
         ids = tuple(solution.shardings[slot] if slot >= 0 else 0 for slot in slots)
         key = identity(rule), ids
         if key not in known:
-            known[key] = tuple(_wishes(problem, rule, ids))
+            known[key] = tuple(_candidates_at_op(problem, rule, ids))
         for number, sharding in known[key]:
             if slots[number] >= 0:
                 yield ReshardCandidate(step, slots[number], sharding)
 
 
-def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Iterator[tuple[int, TensorSharding]]:
-    """Yield the number of a tensor of an op with each sharding that is wished for it."""
+def _candidates_at_op(
+    problem: Problem, rule: OpShardingRule, ids: Sequence[int]
+) -> Iterator[tuple[int, TensorSharding]]:
+    """Yield the number of a tensor of an op with each candidate for its sharding."""
     table = problem.table
-    shardings = [table.values[one] for one in ids]
+    shardings = [table.values[index] for index in ids]
     common = table.common_mesh(ids)
     # Between tensors on several meshes, and on a single device, nothing propagates.
     if common is None or common[1].is_maximal or len(shardings) != len(rule.mappings):
@@ -81,10 +83,10 @@ def _wishes(problem: Problem, rule: OpShardingRule, ids: Sequence[int]) -> Itera
         if not mapping:
             continue
         current = shardings[number]
-        for wanted in _wanted(offers, tensors[number], number):
-            found = _sharding(name, mapping, wanted, rule.factor_sizes, mesh)
-            if current is None or not current.is_equivalent(found):
-                yield number, found
+        for factor_axes in _candidate_axes(offers, tensors[number], number):
+            candidate = _sharding(name, mapping, factor_axes, rule.factor_sizes, mesh)
+            if current is None or not current.is_equivalent(candidate):
+                yield number, candidate
 
 
 @frozen
@@ -115,8 +117,8 @@ def _offers(tensors: Sequence[FactorAxes]) -> list[_Offer]:
     ]
 
 
-def _wanted(offers: Iterable[_Offer], own: FactorAxes, number: int) -> Iterator[FactorAxes]:
-    """Yield the axes that are wanted for a tensor: each other one's alone, with its own, with all, and none."""
+def _candidate_axes(offers: Iterable[_Offer], current: FactorAxes, number: int) -> Iterator[FactorAxes]:
+    """Yield candidate axes of a tensor: those of each other tensor alone, with its current ones, with all, and none."""
     by_first: dict[int, _Offer] = {}
     for offer in offers:
         first = next((other for other in offer.positions if other != number), None)
@@ -125,7 +127,7 @@ def _wanted(offers: Iterable[_Offer], own: FactorAxes, number: int) -> Iterator[
     for first in sorted(by_first):
         offer = by_first[first]
         yield offer.axes
-        yield _joined((offer.axes, own))
+        yield _joined((offer.axes, current))
         yield offer.with_all
     yield {}
 
@@ -135,33 +137,35 @@ def _disagree(tensors: Sequence[FactorAxes]) -> bool:
     for tensor in tensors:
         for factor, axes in tensor.items():
             of_factor.setdefault(factor, set()).add(axes)
-    if any(len(found) > 1 for found in of_factor.values()):
+    if any(len(axis_lists) > 1 for axis_lists in of_factor.values()):
         return True
-    every = [axis for found in of_factor.values() for axes in found for axis in axes]
+    every = [axis for axis_lists in of_factor.values() for axes in axis_lists for axis in axes]
     return len(every) != len(set(every))
 
 
 def _factor_axes(
     sharding: TensorSharding | None, mapping: TensorMapping, rule: OpShardingRule, mesh: Mesh
 ) -> FactorAxes:
-    found = project(sharding, mapping, rule.factor_sizes, mesh).factors
-    return {factor: one.axes for factor, one in found.items() if rule.factor_sizes[factor] != 1}
+    projected = project(sharding, mapping, rule.factor_sizes, mesh).factors
+    return {
+        factor: factor_sharding.axes for factor, factor_sharding in projected.items() if rule.factor_sizes[factor] != 1
+    }
 
 
 def _joined(tensors: Iterable[FactorAxes]) -> FactorAxes:
     """Return the axes of tensors by factor; those of an earlier tensor come first, and none is used twice."""
-    found: dict[int, Axes] = {}
+    axes_by_factor: dict[int, Axes] = {}
     used: Axes = ()
     for tensor in tensors:
         for factor, axes in tensor.items():
-            if axes and not found.get(factor) and not any_overlap(axes, used):
-                found[factor] = axes
+            if axes and not axes_by_factor.get(factor) and not any_overlap(axes, used):
+                axes_by_factor[factor] = axes
                 used += axes
-    return found
+    return axes_by_factor
 
 
 def _sharding(
-    name: str | Mesh, mapping: TensorMapping, wanted: FactorAxes, sizes: Sequence[int], mesh: Mesh
+    name: str | Mesh, mapping: TensorMapping, axes_by_factor: FactorAxes, sizes: Sequence[int], mesh: Mesh
 ) -> TensorSharding:
     """Return the closed sharding of a tensor by the axes of its factors; axes that do not divide are left out."""
     used: list[AxisRef] = []
@@ -169,7 +173,7 @@ def _sharding(
     for factors in mapping:
         size = prod(sizes[factor] for factor in factors)
         axes: list[AxisRef] = []
-        for axis in chain.from_iterable(wanted.get(factor, ()) for factor in factors):
+        for axis in chain.from_iterable(axes_by_factor.get(factor, ()) for factor in factors):
             # A user of JAX can write whole axes only.
             is_whole = axis.sub_axis is None and not any_overlap((axis,), used)
             if is_whole and size % axes_size((*axes, axis), mesh) == 0:
@@ -188,19 +192,19 @@ def idle_axes(problem: Problem, solution: Solution, slots: Iterable[int]) -> Ite
         slots: The slots; those without a sharding are left out.
     """
     for slot in slots:
-        found = problem.table.values[solution.shardings[slot]]
-        if found is None:
+        sharding = problem.table.values[solution.shardings[slot]]
+        if sharding is None:
             continue
-        mesh = problem.table.mesh_of(found)
+        mesh = problem.table.mesh_of(sharding)
         shape = problem.slot_values[slot].shape
-        used = tuple(found.axes())
+        used = tuple(sharding.axes())
         if any(axis.sub_axis for axis in used):
             continue
         free = [AxisRef(axis.name) for axis in mesh.axes if not any_overlap((AxisRef(axis.name),), used)]
-        closed = tuple(evolve(one, is_closed=True, priority=None) for one in found.dim_shardings)
+        closed = tuple(evolve(dim_sharding, is_closed=True, priority=None) for dim_sharding in sharding.dim_shardings)
         for axis in free:
-            for number, dim in enumerate(found.dim_shardings):
+            for number, dim in enumerate(sharding.dim_shardings):
                 axes = (*dim.axes, axis)
                 if shape[number] % axes_size(axes, mesh) == 0:
-                    wished = DimensionSharding(axes, is_closed=True)
-                    yield slot, TensorSharding(found.mesh, (*closed[:number], wished, *closed[number + 1 :]))
+                    sharded_dim = DimensionSharding(axes, is_closed=True)
+                    yield slot, TensorSharding(sharding.mesh, (*closed[:number], sharded_dim, *closed[number + 1 :]))

@@ -33,7 +33,7 @@ class AgainstJit:
         rows.append(("peak memory", _value(self.here.peak_bytes), _value(self.jit.peak_bytes)))
         if self.here.seconds.value is not None:
             rows.insert(0, ("estimated time", _value(self.here.seconds), _value(self.jit.seconds)))
-        lines = [f"  {name:<15} here {own}, jit {other}" for name, own, other in rows]
+        lines = [f"  {name:<15} here {shardy_value}, jit {jit_value}" for name, shardy_value, jit_value in rows]
         return "\n".join(["Against jax.jit", *lines, str(self.comparison)])
 
     def to_json(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class AgainstJit:
 def price_against_jit(
     program: GivenProgram,
     schedule: Any,
-    here: Cost,
+    shardy_cost: Cost,
     machine: Any,
     setting: dict[str, Any],
     *,
@@ -57,7 +57,7 @@ def price_against_jit(
     Args:
         program: The program.
         schedule: Its order of ops, or None.
-        here: Its cost.
+        shardy_cost: Its cost.
         machine: The machine, or None.
         setting: More options of `Session.evaluate`.
         timeout: The seconds that XLA may take.
@@ -70,7 +70,7 @@ def price_against_jit(
     cost = jit.open().evaluate(None, machine, partitioner="xla", **setting).cost
     answer = compare_in_child(program, "", schedule, timeout=timeout, show=show)
     assert answer.comparison is not None
-    return AgainstJit(here, cost, answer.comparison)
+    return AgainstJit(shardy_cost, cost, answer.comparison)
 
 
 def _value(quantity: Any) -> str:

@@ -34,7 +34,7 @@ from shardy_py.cli.options import MEASURES, sweep_options
 @needs_option("--random", "random", "seed")
 @needs(
     "limit",
-    when=lambda given: given["json_file"] != "-",
+    when=lambda values: values["json_file"] != "-",
     problem="with --json -, which prints all rows and no table",
     hint="leave one of the two out",
 )

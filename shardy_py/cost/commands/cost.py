@@ -37,7 +37,7 @@ from shardy_py.cli.options import AMOUNT, axis_option, partitioner_option, sched
 @excludes_option("--against-jit", "against_jit", "as_local", "partitioner")
 @needs(
     "as_local",
-    when=lambda given: given["partitioner"] != "xla",
+    when=lambda values: values["partitioner"] != "xla",
     problem="together with --partitioner xla",
     hint="leave one of the two out",
 )

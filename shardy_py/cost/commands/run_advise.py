@@ -51,7 +51,7 @@ def run_advise(
         message = "--inputs and -o exclude each other"
         raise OptionError(Diagnostic("option-conflict", message, hint="give a layout by --in-sharding to propagate"))
     with progress_bar("Advising", total=trials) as progress:
-        given = AdviseArguments(
+        arguments = AdviseArguments(
             **keywords(program.input),
             machine=known,
             axes=links,
@@ -65,7 +65,9 @@ def run_advise(
         )
         advice: Advice | InputAdvice
         advice = (
-            advise_inputs(**keywords(narrow(given, AdviseInputsArguments))) if inputs else advise(**keywords(given))
+            advise_inputs(**keywords(narrow(arguments, AdviseInputsArguments)))
+            if inputs
+            else advise(**keywords(arguments))
         )
     print_warnings(advice.warnings)
     if output is not None and isinstance(advice, Advice):
@@ -88,7 +90,7 @@ def parse_size(text: str) -> float:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        message = f"--budget-memory {text}: this is no size"
+        message = f"--budget-memory: {text!r} is not a valid size"
         raise OptionError(Diagnostic("invalid-budget", message, hint="--budget-memory 16GiB"))
     unit = match[2] or ""
     base = 1024.0 if unit.endswith("i") else 1000.0

@@ -88,9 +88,9 @@ def _print_against_jit(program: GivenProgram, comparison: Comparison, machine: A
     """Print the best order beside the program of `jax.jit`: what both cost, and the first op that differs."""
     schedule = comparison.best.parsed_schedule()
     setting = {**setting, "profile": None if machine is not None else HOST_PROFILE}
-    here = program.open().evaluate(schedule, machine, partitioner="xla", **setting).cost
+    cost = program.open().evaluate(schedule, machine, partitioner="xla", **setting).cost
     with progress_bar("") as show:
-        priced = price_against_jit(program, schedule, here, machine, setting, timeout=TIMEOUT, show=show)
+        priced = price_against_jit(program, schedule, cost, machine, setting, timeout=TIMEOUT, show=show)
     echo_report(str(priced))
 
 

@@ -51,22 +51,22 @@ def run_cost(
     **session_options: Any,
 ) -> None:
     """Print what a program costs on a machine."""
-    found = None if machine is None else get_machine(machine)
-    if found is None and not against_xla and not against_jit:
+    resolved_machine = None if machine is None else get_machine(machine)
+    if resolved_machine is None and not against_xla and not against_jit:
         message = "--machine is missing"
         raise OptionError(
             Diagnostic("no-machine", message, hint=f"give one of {', '.join(machine_names())}, or a file")
         )
-    if against_xla or (against_jit and found is None):
+    if against_xla or (against_jit and resolved_machine is None):
         profile = profile or HOST_PROFILE
     links = parse_axis_links(axes)
     program = GivenProgram.of(**session_options)
     chosen = None if schedule is None else schedule_argument(schedule)
     setting = {"axes": links, "layout": layout, "profile": profile}
     if partitioner == "xla" or against_xla or against_jit:
-        cost, warnings = _estimate(program, chosen, found, setting)
+        cost, warnings = _estimate(program, chosen, resolved_machine, setting)
     else:
-        cost, warnings = _count(program, chosen, found, setting, is_strict=as_local)
+        cost, warnings = _count(program, chosen, resolved_machine, setting, is_strict=as_local)
     print_warnings(warnings)
     if against_xla:
         with progress_bar("") as show:
@@ -79,7 +79,7 @@ def run_cost(
             print_against_xla(compared, file=sys.stdout)
     elif against_jit:
         with progress_bar("") as show:
-            priced = price_against_jit(program, chosen, cost, found, setting, timeout=timeout, show=show)
+            priced = price_against_jit(program, chosen, cost, resolved_machine, setting, timeout=timeout, show=show)
         echo_report(json.dumps(priced.to_json(), indent=2) if as_json else str(priced))
     elif as_json:
         click.echo(cost_json(cost, transfers=transfers, ops=ops, origin=origin_of(program), warnings=warnings))

@@ -14,8 +14,8 @@ from shardy_py.cost.report.machines import machines_json, print_machines
 
 def run_machines(files: Sequence[str], *, as_json: bool) -> None:
     """Print the machines of files; without files those that come along."""
-    given = {Path(file).name: read_machine(Path(file)) for file in files}
-    known = given or {name: get_machine(name) for name in machine_names()}
+    from_files = {Path(file).name: read_machine(Path(file)) for file in files}
+    known = from_files or {name: get_machine(name) for name in machine_names()}
     if as_json:
         click.echo(machines_json(known))
     else:

@@ -36,15 +36,15 @@ class OpKeys:
         return op.name, attributes, *[self._region(region) or op.id for region in op.regions]
 
     def _attributes(self, op: Op) -> int | None:
-        """Return a number of the attributes of an op, the same for equal ones; None where they are equal to none."""
+        """Return a number of the attributes of an op, the same for equal ones; None where they cannot be compared."""
         parts = shared_parts(op.attributes)
         same = None if parts is None else tuple(map(identity, parts))
         known = self._known.get(same)
         if known is not None:
             return known[0]
-        found: object = tuple(sorted(op.attributes.items(), key=lambda item: item[0]))
+        items: object = tuple(sorted(op.attributes.items(), key=lambda item: item[0]))
         try:
-            number = self._numbers.setdefault(found, len(self._numbers))
+            number = self._numbers.setdefault(items, len(self._numbers))
         except TypeError:
             if same is None:
                 return None
@@ -61,15 +61,15 @@ class OpKeys:
             return None
         (block,) = region.blocks
         numbers = {value.id: number for number, value in enumerate(block.arguments)}
-        found: list[object] = [tuple([argument.type for argument in block.arguments])]
+        key: list[object] = [tuple([argument.type for argument in block.arguments])]
         for op in block.ops:
             attributes = self._attributes(op)
             if op.regions or attributes is None or any(value.id not in numbers for value in op.operands):
                 return None
             numbers |= {value.id: len(numbers) + number for number, value in enumerate(op.results)}
             operands = tuple([numbers[value.id] for value in op.operands])
-            found.append((op.name, attributes, operands, tuple([value.type for value in op.results])))
-        return tuple(found)
+            key.append((op.name, attributes, operands, tuple([value.type for value in op.results])))
+        return tuple(key)
 
 
 def axes_key(sharding: TensorSharding | None) -> tuple[object, ...]:
@@ -80,50 +80,50 @@ def axes_key(sharding: TensorSharding | None) -> tuple[object, ...]:
 
 
 def take_parts(main: Section) -> None:
-    """Let what uses such ops use the results of the other ones, which run where the former did.
+    """Replace ops that compute one result of an op with several by that result; the op then runs where they did.
 
-    Sums over devices stand between them: a reduction of parts is not the same.
+    An op whose result is all-reduced stays: a reduction of parts is not the same.
     """
-    taken: dict[int, Tensor] = {}
+    replaced: dict[int, Tensor] = {}
     for section in _sections(main):
-        taken |= _take(section)
-    if not taken:
+        replaced |= _replace_results(section)
+    if not replaced:
         return
     for section in _sections(main):
-        section.results = [taken.get(identity(tensor), tensor) for tensor in section.results]
+        section.results = [replaced.get(identity(tensor), tensor) for tensor in section.results]
         for node in section.nodes:
             for item in node.carried:
-                item.initial = taken.get(identity(item.initial), item.initial)
-                item.yielded = [taken.get(identity(tensor), tensor) for tensor in item.yielded]
+                item.initial = replaced.get(identity(item.initial), item.initial)
+                item.yielded = [replaced.get(identity(tensor), tensor) for tensor in item.yielded]
 
 
 def _sections(main: Section) -> list[Section]:
     return [main, *(inner for node in walk(main) for inner in node.sections)]
 
 
-def _take(section: Section) -> Mapping[int, Tensor]:
-    """Replace the results of ops of one section by those of others; return by what, by the ids of the former."""
-    whole = [node for node in section.nodes if node.kind.implements("get_parts") and len(node.outputs) > 1]
-    if not whole:
+def _replace_results(section: Section) -> Mapping[int, Tensor]:
+    """Replace the results of ops of one section by those of others; return the new tensors by the ids of the old."""
+    combined = [node for node in section.nodes if node.kind.implements("get_parts") and len(node.outputs) > 1]
+    if not combined:
         return {}
     alone: dict[tuple[object, ...], Node] = {}
     for node in section.nodes:
         if node.kind.implements("get_parts") and len(node.outputs) == 1:
             alone |= {key: node for key, _ in _parts(node)}
-    taken: dict[int, Tensor] = {}
-    for node in whole:
+    replaced: dict[int, Tensor] = {}
+    for node in combined:
         for key, tensor in _parts(node):
             other = alone.pop(key, None)
             if other is None or any(user.op.name == ALL_REDUCE for user in other.outputs[0].users):
                 continue
             _replace(other.outputs[0], tensor)
-            taken[identity(other.outputs[0])] = tensor
+            replaced[identity(other.outputs[0])] = tensor
             _move(section, node, other.position)
-    return taken
+    return replaced
 
 
 def _parts(node: Node) -> Iterator[tuple[tuple[object, ...], Tensor]]:
-    """Yield what tells a result of a node from others, with the result."""
+    """Yield a key of each result that another op can compute alone, with the result."""
     parts: list[Part | None] = [] if node.kind.cost is None else list(node.kind.cost.get_parts(node.op))
     for part, tensor in zip(parts, node.outputs, strict=False):
         if part is not None:

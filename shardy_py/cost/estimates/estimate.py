@@ -64,7 +64,7 @@ def estimate(
 
     Raises:
         OptionError: a mesh does not fit the machine, axes are given without one, or there is no such policy or profile.
-        UnsupportedError: functions call each other in a circle.
+        UnsupportedError: functions are recursive.
     """
     if axes and machine is None:
         message = "axes says over which links of a machine the axes of the mesh run, and there is no machine"
@@ -102,7 +102,7 @@ class _Estimator:
     traffic: Traffic = field(init=False)
     priced: list[Priced] = field(factory=list)
     ops: dict[int, OpCost] = field(factory=dict)
-    whole: float = 0.0
+    program_flops: float = 0.0
     unknown: dict[str, set[int]] = field(factory=dict)
     folded: set[int] = field(factory=set)
     sending: set[int] = field(factory=set)
@@ -122,8 +122,8 @@ class _Estimator:
                 if any(item.transfer.bytes and not item.is_halo for item in priced):
                     self.sending.add(identity(node))
             node.work = self._work(node, counter, priced)
-        for found in moving.values():
-            for part in self.pricer.combine(found):
+        for transfers in moving.values():
+            for part in self.pricer.combine(transfers):
                 nodes = [item.node for item in part]
                 self.together.update((identity(node), nodes) for node in nodes)
         library = LibraryKernels(self.sizes) if self.profile.has_kernel_library else None
@@ -146,14 +146,14 @@ class _Estimator:
 
     def _halo_slices(self) -> dict[int, list[Node]]:
         """Return nodes that stand for the slices of halos, by the ids of the tensors that they slice."""
-        found: dict[int, list[Node]] = {}
+        slices: dict[int, list[Node]] = {}
         if self.profile.follows_results:
             for item in self.priced:
                 if item.is_halo:
                     node, tensor = item.node, item.node.inputs[item.operand]
                     slice_ = Node(node.op, node.kind, node.section, [tensor], runs=node.runs, position=node.position)
-                    found.setdefault(identity(tensor), []).append(slice_)
-        return found
+                    slices.setdefault(identity(tensor), []).append(slice_)
+        return slices
 
     def _work(self, node: Node, counter: WorkCounter, priced: list[Priced]) -> Work:
         op, kind = node.op, node.kind
@@ -174,7 +174,7 @@ class _Estimator:
         # What an op makes of nothing, such as a counter, costs nothing worth counting.
         if not work.is_known and op.operands:
             self.unknown.setdefault(op.name, set()).add(op.id)
-        self.whole += node.runs * node.parts * work.whole
+        self.program_flops += node.runs * node.parts * work.unpartitioned
         return work
 
     def _chosen(self, node: Node, work: Work) -> Work:
@@ -230,7 +230,7 @@ class _Estimator:
             operations += self.traffic.converted_elements(kernel)
         transcendental = sum([work.transcendentals for work in works])
         seconds = self._seconds(kernel, operations + transcendental, moved)
-        found = OpCost(
+        op_cost = OpCost(
             root.op.id,
             root.op.name,
             str(root.op.results[0].type) if root.op.results else "",
@@ -242,16 +242,16 @@ class _Estimator:
             root.op.location,
         )
         known = self.ops.get(root.op.id)
-        self.ops[root.op.id] = found if known is None else _sum(known, found)
+        self.ops[root.op.id] = op_cost if known is None else _sum(known, op_cost)
 
     def _add_copies(self, op: Op, runs: float, moved: float) -> None:
         """Add what copies of values cost, once for all runs of the op that they are made for."""
         if not moved:
             return
         seconds = None if self.machine is None else moved / self.machine.memory_bandwidth
-        found = OpCost(op.id, op.name, "", runs, 0.0, 0.0, moved, seconds, op.location)
+        op_cost = OpCost(op.id, op.name, "", runs, 0.0, 0.0, moved, seconds, op.location)
         known = self.ops.get(op.id)
-        self.ops[op.id] = found if known is None else _sum(known, found)
+        self.ops[op.id] = op_cost if known is None else _sum(known, op_cost)
 
     def _seconds(self, kernel: CostKernel, operations: float, moved: float) -> float | None:
         """Return the time of one run of a kernel: a roofline; for a collective, that of the copies besides it."""
@@ -299,10 +299,10 @@ def _sum(one: OpCost, other: OpCost) -> OpCost:
 
 
 def _cost(
-    found: _Estimator, memory: MainMemory, devices: int, policy: LayoutPolicy | None, notes: tuple[str, ...]
+    estimator: _Estimator, memory: MainMemory, devices: int, policy: LayoutPolicy | None, notes: tuple[str, ...]
 ) -> Cost:
-    machine, ops = found.machine, tuple(found.ops.values())
-    transfers = tuple(item.transfer for item in found.priced)
+    machine, ops = estimator.machine, tuple(estimator.ops.values())
+    transfers = tuple(item.transfer for item in estimator.priced)
     sent = sum(item.runs * item.bytes for item in transfers)
     communicating = sum(item.runs * (item.seconds or 0.0) for item in transfers)
     computing = sum(item.seconds or 0.0 for item in ops)
@@ -311,7 +311,7 @@ def _cost(
     laid_out = shards if policy is None else f"{shards}, with padding by the layout policy {policy.name}"
     # The additions of all-reduces are no part of the program's work.
     useful = sum(item.flops for item in ops if not item.name.startswith("sdy."))
-    balance = found.whole / (devices * useful) if useful else None
+    balance = estimator.program_flops / (devices * useful) if useful else None
 
     def seconds(value: float, how: str) -> Quantity:
         return Quantity(None, "s", "no machine was given") if machine is None else Quantity(value, "s", how)
@@ -331,7 +331,7 @@ def _cost(
         transcendentals=Quantity(
             sum(item.transcendentals for item in ops), "FLOP", "1 for each element of an op such as an exponential"
         ),
-        total_flops=Quantity(found.whole, "FLOP", f"{flops.HOW}; for the whole program"),
+        total_flops=Quantity(estimator.program_flops, "FLOP", f"{flops.HOW}; for the whole program"),
         balance=Quantity(balance, "", "the operations of the whole program by those of all devices together"),
         memory_traffic_bytes=Quantity(sum(item.bytes for item in ops), "B", traffic.HOW),
         argument_bytes=Quantity(memory.arguments, "B", f"exact: {laid_out}"),
@@ -339,7 +339,7 @@ def _cost(
         peak_bytes=Quantity(memory.peak, "B", liveness.HOW),
         transfers=transfers,
         notes=notes,
-        profile=found.profile.name,
+        profile=estimator.profile.name,
         ops=ops,
         peak_op=memory.peak_op,
         timeline=memory.timeline,

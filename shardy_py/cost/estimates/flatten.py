@@ -74,14 +74,14 @@ class Flattener:
         """Return the main function.
 
         Raises:
-            UnsupportedError: functions call each other in a circle.
+            UnsupportedError: functions are recursive.
         """
         self._runs, self._open = [1.0], [False]
         section = Section()
         block = main.regions[0].blocks[0]
         section.parameters = [Tensor(value) for value in block.arguments]
-        given: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(section.parameters)
-        for tensor, attributes in zip(section.parameters, given, strict=True):
+        arg_attrs: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(section.parameters)
+        for tensor, attributes in zip(section.parameters, arg_attrs, strict=True):
             tensor.is_kept = not any(name in attributes for name in DONATED)
         names = {tensor.value.id: tensor for tensor in section.parameters}
         section.results = self._block(block, section, names, 1)
@@ -93,13 +93,15 @@ class Flattener:
         return section
 
     def _drop_unused(self, section: Section) -> None:
-        """Drop nodes whose results nobody uses."""
-        kept = {identity(tensor) for tensor in section.results}
+        """Drop nodes whose results are not used."""
+        result_ids = {identity(tensor) for tensor in section.results}
         nodes = []
         for node in reversed(section.nodes):
             for inner in node.sections:
                 self._drop_unused(inner)
-            if not _is_droppable(node) or any(tensor.users or identity(tensor) in kept for tensor in node.outputs):
+            if not _is_droppable(node) or any(
+                tensor.users or identity(tensor) in result_ids for tensor in node.outputs
+            ):
                 nodes.append(node)
                 continue
             for user in (node, *(other for inner in node.sections for other in walk(inner))):
@@ -121,7 +123,9 @@ class Flattener:
             elif (op.regions or not kind.is_ordinary) and self._is_entered(op, kind, section, names, parts):
                 continue
             elif kind.has_data_flow and self._hands_on(op):
-                names.update({value.id: names[given.id] for value, given in zip(op.results, op.operands, strict=True)})
+                names.update(
+                    {value.id: names[operand.id] for value, operand in zip(op.results, op.operands, strict=True)}
+                )
             elif kind.implements("get_equal_operand") and (equal := self._equal_operand(op, kind)) is not None:
                 names[op.results[0].id] = names[equal.id]
             else:
@@ -178,12 +182,12 @@ class Flattener:
         number = None if kind.cost is None else kind.cost.get_equal_operand(op)
         if number is None:
             return None
-        given, result = op.operands[number], op.results[0]
-        if given.type != result.type:
+        operand, result = op.operands[number], op.results[0]
+        if operand.type != result.type:
             return None
         # What a loop carries has no sharding of its own, but that of the loop.
-        one, other = (axes_key(self._sizes.sharding(value)) for value in (given, result))
-        return given if one == other else None
+        operand_axes, result_axes = (axes_key(self._sizes.sharding(value)) for value in (operand, result))
+        return operand if operand_axes == result_axes else None
 
     def _is_repeated(self, op: Op, kind: OpKind) -> bool:
         return kind.cost is not None and kind.cost.is_repeated(op)
@@ -269,27 +273,27 @@ class Flattener:
 
     def _type_number(self, value: Value) -> int:
         """Return a number of the type of a value, the same for equal types; identities are looked up faster."""
-        found = self._type_numbers.get(identity(value.type))
-        if found is None:
-            found = self._type_numbers[identity(value.type)] = self._types.setdefault(value.type, len(self._types))
-        return found
+        number = self._type_numbers.get(identity(value.type))
+        if number is None:
+            number = self._type_numbers[identity(value.type)] = self._types.setdefault(value.type, len(self._types))
+        return number
 
     def _axes_number(self, value: Value) -> int:
         """Return a number of the sharding of a value, the same where `axes_key` is."""
         sharding = self.program.shardings.get(value.id)
-        found = self._numbers.get(identity(sharding))
-        if found is None:
-            found = self._axes.setdefault(axes_key(sharding), len(self._axes))
-            self._numbers[identity(sharding)] = found
-        return found
+        number = self._numbers.get(identity(sharding))
+        if number is None:
+            number = self._axes.setdefault(axes_key(sharding), len(self._axes))
+            self._numbers[identity(sharding)] = number
+        return number
 
     def _depth(self, kind: OpKind, inputs: Sequence[Tensor], section: Section) -> int:
         """Return the depth at which a node runs: where its operands change, if it may leave loops around it."""
         depth = section.depth
         if not depth or not inputs or not kind.is_movable or not self.profile.hoists_invariant_ops:
             return depth
-        wanted = max([tensor.depth for tensor in inputs])
-        while depth > wanted and self._open[depth]:
+        needed_depth = max([tensor.depth for tensor in inputs])
+        while depth > needed_depth and self._open[depth]:
             depth -= 1
         return depth
 
@@ -335,7 +339,7 @@ class Flattener:
         flow = self.registry.get_data_flow(op)
         assert flow is not None
         outputs = {tensor.value.id: tensor for tensor in node.outputs}
-        found = []
+        carried_values = []
         for owner in (*flow.get_op_result_edge_owners(op), *flow.get_block_argument_edge_owners(op)):
             sources = flow.get_edge_sources(op, owner)
             initial = next((source.value for source in sources if source.op is op), None)
@@ -347,8 +351,8 @@ class Flattener:
             is_unchanged = bool(handed_on) and all(value in arguments for value in handed_on)
             output = next((outputs[value.id] for value in targets if value.id in outputs), None)
             carried = Carried(names[initial.id], [Tensor(value) for value in arguments], [], output, is_unchanged)
-            found.append(carried)
-        return found
+            carried_values.append(carried)
+        return carried_values
 
     def _yielded(self, op: Op, item: Carried, block: Block) -> list[Value]:
         flow = self.registry.get_data_flow(op)
@@ -380,12 +384,12 @@ class Flattener:
         """Return the number of groups of devices that a manual computation gives work of their own."""
         meshes = self.program.meshes
         mentioned = [item for name in _SHARDINGS if name in op.attributes for item in op.attributes[name].shardings]
-        mesh = next((found for item in mentioned if (found := resolve_mesh(item.mesh, meshes)) is not None), None)
+        mesh = next((resolved for item in mentioned if (resolved := resolve_mesh(item.mesh, meshes)) is not None), None)
         return 1 if mesh is None else prod(mesh.axis_size(name) for name in op.attributes["manual_axes"].names)
 
 
 def _is_droppable(node: Node) -> bool:
-    """Return whether nobody misses a node whose results are not used: all that it does is to compute."""
+    """Return whether a node is pure, so that it can be dropped where its results are not used."""
     if not node.outputs:
         return False
     if not node.sections:

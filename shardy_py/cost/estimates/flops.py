@@ -39,18 +39,18 @@ class Work:
     """The work of one op.
 
     Args:
-        whole: The operations of the op on a single device.
-        local: Those of one device.
+        unpartitioned: The operations of the op on a single device.
+        local: The operations of one device.
         transcendentals: The transcendental operations of one device.
         reads: Operand number to the elements that one device reads, for those that are not read as a whole.
         writes: Result number to the elements that it writes, for those that are not written as a whole.
         targets: Result number to the number of the operand that it is written into, where these differ.
         tables: The numbers of the operands that are read at places that other data gives.
         temporary_bytes: The bytes in memory of one device while it runs besides its operands and results.
-        is_known: Whether there is a rule, or a word of the dialect, that says so.
+        is_known: Whether a sharding rule or the dialect gives the work.
     """
 
-    whole: float = 0.0
+    unpartitioned: float = 0.0
     local: float = 0.0
     transcendentals: float = 0.0
     reads: Mapping[int, float] = Factory(dict)
@@ -83,7 +83,7 @@ class WorkCounter:
         self._known: dict[tuple[int, ...], tuple[Work, object]] = {}
 
     def count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:
-        """Return the operations of an op that is no control flow."""
+        """Return the operations of an op that is not control flow."""
         key = self._look(op, kind, rule)
         known = None if key is None else self._known.get(key)
         if known is not None:
@@ -112,21 +112,21 @@ class WorkCounter:
     def _count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:
         cost = kind.cost
         if cost is not None:
-            found = self._by_shapes(op, cost)
-            if found is not None:
-                return found
-        given = cost.get_flops(op) if cost is not None else None
-        if given is None and Elementwise in kind.traits:
+            work = self._by_shapes(op, cost)
+            if work is not None:
+                return work
+        dialect_flops = cost.get_flops(op) if cost is not None else None
+        if dialect_flops is None and Elementwise in kind.traits:
             return self._elementwise(op.results)
         if rule is None:
-            return UNKNOWN if given is None else Work(given, given)
+            return UNKNOWN if dialect_flops is None else Work(dialect_flops, dialect_flops)
         values = (*op.operands, *op.results)
         shardings = tuple([self._sizes.sharding(value) for value in values])
-        key = (rule, shardings, Contraction in kind.traits, len(op.results), given)
-        found = self._memo.get(key)
-        if found is None:
-            found = self._memo[key] = self._from_rule(op, kind, rule, shardings, given)
-        return found
+        key = (rule, shardings, Contraction in kind.traits, len(op.results), dialect_flops)
+        work = self._memo.get(key)
+        if work is None:
+            work = self._memo[key] = self._from_rule(op, kind, rule, shardings, dialect_flops)
+        return work
 
     def _masked(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> float:
         """Return the operations that keep the padding of uneven shards out of a reduction or a product.
@@ -161,11 +161,11 @@ class WorkCounter:
             return None
         if self._profile.ungroups_batches and local.ungrouped is not None:
             local = local.ungrouped
-        whole = cost.get_work(op, self._shapes(op, is_local=False)) or local
+        unpartitioned = cost.get_work(op, self._shapes(op, is_local=False)) or local
         if self._profile.expands_solvers:
-            local, whole = local.expanded or local, whole.expanded or whole
-        found = Work(
-            whole.flops,
+            local, unpartitioned = local.expanded or local, unpartitioned.expanded or unpartitioned
+        work = Work(
+            unpartitioned.flops,
             local.flops,
             local.transcendentals,
             local.reads,
@@ -174,8 +174,8 @@ class WorkCounter:
             temporary_bytes=local.temporary_bytes,
         )
         if key is not None:
-            self._memo[key] = found
-        return found
+            self._memo[key] = work
+        return work
 
     def _shapes(self, op: Op, *, is_local: bool) -> OpShapes:
         def shape(value: Value) -> tuple[int, ...]:
@@ -187,18 +187,18 @@ class WorkCounter:
         if len(results) == 1:
             return self._elements(results[0])
         parts = [self._elements(value) for value in results]
-        return Work(sum(part.whole for part in parts), sum(part.local for part in parts))
+        return Work(sum(part.unpartitioned for part in parts), sum(part.local for part in parts))
 
     def _elements(self, value: Value) -> Work:
         """Return one operation for each element of a value."""
         sharding = self._sizes.sharding(value)
         key = (value.type, sharding)
-        found = self._memo.get(key)
-        if found is None:
+        work = self._memo.get(key)
+        if work is None:
             shape = static_shape(value.type) or ()
             mesh = self._sizes.mesh(sharding) if sharding is not None else None
-            found = self._memo[key] = Work(prod(shape), prod(local_shape(shape, sharding, mesh)))
-        return found
+            work = self._memo[key] = Work(prod(shape), prod(local_shape(shape, sharding, mesh)))
+        return work
 
     def _from_rule(
         self,
@@ -206,17 +206,17 @@ class WorkCounter:
         kind: OpKind,
         rule: OpShardingRule,
         shardings: Sequence[TensorSharding | None],
-        given: float | None,
+        dialect_flops: float | None,
     ) -> Work:
-        per_point = 1.0 if given is not None else self._per_point(op, kind, rule)
+        per_point = 1.0 if dialect_flops is not None else self._per_point(op, kind, rule)
         if not per_point:
             return NOTHING
         shards = self._shards(rule, shardings)
-        whole = prod(rule.factor_sizes)
+        points = prod(rule.factor_sizes)
         local = prod(-(-size // count) for size, count in zip(rule.factor_sizes, shards, strict=True))
-        if given is not None:
-            return Work(given, given * local / whole if whole else given)
-        return Work(per_point * whole, per_point * local)
+        if dialect_flops is not None:
+            return Work(dialect_flops, dialect_flops * local / points if points else dialect_flops)
+        return Work(per_point * points, per_point * local)
 
     def _per_point(self, op: Op, kind: OpKind, rule: OpShardingRule) -> float:
         if Contraction in kind.traits:

@@ -60,22 +60,22 @@ class CostFusion:
         escaping = {identity(tensor) for tensor in section.results}
         if self.library is not None:
             self._library_roots |= self.library.find(section, escaping)
-        found: dict[int, CostKernel] = {}
+        kernels: dict[int, CostKernel] = {}
         for node in reversed(section.nodes):
             for inner in node.sections:
                 self.add(inner)
             roots = node.roots = self._find_roots(node, escaping)
             for root in roots:
-                kernel = found.get(identity(root))
+                kernel = kernels.get(identity(root))
                 if kernel is None:
-                    kernel = found[identity(root)] = CostKernel(root)
+                    kernel = kernels[identity(root)] = CostKernel(root)
                 kernel.nodes.append(node)
         for node in section.nodes:
-            if identity(node) in found:
-                kernel = found.pop(identity(node))
+            if identity(node) in kernels:
+                kernel = kernels.pop(identity(node))
                 kernel.nodes.reverse()
                 self.kernels.append(kernel)
-        for kernel in found.values():
+        for kernel in kernels.values():
             kernel.nodes.reverse()
             self.kernels.append(evolve(kernel, is_halo=True))
 
@@ -92,10 +92,10 @@ class CostFusion:
 
     def is_fusible(self, node: Node) -> bool:
         """Return whether a node may be computed within the kernel that uses its result."""
-        found = node.is_fusible
-        if found is None:
-            found = node.is_fusible = self._may_fuse(node)
-        return found
+        is_fusible = node.is_fusible
+        if is_fusible is None:
+            is_fusible = node.is_fusible = self._may_fuse(node)
+        return is_fusible
 
     def is_in_library(self, node: Node) -> bool:
         """Return whether a kernel of the library computes a node."""
@@ -106,9 +106,9 @@ class CostFusion:
         return self.is_fusible(node) and identity(node) not in self._library_roots
 
     def _find_roots(self, node: Node, escaping: set[int]) -> tuple[Node, ...]:
-        taken = self._library_roots.get(identity(node))
-        if taken is not None:
-            return (taken,)
+        library_root = self._library_roots.get(identity(node))
+        if library_root is not None:
+            return (library_root,)
         if not self.is_fusible(node):
             return (node,)
         users = [user for tensor in node.outputs for user in tensor.users]
@@ -123,10 +123,10 @@ class CostFusion:
             return (node,)
         if self.repeats is None or self.slices:
             # The partitioner makes other ops for halos, whose code is not known.
-            taking = roots
+            fusing = roots
         else:
-            taking = list(self._taking(self.repeats, node, takers, roots, len(users) - len(takers)))
-        return (*((node,) if is_kept or len(taking) < len(roots) else ()), *taking)
+            fusing = list(self._fusing_roots(self.repeats, node, takers, roots, len(users) - len(takers)))
+        return (*((node,) if is_kept or len(fusing) < len(roots) else ()), *fusing)
 
     def _takes(self, user: Node, node: Node) -> bool:
         """Return whether a user takes a node into its own kernel."""
@@ -134,7 +134,7 @@ class CostFusion:
             return False
         return Reduction in user.kind.traits or self.is_fusible(user)
 
-    def _taking(
+    def _fusing_roots(
         self, repeats: Repeats, node: Node, users: Sequence[Node], roots: Sequence[Node], others: int
     ) -> Iterator[Node]:
         """Yield the roots of the kernels that take a node: those whose code is not repeated too often with it.
@@ -188,11 +188,11 @@ class CostFusion:
         """Return whether a node reads one tensor at most of as many dimensions as its results, or as few elements."""
         if self.slices:
             return sum(1 for tensor in node.inputs if static_shape(tensor.value.type) not in ((), (1,))) <= 1
-        given = {identity(tensor): tensor for tensor in node.inputs}.values()
+        inputs = {identity(tensor): tensor for tensor in node.inputs}.values()
         rank = max(map(_true_rank, node.outputs), default=0)
-        if sum(_true_rank(tensor) >= rank for tensor in given if not _is_broadcast(tensor)) <= 1:
+        if sum(_true_rank(tensor) >= rank for tensor in inputs if not _is_broadcast(tensor)) <= 1:
             return True
-        return sum(map(_elements, given)) <= sum(map(_elements, node.outputs))
+        return sum(map(_elements, inputs)) <= sum(map(_elements, node.outputs))
 
     def _is_split(self, node: Node, user: Node) -> bool:
         """Return whether a stored value stands between a node and one of its users."""
@@ -214,20 +214,20 @@ class CostFusion:
         return any(identity(tensor) in self.slices and identity(tensor.maker) in makers for tensor in node.inputs)
 
     def _before(self, user: Node, node: Node) -> list[Node] | None:
-        """Return the nodes behind a node that lead to its user, without the latter; None where they are many."""
-        found: dict[int, Node] = {}
+        """Return the nodes on the paths between a node and its user; None where they are too many."""
+        between: dict[int, Node] = {}
         waiting = [user]
         while waiting:
             for tensor in waiting.pop().inputs:
                 maker = tensor.maker
                 if maker is None or maker.section is not node.section or maker.position <= node.position:
                     continue
-                if identity(maker) not in found:
-                    found[identity(maker)] = maker
+                if identity(maker) not in between:
+                    between[identity(maker)] = maker
                     waiting.append(maker)
-            if len(found) > _MOST_BETWEEN:
+            if len(between) > _MOST_BETWEEN:
                 return None
-        return list(found.values())
+        return list(between.values())
 
     def __iter__(self) -> Iterator[CostKernel]:
         return iter(self.kernels)

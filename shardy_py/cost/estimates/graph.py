@@ -29,7 +29,7 @@ class Tensor:
         users: The nodes that take it, once per operand.
         depth: The number of loops and branches around the place where it changes.
         is_result: Whether the main function returns it.
-        is_kept: Whether it is an argument whose memory nobody else may take.
+        is_kept: Whether it is an argument that is not donated.
         stored_bytes: The bytes that it takes in memory, once `Traffic` knows.
     """
 
@@ -143,37 +143,37 @@ def put_back(section: Section) -> None:
         if not node.is_hoisted or not node.kind.is_hoisted_for_users_only:
             continue
         depths = [user.depth for tensor in node.outputs for user in tensor.users]
-        wanted = min([section.depth, *depths])
+        users_depth = min([section.depth, *depths])
         place: Section | None = section
-        while place is not None and place.depth > wanted and place.owner is not None:
+        while place is not None and place.depth > users_depth and place.owner is not None:
             place = place.owner.section
-        if place is not None and wanted > node.depth:
-            node.depth, node.runs, node.is_hoisted = wanted, place.runs, wanted < section.depth
+        if place is not None and users_depth > node.depth:
+            node.depth, node.runs, node.is_hoisted = users_depth, place.runs, users_depth < section.depth
             for tensor in node.outputs:
-                tensor.depth = wanted
+                tensor.depth = users_depth
 
 
 def user_in(section: Section, node: Node) -> Node | None:
     """Return the node of a section that is a node or has it in its regions; None where there is none."""
-    found: Node | None = node
-    while found is not None and found.section is not section:
-        found = found.section.owner
-    return found
+    current: Node | None = node
+    while current is not None and current.section is not section:
+        current = current.section.owner
+    return current
 
 
 def makers_above(node: Node, first: int) -> set[int]:
     """Return the positions, from a first one on, of the nodes of its section whose results a node needs."""
-    found: set[int] = set()
+    positions: set[int] = set()
     waiting = [node]
     while waiting:
         for tensor in read_by(waiting.pop()):
             maker = tensor.maker
             if maker is None or maker.section is not node.section:
                 continue
-            if maker.position >= first and maker.position not in found:
-                found.add(maker.position)
+            if maker.position >= first and maker.position not in positions:
+                positions.add(maker.position)
                 waiting.append(maker)
-    return found
+    return positions
 
 
 def read_by(node: Node) -> list[Tensor]:

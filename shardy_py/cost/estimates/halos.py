@@ -42,12 +42,12 @@ class Halo:
 
 def halo_operations(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> float:
     """Return the operations that put padding in its place in shards with their halos, and choose between halos."""
-    found = 0.0
+    operations = 0.0
     for window, row, reach in _divided(op, windows, sizes):
-        found += row * reach.exchange.selected
+        operations += row * reach.exchange.selected
         if window.is_padded:
-            found += row * reach.mask_operations * reach.span
-    return found
+            operations += row * reach.mask_operations * reach.span
+    return operations
 
 
 def halos_of(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator[Halo]:
@@ -72,15 +72,15 @@ def _divided(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator
     out, out_parts = static_shape(op.results[0].type), sizes.shape(op.results[0])
     for window in windows:
         operand, dim = op.operands[window.operand], window.operand_dim
-        sharding, whole, part = sizes.sharding(operand), static_shape(operand.type), shapes[window.operand]
+        sharding, shape, part = sizes.sharding(operand), static_shape(operand.type), shapes[window.operand]
         mesh = None if sharding is None else sizes.mesh(sharding)
-        if sharding is None or mesh is None or mesh.is_maximal or not whole or not out:
+        if sharding is None or mesh is None or mesh.is_maximal or not shape or not out:
             continue
         count = axes_size(sharding.dim_shardings[dim].axes, mesh)
         out_part = out_parts[window.result_dim]
         if count == 1 or out_part == out[window.result_dim]:
             continue
-        reach = Reach(window, whole[dim], part[dim], out_part, count)
+        reach = Reach(window, shape[dim], part[dim], out_part, count)
         yield window, prod(part[:dim]) * prod(part[dim + 1 :]), reach
         part[dim] = reach.span
 
@@ -213,11 +213,11 @@ def _one_side(halo: int, part: int, end: int, others: int) -> list[int]:
         end: The elements between the bound of the shard and the last one that is read, seen from that side.
         others: The number of shards that there can be at one side.
     """
-    found = []
+    elements = []
     for distance in reversed(range(min(-(-halo // part), others))):
         if -(distance + 1) * part < end:
-            found.append(min(halo - part * distance, part) - max(-distance * part - end, 0))
-    return found
+            elements.append(min(halo - part * distance, part) - max(-distance * part - end, 0))
+    return elements
 
 
 @frozen
@@ -244,35 +244,35 @@ class _Piece:
 def _compact(reach: Reach) -> Exchange:
     """Return the exchange in which devices send only what others read, each once per permutation."""
     pieces = [_pieces(reach, shard) for shard in range(reach.count)]
-    sent, carried_by = _permutations(reach, [piece for found in pieces for piece in found])
+    sent, carried_by = _permutations(reach, [piece for shard_pieces in pieces for piece in shard_pieces])
     selected = 0
     for number in range(max(map(len, pieces))):
-        same = [found[number] for found in pieces if number < len(found)]
-        own = [piece for piece in same if piece.source == piece.shard]
+        same = [shard_pieces[number] for shard_pieces in pieces if number < len(shard_pieces)]
+        local_pieces = [piece for piece in same if piece.source == piece.shard]
         lengths = [sent[carried_by[piece]] for piece in same if piece in carried_by]
         lengths += [piece.end - piece.begin for piece in same if piece.source is None]
-        if own:
-            lengths.append(max(piece.end for piece in own) - min(piece.begin for piece in own))
+        if local_pieces:
+            lengths.append(max(piece.end for piece in local_pieces) - min(piece.begin for piece in local_pieces))
         origins = {carried_by[piece] for piece in same if piece in carried_by}
-        selected += max(lengths) * max(0, len(origins) + bool(own) - 1)
+        selected += max(lengths) * max(0, len(origins) + bool(local_pieces) - 1)
     return Exchange(tuple(sent), selected)
 
 
 def _pieces(reach: Reach, shard: int) -> list[_Piece]:
     """Return what a shard reads, in order, divided at the bounds of shards."""
-    found: list[_Piece] = []
+    pieces: list[_Piece] = []
     start, end, part = reach.start(shard), reach.end(shard), reach.part
     at = start
     while at < end:
         if 0 <= at < reach.size:
             source, begin = divmod(at, part)
             limit = min(end, at - begin + part)
-            found.append(_Piece(shard, source, begin, begin + limit - at, len(found), at - start))
+            pieces.append(_Piece(shard, source, begin, begin + limit - at, len(pieces), at - start))
         else:
             limit = min(end, 0) if at < 0 else end
-            found.append(_Piece(shard, None, 0, limit - at, len(found), at - start))
+            pieces.append(_Piece(shard, None, 0, limit - at, len(pieces), at - start))
         at = limit
-    return found
+    return pieces
 
 
 def _permutations(reach: Reach, pieces: Sequence[_Piece]) -> tuple[list[int], dict[_Piece, int]]:
@@ -310,16 +310,16 @@ _STEPS = frozenset((ALL_GATHER, ALL_SLICE, ALL_TO_ALL, COLLECTIVE_PERMUTE))
 
 def reshards_before(value: Value) -> Iterator[Op]:
     """Yield the ops that reshard a tensor into a value, the last one first."""
-    made = value.defining_op
-    while made is not None and made.name in _STEPS:
-        yield made
-        made = made.operands[0].defining_op
+    producer = value.defining_op
+    while producer is not None and producer.name in _STEPS:
+        yield producer
+        producer = producer.operands[0].defining_op
 
 
 def is_sliced_from_whole(value: Value, dims: Iterable[int], sizes: LocalSizes) -> bool:
     """Return whether each device had some dimensions whole, and sliced its part of them last."""
-    made = value.defining_op
-    if made is None or made.name != ALL_SLICE:
+    producer = value.defining_op
+    if producer is None or producer.name != ALL_SLICE:
         return False
-    shape = static_shape(made.operands[0].type)
-    return shape is not None and all(sizes.shape(made.operands[0])[dim] == shape[dim] for dim in dims)
+    shape = static_shape(producer.operands[0].type)
+    return shape is not None and all(sizes.shape(producer.operands[0])[dim] == shape[dim] for dim in dims)

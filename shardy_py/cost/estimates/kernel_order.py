@@ -17,23 +17,23 @@ Steps = list[list[Node]]
 
 def readers(section: Section, tensor: Tensor) -> list[int]:
     """Return the positions of the nodes of a section that end the kernels that read a value."""
-    found: dict[int, None] = {}
+    positions: dict[int, None] = {}
     for user in tensor.users:
         for root in user.roots or (user,):
-            here = root if root.section is section else user_in(section, root)
-            if here is not None:
-                found[here.position] = None
-    return list(found)
+            reader = root if root.section is section else user_in(section, root)
+            if reader is not None:
+                positions[reader.position] = None
+    return list(positions)
 
 
 def breadth_first(
-    section: Section, found: Mapping[int, Sequence[int]], together: Mapping[int, Sequence[Node]]
+    section: Section, reader_positions: Mapping[int, Sequence[int]], together: Mapping[int, Sequence[Node]]
 ) -> Steps:
     """Return the nodes of a section breadth first.
 
     Args:
         section: The section.
-        found: The positions of the readers of each value, by its id.
+        reader_positions: The positions of the readers of each value, by its id.
         together: The nodes that run at the same time as one, by the id of each of them.
     """
     nodes = section.nodes
@@ -47,7 +47,9 @@ def breadth_first(
         members.setdefault(number, []).append(node)
     waiting, after = [0] * len(nodes), {}
     for number, step in members.items():
-        users = {first[place] for node in step for item in node.outputs for place in found.get(identity(item), ())}
+        users = {
+            first[place] for node in step for item in node.outputs for place in reader_positions.get(identity(item), ())
+        }
         users.discard(number)
         after[number] = sorted(users)
         for user in users:

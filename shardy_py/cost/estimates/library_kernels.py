@@ -37,30 +37,34 @@ class LibraryKernels:
             section: The section, without the regions in it.
             escaping: The ids of the tensors that it hands on.
         """
-        found: dict[int, Node] = {}
+        last_nodes: dict[int, Node] = {}
         for node in reversed(section.nodes):
-            if Reduction in node.kind.traits and identity(node) not in found and self.operands_of(node) is not None:
-                inside = _Growth(self, section, escaping, found).grow(node)
+            if (
+                Reduction in node.kind.traits
+                and identity(node) not in last_nodes
+                and self.operands_of(node) is not None
+            ):
+                inside = _Growth(self, section, escaping, last_nodes).grow(node)
                 last = max(inside, key=lambda item: item.position)
-                found.update((identity(item), last) for item in inside)
-        return found
+                last_nodes.update((identity(item), last) for item in inside)
+        return last_nodes
 
     def operands_of(self, node: Node) -> frozenset[int] | None:
         """Return the numbers of the operands whose makers a kernel may compute with a node, if the library has it."""
         key = identity(node)
         if key not in self._operands:
-            self._operands[key] = self._ask(node)
+            self._operands[key] = self._library_operands(node)
         return self._operands[key]
 
-    def _ask(self, node: Node) -> frozenset[int] | None:
+    def _library_operands(self, node: Node) -> frozenset[int] | None:
         op, kind = node.op, node.kind
         if ConstantLike in kind.traits:
             return frozenset()
         if not kind.implements("get_library_operands") or kind.cost is None or node.sections:
             return None
         shapes = OpShapes(tuple(map(self.sizes.shape, op.operands)), tuple(map(self.sizes.shape, op.results)))
-        found = kind.cost.get_library_operands(op, shapes)
-        return None if found is None else frozenset(found)
+        operands = kind.cost.get_library_operands(op, shapes)
+        return None if operands is None else frozenset(operands)
 
 
 @define(eq=False)
@@ -68,7 +72,7 @@ class _Growth:
     library: LibraryKernels
     section: Section
     escaping: set[int]
-    taken: dict[int, Node]
+    last_nodes: dict[int, Node]
     _inside: dict[int, Node] = field(factory=dict, init=False)
 
     def grow(self, start: Node) -> list[Node]:
@@ -109,7 +113,7 @@ class _Growth:
                 yield user, True
 
     def _is_free(self, node: Node, other: Node) -> bool:
-        return identity(node) not in self.taken and node.section is self.section and node.depth == other.depth
+        return identity(node) not in self.last_nodes and node.section is self.section and node.depth == other.depth
 
     def _leads_on(self, node: Node, user: Node) -> bool:
         """Return whether a user goes on from a node; a broadcast does only if all go on that may."""
@@ -157,7 +161,7 @@ class Repeats:
         """
         if len(users) > 1:
             users = [*{identity(user): user for user in users}.values()]
-        found: list[tuple[dict[int, _Places], _Places]] = []
+        additions: list[tuple[dict[int, _Places], _Places]] = []
         for root in roots:
             kernel = self._kernels.get(identity(root))
             if kernel is None:
@@ -170,9 +174,9 @@ class Repeats:
                 and self._is_too_often(node, places[1], len(users) if readers is None else readers)
             ):
                 return False
-            found.append((kernel, places))
+            additions.append((kernel, places))
         if ConstantLike not in node.kind.traits:
-            for kernel, places in found:
+            for kernel, places in additions:
                 kernel[identity(node)] = places
         return True
 

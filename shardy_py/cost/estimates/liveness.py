@@ -109,39 +109,41 @@ class Liveness:
 
     def _alias(self, main: Op, section: Section) -> list[Tensor]:
         """Return the results that lie in the memory of donated arguments."""
-        given: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(section.parameters)
-        found: dict[int, Tensor] = {}
+        arg_attrs: Sequence[Mapping[str, Any]] = main.attributes.get("arg_attrs") or ({},) * len(section.parameters)
+        aliased: dict[int, Tensor] = {}
         free: list[int] = []
-        for tensor, attributes in zip(section.parameters, given, strict=True):
+        for tensor, attributes in zip(section.parameters, arg_attrs, strict=True):
             index = attributes.get(_ALIASED)
             if isinstance(index, int) and index < len(section.results):
-                found[identity(section.results[index])] = section.results[index]
+                aliased[identity(section.results[index])] = section.results[index]
             elif not tensor.is_kept:
                 free.append(self.sizes.bytes(tensor.value))
         for tensor in section.results:
             size = self.sizes.bytes(tensor.value)
-            if identity(tensor) not in found and size in free and tensor.maker is not None:
+            if identity(tensor) not in aliased and size in free and tensor.maker is not None:
                 free.remove(size)
-                found[identity(tensor)] = tensor
-        return [tensor for tensor in found.values() if tensor.maker is not None]
+                aliased[identity(tensor)] = tensor
+        return [tensor for tensor in aliased.values() if tensor.maker is not None]
 
-    def _section(self, section: Section, owned: Sequence[Tensor], kept: set[int]) -> int:
+    def _section(self, section: Section, owned: Sequence[Tensor], result_ids: set[int]) -> int:
         """Return the largest sum of bytes of the values that a section owns at its start, or makes."""
         owned = without_repeats(owned)
-        steps, dying = self._steps(section, owned, kept)
+        steps, dying = self._steps(section, owned, result_ids)
         live = peak = sum([self._bytes(tensor) for tensor in owned])
         for number, step in enumerate(steps):
             ends = dying.get(number, ())
             freed = sum([self._bytes(tensor) for tensor in ends]) if ends else 0
             total, during = 0, live
             for node in step:
-                made = self._made(node, ends)
+                result_bytes = self._result_bytes(node, ends)
                 inside = max([self._inner(node, inner) for inner in node.sections]) if node.sections else 0
-                reused = self._reused(node, made, ends) if ends else 0
+                reused = self._reused(node, result_bytes, ends) if ends else 0
                 if reused and section.owner is None:
                     self._replaced.update(item.value.id for item in ends if self._bytes(item) == reused)
-                total += made
-                during += made - reused + inside + round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
+                total += result_bytes
+                during += (
+                    result_bytes - reused + inside + round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
+                )
             if section.owner is None:
                 self._during.append((step[-1].op.id, during))
             if during > peak:
@@ -151,24 +153,28 @@ class Liveness:
             live += total - freed
             for node in step:
                 for item in node.outputs:
-                    if not item.users and identity(item) not in kept:
+                    if not item.users and identity(item) not in result_ids:
                         live -= self._bytes(item)
         return peak
 
     def _steps(
-        self, section: Section, owned: Sequence[Tensor], kept: set[int]
+        self, section: Section, owned: Sequence[Tensor], result_ids: set[int]
     ) -> tuple[Steps, dict[int, list[Tensor]]]:
-        """Return the steps of a section and, by their numbers, the values that nobody reads behind them."""
+        """Return the steps of a section and, by the number of a step, the values that are read last in it."""
         stored = [item for node in section.nodes for item in node.outputs if self.fusion.is_stored(item)]
-        found = {identity(item): readers(section, item) for item in (*owned, *stored)}
+        reader_positions = {identity(item): readers(section, item) for item in (*owned, *stored)}
         is_ordered = not self.traffic.profile.runs_breadth_first
-        steps = [[node] for node in section.nodes] if is_ordered else breadth_first(section, found, self.together)
+        steps = (
+            [[node] for node in section.nodes]
+            if is_ordered
+            else breadth_first(section, reader_positions, self.together)
+        )
         numbers = {node.position: number for number, step in enumerate(steps) for node in step}
         dying: dict[int, list[Tensor]] = {}
         for item in (*owned, *stored):
-            places = found[identity(item)]
+            places = reader_positions[identity(item)]
             last = max([numbers[place] for place in places]) if places else None
-            is_kept = identity(item) in kept
+            is_kept = identity(item) in result_ids
             if last is not None and not is_kept:
                 dying.setdefault(last, []).append(item)
             if section.owner is None and item.maker is not None:
@@ -179,50 +185,52 @@ class Liveness:
 
     def _inner(self, node: Node, section: Section) -> int:
         """Return the bytes of a region besides the values that it gets."""
-        owned, given = [], {identity(tensor) for tensor in section.parameters}
+        owned, borrowed_ids = [], {identity(tensor) for tensor in section.parameters}
         copies = []
         numbers = {identity(tensor): number for number, tensor in enumerate(section.parameters)}
         for item in node.carried:
             if item.is_unchanged:
                 continue
-            places = {numbers[identity(one)] for one in item.parameters if identity(one) in numbers}
-            here = [section.parameters[number] for number in sorted(places)]
-            owned += here
-            given -= {identity(tensor) for tensor in here}
+            places = {numbers[identity(tensor)] for tensor in item.parameters if identity(tensor) in numbers}
+            carried_parameters = [section.parameters[number] for number in sorted(places)]
+            owned += carried_parameters
+            borrowed_ids -= {identity(tensor) for tensor in carried_parameters}
             copied = self.traffic.carried_copies(section, item)
             if copied:
                 # The next value lies where the old one was, and not where the copy of that is.
                 self._apart |= {identity(tensor) for tensor in item.yielded}
             # What becomes the old value of something else has another copy there.
             copies += [Tensor(tensor.value, users=tensor.users) for tensor in copied[1:]]
-        self._free |= given
+        self._free |= borrowed_ids
         inside = self._section(section, [*owned, *copies], {identity(tensor) for tensor in section.results})
         return max(0, inside - sum(self._bytes(tensor) for tensor in without_repeats(owned)))
 
-    def _made(self, node: Node, ends: Sequence[Tensor]) -> int:
+    def _result_bytes(self, node: Node, ends: Sequence[Tensor]) -> int:
         """Return the bytes of the results of a node that lie nowhere else."""
-        made = 0
+        size = 0
         if not node.carried:
             for tensor in node.outputs:
-                made += self._bytes(tensor)
-            return made
+                size += self._bytes(tensor)
+            return size
         for item in node.carried:
             if item.output is None:
                 continue
             is_dying = any(item.initial is tensor for tensor in ends)
             if item.is_unchanged and not is_dying:
                 self._free.add(identity(item.output))
-            made += self._bytes(item.output)
-        return made
+            size += self._bytes(item.output)
+        return size
 
-    def _reused(self, node: Node, made: int, ends: Sequence[Tensor]) -> int:
-        """Return the bytes of the results that take the place of operands that nobody needs any more."""
+    def _reused(self, node: Node, result_bytes: int, ends: Sequence[Tensor]) -> int:
+        """Return the bytes of the results that reuse the memory of operands which are read last here."""
         if node.carried:
             initial = {identity(item.initial): self._bytes(item.initial) for item in node.carried}
-            return min(made, sum(size for key, size in initial.items() if any(key == identity(item) for item in ends)))
+            return min(
+                result_bytes, sum(size for key, size in initial.items() if any(key == identity(item) for item in ends))
+            )
         if not self.fusion.is_own_kernel(node) or any(identity(tensor) in self._apart for tensor in node.outputs):
             return 0
-        return made if made in [self._bytes(tensor) for tensor in ends] else 0
+        return result_bytes if result_bytes in [self._bytes(tensor) for tensor in ends] else 0
 
     def _bytes(self, tensor: Tensor) -> int:
         if identity(tensor) in self._free or (tensor.maker is not None and ConstantLike in tensor.maker.kind.traits):

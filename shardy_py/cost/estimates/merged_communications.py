@@ -67,38 +67,38 @@ def group_key(node: Node, axes: str, devices: int) -> object:
 
 
 def _groups(reduces: list[Priced], most: float) -> Iterator[list[Priced]]:
-    """Yield what becomes one: of the first that is left, all alike behind it up to one that needs one of them.
+    """Yield all-reduces to combine: the first that is left and those alike behind it, up to one that depends on them.
 
     As in XLA's collective_combiner_utils.h::CombineInstructionsByKey.
     """
     makers = [_makers(node) for node in reduces[0].node.section.nodes]
     bits = {item.node.position: 1 << number for number, item in enumerate(reduces)}
-    needed = _needed(makers, bits)
+    needed = _needed_reduces(makers, bits)
     left = reduces
     if any(needed.values()):
         places = {position: place for place, position in enumerate(_post_order(reduces[0].node.section, makers))}
         left = sorted(reduces, key=lambda item: places[item.node.position])
     while left:
-        part, taken, size = [left[0]], bits[left[0].node.position], left[0].transfer.bytes
+        part, part_bits, size = [left[0]], bits[left[0].node.position], left[0].transfer.bytes
         key = (left[0].group, left[0].node.depth)
         for item in left[1:]:
             if (item.group, item.node.depth) != key:
                 continue
-            if size + item.transfer.bytes > most or needed[item.node.position] & taken:
+            if size + item.transfer.bytes > most or needed[item.node.position] & part_bits:
                 break
             part.append(item)
-            taken |= bits[item.node.position]
+            part_bits |= bits[item.node.position]
             size += item.transfer.bytes
         yield part
-        left = [item for item in left if not bits[item.node.position] & taken]
+        left = [item for item in left if not bits[item.node.position] & part_bits]
         if len(part) > 1:
-            # What needs one of them needs what any of them does.
-            whole = taken
+            # What depends on one of them depends on all that any of them does.
+            combined_bits = part_bits
             for item in part:
-                whole |= needed[item.node.position]
+                combined_bits |= needed[item.node.position]
             for item in left:
-                if needed[item.node.position] & taken:
-                    needed[item.node.position] |= whole
+                if needed[item.node.position] & part_bits:
+                    needed[item.node.position] |= combined_bits
 
 
 def _makers(node: Node) -> list[int]:
@@ -111,14 +111,14 @@ def _makers(node: Node) -> list[int]:
     ]
 
 
-def _needed(makers: Sequence[Sequence[int]], bits: Mapping[int, int]) -> dict[int, int]:
-    """Return the bits of the all-reduces that each one needs; both by position."""
+def _needed_reduces(makers: Sequence[Sequence[int]], bits: Mapping[int, int]) -> dict[int, int]:
+    """Return, by the position of an all-reduce, the bits of the all-reduces that it depends on."""
     above: list[int] = []
     for inputs in makers:
-        found = 0
+        needed_bits = 0
         for maker in inputs:
-            found |= above[maker] | bits.get(maker, 0)
-        above.append(found)
+            needed_bits |= above[maker] | bits.get(maker, 0)
+        above.append(needed_bits)
     return {position: above[position] for position in bits}
 
 
@@ -189,23 +189,23 @@ class Sharing:
     def _groups_follow(self, product: Op, number: int) -> bool:
         """Return whether the groups of a product are those of its batch, or of the other dimensions of an operand.
 
-        Of two operands that the result is divided like, the one is followed that leaves less of the other to be copied.
+        If the result is divided like both operands, the groups follow the one that leaves less of the other to copy.
         """
         rule = self.rule_of(product)
         if rule is None or len(product.results) != 1:
             return False
-        given = [self._before(value) for value in product.operands]
+        operands = [self._before(value) for value in product.operands]
         batch = {factor for factor in range(rule.num_factors) if rule.is_batching(factor)}
         if self._parts(rule, 2, product.results[0], batch) > 1:
             return True
         parts, follows = [0, 0], [False, False]
-        for operand, value in enumerate(given):
-            own = {factor for dim in rule.operand_mappings[operand] for factor in dim}
-            own -= batch | set(rule.reduction_factors)
-            parts[operand] = self._parts(rule, operand, value, own)
-            follows[operand] = 1 < parts[operand] == self._parts(rule, 2, product.results[0], own)
+        for operand, value in enumerate(operands):
+            factors = {factor for dim in rule.operand_mappings[operand] for factor in dim}
+            factors -= batch | set(rule.reduction_factors)
+            parts[operand] = self._parts(rule, operand, value, factors)
+            follows[operand] = 1 < parts[operand] == self._parts(rule, 2, product.results[0], factors)
         if all(follows):
-            first, second = (self.sizes.bytes(value) for value in given)
+            first, second = (self.sizes.bytes(value) for value in operands)
             return number == (0 if parts[0] * second < parts[1] * first else 1)
         return follows[number]
 
@@ -222,4 +222,8 @@ class Sharing:
         if sharding is None or mesh is None:
             return 1
         dims = zip((*rule.operand_mappings, *rule.result_mappings)[number], sharding.dim_shardings, strict=True)
-        return prod(axes_size(dim.axes, mesh) for own, dim in dims if own and factors and set(own) <= set(factors))
+        return prod(
+            axes_size(dim.axes, mesh)
+            for dim_factors, dim in dims
+            if dim_factors and factors and set(dim_factors) <= set(factors)
+        )

@@ -38,9 +38,9 @@ class LocalSizes:
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, also where another value carries it."""
-        found = self.table.get(value.id)
-        if found is not None:
-            return found
+        sharding = self.table.get(value.id)
+        if sharding is not None:
+            return sharding
         if value.id not in self._shardings:
             self._shardings[value.id] = sharding_of(self._program, value, self._semantics)
         return self._shardings[value.id]
@@ -62,18 +62,18 @@ class LocalSizes:
         if known is not None:
             return known
         key = (value.type, self.sharding(value))
-        found = self._bytes.get(key)
-        if found is None:
-            found = self._bytes[key] = self._measure(*key)
-        self._value_bytes[value.id] = found
-        return found
+        size = self._bytes.get(key)
+        if size is None:
+            size = self._bytes[key] = self._measure(*key)
+        self._value_bytes[value.id] = size
+        return size
 
     def shape(self, value: Value) -> tuple[int, ...]:
         """Return the shape of the largest shard of a value; () for what has no known shape."""
-        found = self._shapes.get(value.id)
-        if found is None:
-            found = self._shapes[value.id] = self._measure_shape(value)
-        return found
+        shape = self._shapes.get(value.id)
+        if shape is None:
+            shape = self._shapes[value.id] = self._measure_shape(value)
+        return shape
 
     def total(self, values: Iterable[Value]) -> int:
         """Return the bytes of several values on one device."""
@@ -89,11 +89,11 @@ class LocalSizes:
     def _measure(self, type_: Type, sharding: TensorSharding | None) -> int:
         mesh = self.mesh(sharding) if sharding is not None else None
         if self._policy is None:
-            found = tensor_bytes(type_, sharding, mesh)
+            size = tensor_bytes(type_, sharding, mesh)
         else:
-            found = padded_tensor_bytes(type_, sharding, mesh, self._policy)
-        if found is not None:
-            return found
+            size = padded_tensor_bytes(type_, sharding, mesh, self._policy)
+        if size is not None:
+            return size
         # A token, for example, takes no memory.
         if not isinstance(type_, OpaqueType):
             self.unknown[str(type_)] = None

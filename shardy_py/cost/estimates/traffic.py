@@ -39,7 +39,7 @@ class Traffic:
         sizes: Measures values.
         fusion: The kernels.
         profile: The rules of the backend.
-        halos: The bytes of the halos of each node that gets some and is no part of another kernel, by its id.
+        halos: The bytes of the halos of each node that gets some and is not part of another kernel, by its id.
         rule_of: Gives the rule of an op.
     """
 
@@ -67,24 +67,24 @@ class Traffic:
     def read_bytes(self, kernel: CostKernel) -> float:
         """Return the bytes that one device reads for a kernel."""
         inside = {identity(node) for node in kernel.nodes}
-        whole: dict[int, Tensor] = {}
+        whole_inputs: dict[int, Tensor] = {}
         parts: dict[int, float] = {}
         for node in kernel.nodes:
             work = node.work
             if not work.reads:
                 for tensor in node.inputs:
                     if identity(tensor.maker) not in inside:
-                        whole[identity(tensor)] = tensor
+                        whole_inputs[identity(tensor)] = tensor
                 continue
             for number, tensor in enumerate(node.inputs):
                 if identity(tensor.maker) in inside:
                     continue
                 amount = self._read(work, number, tensor)
                 if amount is None:
-                    whole[identity(tensor)] = tensor
+                    whole_inputs[identity(tensor)] = tensor
                 else:
                     parts[identity(tensor)] = parts.get(identity(tensor), 0.0) + amount
-        read = 0.0 + sum([self.stored_bytes(tensor) for tensor in whole.values()])
+        read = 0.0 + sum([self.stored_bytes(tensor) for tensor in whole_inputs.values()])
         return read + sum(parts.values()) if parts else read
 
     def slices_of(self, node: Node) -> int:
@@ -126,11 +126,11 @@ class Traffic:
         if not self.profile.transposes_collectives:
             return 0.0
         devices = self._devices(node)
-        given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
+        operand_bytes, result_bytes = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
         maker = node.inputs[0].maker
         is_made = self._is_made_for(node) and maker is not None and len(maker.inputs) == 1
-        sliced = (devices - 1) * given if is_made else (devices + 1) * given
-        return sliced + (0 if self._is_taken_by_kernels(node) else 2 * made)
+        sliced = (devices - 1) * operand_bytes if is_made else (devices + 1) * operand_bytes
+        return sliced + (0 if self._is_taken_by_kernels(node) else 2 * result_bytes)
 
     def _devices(self, node: Node) -> int:
         """Return the number of devices in a group of an all-to-all."""
@@ -183,14 +183,17 @@ class Traffic:
         """
         if not self.profile.widens_bfloat16:
             return 0
-        found: dict[int, Tensor] = {}
+        converted: dict[int, Tensor] = {}
         for node in kernel.nodes:
             inputs = [tensor for tensor in node.inputs if _is_bfloat16(tensor)]
             outputs = [tensor for tensor in node.outputs if _is_bfloat16(tensor)]
             if inputs and outputs and Elementwise in node.kind.traits:
-                ends = (*(one for one in inputs if one.maker is None), *(one for one in outputs if one.is_result))
-                found |= {identity(tensor): tensor for tensor in ends}
-        return sum(prod(self.sizes.shape(tensor.value)) for tensor in found.values())
+                ends = (
+                    *(tensor for tensor in inputs if tensor.maker is None),
+                    *(tensor for tensor in outputs if tensor.is_result),
+                )
+                converted |= {identity(tensor): tensor for tensor in ends}
+        return sum(prod(self.sizes.shape(tensor.value)) for tensor in converted.values())
 
     def _transposed_bytes(self, node: Node) -> float:
         """Return the bytes of the operands of a product that are copied with their batch dimensions first.
@@ -217,7 +220,7 @@ class Traffic:
     def carried_bytes(self, node: Node) -> float:
         """Return the bytes of the copies of what a loop carries, as XLA's copy_insertion.cc makes them.
 
-        What starts in an argument that nobody donates, or in a tensor that something else starts in or takes, is copied
+        What starts in an argument that is not donated, or in a tensor that something else starts in or takes, is copied
         once before the loop, unless the loop needs the latter. In each iteration, what is still read when its next
         value is there is copied, and what is handed on by an op that does not write over its operand.
         """
@@ -239,7 +242,7 @@ class Traffic:
         return moved
 
     def returned_bytes(self, main: Section) -> float:
-        """Return the bytes of the copies of results that are arguments which nobody donates, or earlier results.
+        """Return the bytes of the copies of results that are arguments without donation, or earlier results.
 
         As in copy_insertion.cc::AddSpecialCaseCopies: each result has memory of its own.
         """
@@ -253,21 +256,27 @@ class Traffic:
         return moved
 
     def carried_copies(self, section: Section, item: Carried) -> list[Tensor]:
-        """Return what a region copies, so that the next value of what a loop carries can lie in the memory of the old.
+        """Return the tensors that a region copies so that the next value of a carried tensor can reuse its memory.
 
-        That is the old value where something may read it once the next one is there, and, where the next one is the
-        old one of something else, that.
+        The old value is copied where an op may read it after the next one is written. The next value is copied where
+        it is also the old value of another carried tensor.
         """
-        given, yielded = self._numbers_of(section)
-        here = _first(section.parameters, given, item.parameters)
-        made = _first(section.results, yielded, item.yielded)
-        if here is None or made is None or not self.profile.copies_carried:
+        parameter_numbers, result_numbers = self._numbers_of(section)
+        parameter = _first(section.parameters, parameter_numbers, item.parameters)
+        result = _first(section.results, result_numbers, item.yielded)
+        if parameter is None or result is None or not self.profile.copies_carried:
             return []
-        maker = made.maker
+        maker = result.maker
         if maker is None or maker.section is not section:
-            is_other = identity(made) in given and made is not here
-            return [here, made] if is_other and (here.users or self._is_handed_on(section, here)) else []
-        return [here] if self._is_handed_on(section, here) or self._is_read_late(section, here, maker) else []
+            is_other = identity(result) in parameter_numbers and result is not parameter
+            return (
+                [parameter, result] if is_other and (parameter.users or self._is_handed_on(section, parameter)) else []
+            )
+        return (
+            [parameter]
+            if self._is_handed_on(section, parameter) or self._is_read_late(section, parameter, maker)
+            else []
+        )
 
     def _is_handed_on(self, section: Section, tensor: Tensor) -> bool:
         return identity(tensor) in self._numbers_of(section)[1]
@@ -275,11 +284,11 @@ class Traffic:
     def _numbers_of(self, section: Section) -> tuple[dict[int, int], dict[int, int]]:
         """Return the numbers of the parameters and of the results of a section, by identity."""
         if identity(section) not in self._numbers:
-            given, results = (
-                {identity(one): number for number, one in reversed(list(enumerate(tensors)))}
+            parameters, results = (
+                {identity(tensor): number for number, tensor in reversed(list(enumerate(tensors)))}
                 for tensors in (section.parameters, section.results)
             )
-            self._numbers[identity(section)] = section, given, results
+            self._numbers[identity(section)] = section, parameters, results
         return self._numbers[identity(section)][1:]
 
     def _is_read_late(self, section: Section, tensor: Tensor, maker: Node) -> bool:
@@ -287,13 +296,13 @@ class Traffic:
 
         One that the maker needs may not, nor the maker itself, if it goes through the elements one by one.
         """
-        found = set(readers(section, tensor))
-        if maker.position in found and not self.fusion.is_fusible(maker):
+        positions = set(readers(section, tensor))
+        if maker.position in positions and not self.fusion.is_fusible(maker):
             return True
-        found.discard(maker.position)
-        if not found or max(found) > maker.position:
-            return bool(found)
-        return not found <= makers_above(maker, min(found))
+        positions.discard(maker.position)
+        if not positions or max(positions) > maker.position:
+            return bool(positions)
+        return not positions <= makers_above(maker, min(positions))
 
     def copied_bytes(self, node: Node) -> float:
         """Return the bytes of the copies that a collective makes of its operand and result, in another layout.
@@ -304,18 +313,18 @@ class Traffic:
         if not self.profile.transposes_collectives or node.op.name not in (ALL_GATHER, ALL_TO_ALL):
             return 0.0
         before, after = self.sizes.shape(node.op.operands[0]), self.sizes.shape(node.op.results[0])
-        given, made = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
-        copied_in = 0 if self._is_made_for(node) else given
-        copied_out = 0 if self._is_taken_by_kernels(node) else made
+        operand_bytes, result_bytes = self.stored_bytes(node.inputs[0]), self.stored_bytes(node.outputs[0])
+        copied_in = 0 if self._is_made_for(node) else operand_bytes
+        copied_out = 0 if self._is_taken_by_kernels(node) else result_bytes
         if node.op.name == ALL_TO_ALL:
             return copied_in + copied_out
         changed = [dim for dim, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]]
-        copied, size = 0.0, float(given)
+        copied, size = 0.0, float(operand_bytes)
         for dim in reversed(changed):
             outer, is_last = prod(before[:dim]), dim == changed[0]
-            larger = made if is_last else size * after[dim] / before[dim]
+            larger = result_bytes if is_last else size * after[dim] / before[dim]
             if outer > 1:
-                copied += (copied_in if size == given else 0.0) + (copied_out if is_last else larger)
+                copied += (copied_in if size == operand_bytes else 0.0) + (copied_out if is_last else larger)
             # What one gather makes, the next one takes.
             copied += 0.0 if is_last else larger
             size = larger
@@ -350,11 +359,11 @@ class Traffic:
 
     def stored_bytes(self, tensor: Tensor) -> int:
         """Return the bytes that a value takes in the memory of one device, once all kernels are known."""
-        found = tensor.stored_bytes
-        if found is None:
-            found = self.sizes.bytes(tensor.value) if self.fusion.is_stored(tensor) else 0
-            found = tensor.stored_bytes = 2 * found if self._is_widened(tensor) else found
-        return found
+        size = tensor.stored_bytes
+        if size is None:
+            size = self.sizes.bytes(tensor.value) if self.fusion.is_stored(tensor) else 0
+            size = tensor.stored_bytes = 2 * size if self._is_widened(tensor) else size
+        return size
 
     def _is_widened(self, tensor: Tensor) -> bool:
         if not self.profile.widens_bfloat16 or tensor.maker is None or tensor.is_result:
@@ -399,8 +408,8 @@ class Traffic:
 
 def _is_used_apart(tensor: Tensor, node: Node) -> bool:
     """Return whether something takes a tensor that need not be there before a node is."""
-    found = set(readers(node.section, tensor)) - {node.position}
-    return bool(found) and not found <= makers_above(node, min(found))
+    positions = set(readers(node.section, tensor)) - {node.position}
+    return bool(positions) and not positions <= makers_above(node, min(positions))
 
 
 def _dimension_kind(rule: OpShardingRule, factors: tuple[int, ...]) -> str:
@@ -415,7 +424,7 @@ def _is_bfloat16(tensor: Tensor) -> bool:
     return isinstance(type_, TensorType) and type_.element_type == "bf16"
 
 
-def _first(tensors: Sequence[Tensor], numbers: Mapping[int, int], wanted: Iterable[Tensor]) -> Tensor | None:
-    """Return the first of some tensors that is wanted."""
-    found = [numbers[identity(one)] for one in wanted if identity(one) in numbers]
-    return tensors[min(found)] if found else None
+def _first(tensors: Sequence[Tensor], numbers: Mapping[int, int], candidates: Iterable[Tensor]) -> Tensor | None:
+    """Return the first tensor that is among the candidates."""
+    matching = [numbers[identity(tensor)] for tensor in candidates if identity(tensor) in numbers]
+    return tensors[min(matching)] if matching else None

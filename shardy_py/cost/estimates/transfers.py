@@ -140,11 +140,11 @@ class TransferPricer:
             return []
         if kind.implements("get_mirrored_dims"):
             return self._mirrored(node, kind.cost.get_mirrored_dims(op))
-        own = kind.cost.get_collective(op)
-        if own is None:
+        collective = kind.cost.get_collective(op)
+        if collective is None:
             windows = tuple(kind.cost.get_windows(op))
             return [self._halo(node, halo) for halo in halos_of(op, windows, self.sizes)] if windows else []
-        return [self._priced_own(node, own)]
+        return [self._priced_own(node, collective)]
 
     def masked(self, node: Node) -> float:
         """Return the operations that put padding in its place in what the windows of an op read."""
@@ -158,25 +158,27 @@ class TransferPricer:
         """Combine all-reduces of one section as the backend does; return those that become one."""
         return combine(priced, self.profile.combined_bytes, self._combined_seconds)
 
-    def _priced_own(self, node: Node, own: OwnCollective) -> Priced:
+    def _priced_own(self, node: Node, collective: OwnCollective) -> Priced:
         """Return the transfer of a collective over groups of device numbers."""
-        group = self._own_group(own)
-        sent, seconds = self._priced(own.kind, group, node.op)
-        sent = round(sent * own.share)
-        found = self._transfer(node, own.kind, group.axes, len(own.group), sent, seconds, _HOW[own.kind])
-        return Priced(node, found, group_key(node, str(own.group), len(own.group)))
+        group = self._own_group(collective)
+        sent, seconds = self._priced(collective.kind, group, node.op)
+        sent = round(sent * collective.share)
+        transfer = self._transfer(
+            node, collective.kind, group.axes, len(collective.group), sent, seconds, _HOW[collective.kind]
+        )
+        return Priced(node, transfer, group_key(node, str(collective.group), len(collective.group)))
 
     def _read_collective(self, op: Op) -> OwnCollective | None:
         """Return the collective that an op of a local program is, whatever its dialect says of costs."""
-        found = None if self.local_ops is None else self.local_ops.read_collective(op)
-        if found is None or not found.groups:
+        collective = None if self.local_ops is None else self.local_ops.read_collective(op)
+        if collective is None or not collective.groups:
             return None
-        if found.kind != "collective_permute":
-            return OwnCollective(found.kind, found.groups[0])
-        devices = sorted({device for pair in found.groups for device in pair})
+        if collective.kind != "collective_permute":
+            return OwnCollective(collective.kind, collective.groups[0])
+        devices = sorted({device for pair in collective.groups for device in pair})
         count = len(devices) if self.mesh is None else self.mesh.total_size
-        moving = sum(source != target for source, target in found.groups)
-        return OwnCollective(found.kind, tuple(devices), moving / count)
+        moving = sum(source != target for source, target in collective.groups)
+        return OwnCollective(collective.kind, tuple(devices), moving / count)
 
     def _priced_sdy(self, node: Node) -> Priced:
         kind = node.op.name.removeprefix("sdy.")
@@ -185,8 +187,8 @@ class TransferPricer:
         else:
             how = _HOW[kind]
         axes, devices, sent, seconds = self._of_sdy(node.op, kind)
-        found = self._transfer(node, kind, axes, devices, sent, seconds, how)
-        return Priced(node, found, group_key(node, axes, devices))
+        transfer = self._transfer(node, kind, axes, devices, sent, seconds, how)
+        return Priced(node, transfer, group_key(node, axes, devices))
 
     def _mirrored(self, node: Node, dims: Sequence[int]) -> list[Priced]:
         """Return the transfer of shards that change places, as in spmd_partitioner.cc::HandleReverse."""
@@ -200,8 +202,8 @@ class TransferPricer:
         sent, seconds = self._priced("collective_permute", group, op)
         if not sent:
             return []
-        found = self._transfer(node, "collective_permute", group.axes, group.devices, sent, seconds, _MIRRORED)
-        return [Priced(node, found)]
+        transfer = self._transfer(node, "collective_permute", group.axes, group.devices, sent, seconds, _MIRRORED)
+        return [Priced(node, transfer)]
 
     def _is_mirrored_before(self, operand: Value, dims: Sequence[int]) -> bool:
         """Return whether shards change places as the operand is resharded, which sends no more than without that."""
@@ -221,8 +223,8 @@ class TransferPricer:
         else:
             kind, how = "collective_permute", _HALO
             seconds = None if parts is None else formulas.permute_seconds(parts, halo.bytes)
-        found = self._transfer(node, kind, text, devices, halo.bytes, seconds, how, halo.operand)
-        return Priced(node, found, is_halo=True, operand=halo.operand)
+        transfer = self._transfer(node, kind, text, devices, halo.bytes, seconds, how, halo.operand)
+        return Priced(node, transfer, is_halo=True, operand=halo.operand)
 
     def _transfer(
         self,
@@ -247,8 +249,8 @@ class TransferPricer:
         op = item.node.op
         before, after = self.sizes.sharding(op.operands[0]), self.sizes.sharding(op.results[0])
         cost = self.registry.get_cost(op)
-        own = cost.get_collective(op) if cost is not None else None
-        group = self._sdy_group(op, before, after) if own is None else self._own_group(own)
+        collective = cost.get_collective(op) if cost is not None else None
+        group = self._sdy_group(op, before, after) if collective is None else self._own_group(collective)
         n = group.devices
         return formulas.all_reduce_seconds(group.parts or (), round(sent * n / (2 * (n - 1)))) if n > 1 else 0.0
 
@@ -260,38 +262,40 @@ class TransferPricer:
             key = (*key, *self._axes_by_dimension(op))
         if self.profile.widens_bfloat16:
             key = (*key, self._is_widened(kind, op))
-        found = self._memo.get(key)
-        if found is None:
+        cached = self._memo.get(key)
+        if cached is None:
             group = self._sdy_group(op, before, after)
             parts = [self._priced(kind, part, op) for part in self._groups(op, kind, before, after)]
             times = [seconds for _, seconds in parts if seconds is not None]
             seconds = sum(times) if len(times) == len(parts) else None
-            found = self._memo[key] = (group.axes, group.devices, sum(sent for sent, _ in parts), seconds)
-        return found
+            cached = self._memo[key] = (group.axes, group.devices, sum(sent for sent, _ in parts), seconds)
+        return cached
 
     def _groups(self, op: Op, kind: str, before: TensorSharding | None, after: TensorSharding | None) -> list[Group]:
         """Return the groups along which a collective runs, one run after the other.
 
         XLA's partitioner reduces along the axes of one dimension after the other (AllReduceAlongShardingDims).
         """
-        whole = self._sdy_group(op, before, after)
+        group = self._sdy_group(op, before, after)
         sharding = after or before
         mesh = None if sharding is None else self.sizes.mesh(sharding)
         if kind != "all_reduce" or op.name != ALL_REDUCE or not self.profile.follows_results or mesh is None:
-            return [whole]
+            return [group]
         parts = [self._along(axes, mesh) for axes in self._axes_by_dimension(op)]
-        return parts if prod(part.devices for part in parts) == whole.devices else [whole]
+        return parts if prod(part.devices for part in parts) == group.devices else [group]
 
     def _axes_by_dimension(self, op: Op) -> Iterator[tuple[AxisRef, ...]]:
         """Yield the axes of an all-reduce that shard one dimension of what its operand is made from."""
-        wanted = op.attributes[AXES_ATTRIBUTES[ALL_REDUCE]].axes
+        reduced_axes = op.attributes[AXES_ATTRIBUTES[ALL_REDUCE]].axes
         maker = op.operands[0].defining_op
-        found: dict[tuple[AxisRef, ...], None] = {}
+        axis_lists: dict[tuple[AxisRef, ...], None] = {}
         for value in () if maker is None else maker.operands:
             sharding = self.sizes.sharding(value)
             dims = () if sharding is None else sharding.dim_shardings
-            found |= {axes: None for dim in dims if (axes := tuple(item for item in dim.axes if item in wanted))}
-        yield from found
+            axis_lists |= {
+                axes: None for dim in dims if (axes := tuple(item for item in dim.axes if item in reduced_axes))
+            }
+        yield from axis_lists
 
     def _priced(self, kind: str, group: Group, op: Op) -> tuple[int, float | None]:
         """Return the bytes that one device sends, and the time."""
@@ -326,13 +330,13 @@ class TransferPricer:
         devices = formulas.group_size(parts) if parts is not None else _combined_size(axes, mesh)
         return Group("{" + ", ".join(str(axis) for axis in axes) + "}", devices, parts)
 
-    def _own_group(self, own: OwnCollective) -> Group:
-        axes = None if self.mesh is None or len(own.group) < 2 else axes_of_group(self.mesh, own.group)
+    def _own_group(self, collective: OwnCollective) -> Group:
+        axes = None if self.mesh is None or len(collective.group) < 2 else axes_of_group(self.mesh, collective.group)
         if axes and self.mesh is not None:
             return self._along(axes, self.mesh)
         if self.placement is None:
-            return Group("", len(own.group), None)
-        return Group("", len(own.group), tuple(_parts_of_group(own.group, self.placement)))
+            return Group("", len(collective.group), None)
+        return Group("", len(collective.group), tuple(_parts_of_group(collective.group, self.placement)))
 
 
 def _is_bfloat16(values: Iterable[Value]) -> bool:
@@ -379,13 +383,13 @@ def _combined_size(axes: Sequence[AxisRef], mesh: Mesh) -> int:
 def _parts_of_group(group: Sequence[int], placement: MeshPlacement) -> Iterator[LinkPart]:
     """Yield the parts of links that a group of device numbers runs over."""
     stride = 1
-    found = []
+    parts = []
     for link in reversed(placement.machine.links):
         places = sorted({device // stride % link.size for device in group})
         if len(places) > 1:
-            found.append(LinkPart(link, len(places), min(b - a for a, b in pairwise(places))))
+            parts.append(LinkPart(link, len(places), min(b - a for a, b in pairwise(places))))
         stride *= link.size
-    yield from reversed(found)
+    yield from reversed(parts)
 
 
 _Parts = Sequence[LinkPart]

@@ -216,15 +216,15 @@ class Cost:
         seconds = self.seconds.value
         time = "" if seconds is None else f"{format_seconds(seconds)}, "
         sent, peak = _bytes(self.communication_bytes), _bytes(self.peak_bytes)
-        return f"<{self._what} on one of {self.devices} devices: {time}{sent} sent, {peak} of peak memory>"
+        return f"<{self._title_start} on one of {self.devices} devices: {time}{sent} sent, {peak} of peak memory>"
 
     @property
     def title(self) -> str:
         """The headline of reports, which says of an estimate that it is one."""
-        return f"{self._what} on one of {self.devices} devices, {self.machine or 'no machine'}"
+        return f"{self._title_start} on one of {self.devices} devices, {self.machine or 'no machine'}"
 
     @property
-    def _what(self) -> str:
+    def _title_start(self) -> str:
         return "Cost" if self.is_counted else "Estimated cost"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
@@ -308,8 +308,8 @@ def _lines(cost: Cost) -> tuple[LineCost, ...]:
         computing.setdefault(op.location, []).append(op)
     for transfer in cost.transfers:
         moving.setdefault(transfer.location, []).append(transfer)
-    found = [_line(place, computing.get(place, []), moving.get(place, [])) for place in {**computing, **moving}]
-    return tuple(sorted(found, key=lambda line: (-(line.seconds or 0.0), -line.sent - line.bytes)))
+    lines = [_line(place, computing.get(place, []), moving.get(place, [])) for place in {**computing, **moving}]
+    return tuple(sorted(lines, key=lambda line: (-(line.seconds or 0.0), -line.sent - line.bytes)))
 
 
 def _line(location: str, ops: list[OpCost], transfers: list[Transfer]) -> LineCost:

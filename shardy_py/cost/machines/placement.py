@@ -76,10 +76,10 @@ class MeshPlacement:
         Raises:
             OptionError: the mesh does not fit the machine.
         """
-        found = self._segments.get(mesh)
-        if found is None:
-            found = self._segments[mesh] = self._place(mesh)
-        return found
+        segments = self._segments.get(mesh)
+        if segments is None:
+            segments = self._segments[mesh] = self._place(mesh)
+        return segments
 
     def _place(self, mesh: Mesh) -> dict[str, tuple[LinkPart, ...]]:
         links = {link.name: link for link in self.machine.links}
@@ -153,15 +153,15 @@ def _by_order(mesh: Mesh, machine: Machine) -> dict[str, tuple[LinkPart, ...]]:
 
 def _overlaps(start: int, end: int, links: Sequence[Link]) -> Iterator[LinkPart]:
     """Yield the parts of links under devices numbered by strides from ``start`` up to ``end``, major first."""
-    found: list[LinkPart] = []
+    parts: list[LinkPart] = []
     low = 1
     for link in reversed(links):
         high = low * link.size
         first, last = max(start, low), min(end, high)
         if first < last and first % low == 0 and last % first == 0 and high % last == 0:
-            found.append(LinkPart(link, last // first, first // low))
+            parts.append(LinkPart(link, last // first, first // low))
         low = high
-    yield from reversed(found)
+    yield from reversed(parts)
 
 
 def _sub_parts(axis: AxisRef, mesh: Mesh, parts: Sequence[LinkPart]) -> Iterator[LinkPart]:
@@ -172,11 +172,11 @@ def _sub_parts(axis: AxisRef, mesh: Mesh, parts: Sequence[LinkPart]) -> Iterator
     full = mesh.axis_size(axis.name)
     end = full // axis.sub_axis.pre_size
     covered = [Link(str(index), part.size, 0.0) for index, part in enumerate(parts)]
-    found = list(_overlaps(end // axis.sub_axis.size, end, covered))
-    if prod(part.size for part in found) != axis.sub_axis.size:
+    covered_parts = list(_overlaps(end // axis.sub_axis.size, end, covered))
+    if prod(part.size for part in covered_parts) != axis.sub_axis.size:
         message = f"the axis {axis} cannot be laid over the links of the axis {quote(axis.name)}"
         raise _misfit(message, "use a machine whose links are not cut by it")
-    for part in found:
+    for part in covered_parts:
         outer = parts[int(part.link.name)]
         yield LinkPart(outer.link, part.size, outer.stride * part.stride)
 

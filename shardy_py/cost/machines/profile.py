@@ -93,14 +93,14 @@ def get_profile(name: str) -> Profile:
     return known[name]
 
 
-def choose_profile(given: str | Profile | None, machine: Machine | None) -> Profile:
+def choose_profile(profile: str | Profile | None, machine: Machine | None) -> Profile:
     """Return a profile: the given one, or that of a machine.
 
     Raises:
         OptionError: there is no such profile.
     """
-    if isinstance(given, Profile):
-        return given
-    if given is not None:
-        return get_profile(given)
+    if isinstance(profile, Profile):
+        return profile
+    if profile is not None:
+        return get_profile(profile)
     return NO_PROFILE if machine is None else get_profile(machine.profile)

@@ -58,28 +58,28 @@ def machine_names() -> tuple[str, ...]:
 
 
 @checked
-def get_machine(given: MachineLike) -> Machine:
-    """Return the machine that a caller means.
+def get_machine(machine: MachineLike) -> Machine:
+    """Return a machine as it is, or from its name or its TOML file.
 
     Args:
-        given: A machine, the name of one that comes along, or a TOML file; a text that ends in ``.toml`` names a file.
+        machine: A machine, the name of one that comes along, or a TOML file; a text that ends in ``.toml`` names one.
 
     Raises:
         OptionError: there is no such machine, or the file holds none.
     """
-    if isinstance(given, Machine):
-        return given
-    if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".toml")):
-        return read_machine(given)
+    if isinstance(machine, Machine):
+        return machine
+    if isinstance(machine, Path) or (isinstance(machine, str) and machine.endswith(".toml")):
+        return read_machine(machine)
     known = machine_names()
-    if given not in known and isinstance(given, str) and Path(given).is_file():
-        hint = f"rename it to {Path(given).name}.toml"
-        raise OptionError(Diagnostic("unknown-machine", f"the file {given} does not end in .toml", hint=hint))
-    if given not in known:
-        problem = unknown_name("unknown-machine", f"there is no machine {given!r}", str(given), known)
+    if machine not in known and isinstance(machine, str) and Path(machine).is_file():
+        hint = f"rename it to {Path(machine).name}.toml"
+        raise OptionError(Diagnostic("unknown-machine", f"the file {machine} does not end in .toml", hint=hint))
+    if machine not in known:
+        problem = unknown_name("unknown-machine", f"there is no machine {machine!r}", str(machine), known)
         raise OptionError(problem)
-    resource = files("shardy_py.cost.machines").joinpath(_FOLDER, f"{given}.toml")
-    return parse_machine(resource.read_text(encoding="utf-8"), source=f"{given}.toml")
+    resource = files("shardy_py.cost.machines").joinpath(_FOLDER, f"{machine}.toml")
+    return parse_machine(resource.read_text(encoding="utf-8"), source=f"{machine}.toml")
 
 
 @checked
@@ -141,12 +141,14 @@ class _Reader:
         if not isinstance(links, list) or not all(isinstance(item, dict) for item in links) or not links:
             self._problem("", "there are no links", hint="write [[link]], once for each dimension of the grid")
             links = []
-        found = tuple(self._link(f"link {index}", item) for index, item in enumerate(links))
-        for name in sorted({link.name for link in found if sum(link.name == other.name for other in found) > 1}):
+        grid_links = tuple(self._link(f"link {index}", item) for index, item in enumerate(links))
+        for name in sorted(
+            {link.name for link in grid_links if sum(link.name == other.name for other in grid_links) > 1}
+        ):
             self._problem("", f"there are two links {name!r}", hint="give every link a name of its own")
         return Machine(
             self._text("", data, "name"),
-            found,
+            grid_links,
             self._flops(self._table("device", device, "flops")),
             int(self._number("device", device, "memory_bytes")),
             profile=self._profile(data),
@@ -188,7 +190,7 @@ class _Reader:
         if isinstance(value, dict):
             return value
         name = f"{place}.{key}" if place else key
-        self._problem("", f"the table {name} is missing" if value is None else f"{name} is no table")
+        self._problem("", f"the table {name} is missing" if value is None else f"{name} is not a table")
         return {}
 
     def _numbers(self, place: str, table: Mapping[str, Any], class_: type) -> dict[str, Any]:

@@ -29,22 +29,22 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
     """
     console = open_console(file)
     rows = [("as it is", *_figures(advice.before))]
-    for number, one in enumerate(advice.constraints, start=1):
-        rows.append((f"with {number}" if number == 1 else f"with 1 to {number}", *_figures(one.together)))
+    for number, advised in enumerate(advice.constraints, start=1):
+        rows.append((f"with {number}" if number == 1 else f"with 1 to {number}", *_figures(advised.together)))
     if advice.inputs is not None:
         rows.append(("with inputs", *_figures(advice.inputs.figures)))
     print_lines(console, [advice.title], HEADING)
     print_table(console, "", _HEADINGS, [rows], words=_WORDS)
-    for number, one in enumerate(advice.constraints, start=1):
-        _print(console, f"{number}. {_place(one)}", _code(one), f"alone: {one.alone}")
+    for number, advised in enumerate(advice.constraints, start=1):
+        _print(console, f"{number}. {_place(advised)}", _code(advised), f"alone: {advised.alone}")
     if not advice.constraints:
         print_lines(console, [advice.nothing_saved])
     if advice.inputs is not None:
         _print(console, advice.inputs_title, [f"{name}: {spec}" for name, spec in advice.inputs.specs.items()])
     if advice.others:
         print_lines(console, ["", "Alone these would help, too:"])
-    for one in advice.others:
-        _print(console, f"- {_place(one)}", one.constraint.lines[:_MLIR], str(one.alone))
+    for advised in advice.others:
+        _print(console, f"- {_place(advised)}", advised.constraint.lines[:_MLIR], str(advised.alone))
 
 
 def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
@@ -56,12 +56,14 @@ def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
     """
     console = open_console(file)
     print_lines(console, [advice.title], HEADING)
-    rows = [(f"{number}. {one.name}", *_figures(one.figures)) for number, one in enumerate(advice.layouts, start=1)]
+    rows = [
+        (f"{number}. {layout.name}", *_figures(layout.figures)) for number, layout in enumerate(advice.layouts, start=1)
+    ]
     print_table(console, "", ("layout", *_HEADINGS[1:]), [rows], words=("layout",))
-    for number, one in enumerate(advice.layouts, start=1):
-        note = "" if not advice.goal.excess(one.figures) else ", which does not fit"
-        specs = [f"{name}: {spec}" for name, spec in one.specs.items()]
-        _print(console, f"{number}. {one.name}{note}", specs)
+    for number, layout in enumerate(advice.layouts, start=1):
+        note = "" if not advice.goal.excess(layout.figures) else ", which does not fit"
+        specs = [f"{name}: {spec}" for name, spec in layout.specs.items()]
+        _print(console, f"{number}. {layout.name}{note}", specs)
 
 
 def advice_json(advice: Advice | InputAdvice, *, origin: Mapping[str, Any] | None = None) -> str:
@@ -69,16 +71,16 @@ def advice_json(advice: Advice | InputAdvice, *, origin: Mapping[str, Any] | Non
     return record_json(advice.to_json(), origin, warnings=advice.warnings)
 
 
-def _place(one: AdvisedConstraint) -> str:
-    return str(one.constraint.place)
+def _place(advised: AdvisedConstraint) -> str:
+    return str(advised.constraint.place)
 
 
-def _code(one: AdvisedConstraint) -> Iterator[str]:
-    if diff := one.constraint.diff:
+def _code(advised: AdvisedConstraint) -> Iterator[str]:
+    if diff := advised.constraint.diff:
         yield from diff
-    elif code := one.constraint.code:
-        yield f"{code}   # behind {one.constraint.line}" if one.constraint.line else code
-    ops = one.constraint.mlir
+    elif code := advised.constraint.code:
+        yield f"{code}   # behind {advised.constraint.line}" if advised.constraint.line else code
+    ops = advised.constraint.mlir
     yield from ops[:_MLIR]
     if len(ops) > _MLIR:
         yield f"... and {len(ops) - _MLIR} more"

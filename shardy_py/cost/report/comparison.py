@@ -33,7 +33,7 @@ def print_comparison(comparison: Comparison, *, limit: int | None = None, file: 
     """
     console = open_console(file)
     groups = group_alike(comparison)
-    shown = _shown(groups, comparison.first, limit)
+    shown = _limit_groups(groups, comparison.first, limit)
     if shown:
         tables = _tables(console, comparison, shown)
         estimated = "costs are estimated from shardings"
@@ -75,7 +75,7 @@ def group_alike(comparison: Comparison) -> list[list[Row]]:
     return [sorted(group, key=lambda row: row.name != comparison.first) for group in groups.values()]
 
 
-def _shown(groups: list[list[Row]], first: str, limit: int | None) -> list[list[Row]]:
+def _limit_groups(groups: list[list[Row]], first: str, limit: int | None) -> list[list[Row]]:
     if limit is None or limit >= len(groups):
         return groups
     needed = [group for group in groups[limit:] if group[0].name == first]
@@ -91,9 +91,9 @@ def _tables(console: Console, comparison: Comparison, groups: Sequence[Sequence[
     first = [group[0] for group in groups]
     pairs = list(zip(names, first, strict=True))
     rows = [(name, *_numbers(row), *_counts(row, kinds), _changed(row)) for name, row in pairs]
-    whole = make_tables(console, title, (*_HEADINGS, *counts, _CHANGED), [rows], words=_WORDS)
-    if not kinds or len(whole) == 1:
-        return whole
+    tables = make_tables(console, title, (*_HEADINGS, *counts, _CHANGED), [rows], words=_WORDS)
+    if not kinds or len(tables) == 1:
+        return tables
     numbers = [(name, *_numbers(row), _changed(row)) for name, row in pairs]
     collectives = [(name, *_counts(row, kinds)) for name, row in pairs]
     return [

@@ -109,8 +109,8 @@ def _figure(draw: Sequence[_Draw], comparison: Comparison) -> Figure:
     height = _FRAME + len(labels) * max(_BAR, _LINE * lines)
     figure = Figure(figsize=(6.5 * len(draw), max(_LEAST_HEIGHT, height)), layout="constrained")
     FigureCanvasAgg(figure)
-    for axes, one in zip(figure.subplots(1, len(draw)), draw, strict=True):
-        one(axes)
+    for axes, draw_plot in zip(figure.subplots(1, len(draw)), draw, strict=True):
+        draw_plot(axes)
     return figure
 
 

@@ -95,8 +95,8 @@ def _run_sweep(
 
 def _schedules(study: Study, session: Session) -> tuple[Sequence[NamedSchedule], list[int | None]]:
     """Return the schedules of a study for a program, and the seed of each; None for those that were not drawn."""
-    given: list[str | Path] = [Path(name) if name.endswith(".toml") else name for name in study.schedules]
-    chosen = list(choose_schedules(session, given, drop_entries=study.drop_entries))
+    schedules: list[str | Path] = [Path(name) if name.endswith(".toml") else name for name in study.schedules]
+    chosen = list(choose_schedules(session, schedules, drop_entries=study.drop_entries))
     seeds: list[int | None] = [None] * len(chosen)
     for seed in study.seeds:
         drawn = random_schedules(op_kinds(session.problem), study.random, seed=seed)

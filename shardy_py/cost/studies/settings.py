@@ -159,7 +159,7 @@ def _check(value: Any, name: str, file: Path) -> None:
     Raises:
         OptionError: it has another one.
     """
-    what, example = _CHECKS[name]
+    expected, example = _CHECKS[name]
     items = value if isinstance(value, list) else None
     is_valid = {
         "a list of texts": items is not None and all(isinstance(item, str) for item in items),
@@ -169,9 +169,9 @@ def _check(value: Any, name: str, file: Path) -> None:
         "true or false": isinstance(value, bool),
         "time, bytes or memory": value in ("time", "bytes", "memory"),
         "a number from 0 on": isinstance(value, int | float) and not isinstance(value, bool) and value >= 0,
-    }[what]
+    }[expected]
     if not is_valid:
-        _refuse(file, name, what, example)
+        _refuse(file, name, expected, example)
 
 
 def _is_count(value: Any) -> bool:
@@ -182,5 +182,5 @@ def _is_mesh(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(_is_count(size) and size for size in value.values())
 
 
-def _refuse(file: Path, name: str, what: str, example: str) -> NoReturn:
-    raise OptionError(Diagnostic("invalid-study", f"{file}: expected {name} to be {what}", hint=example))
+def _refuse(file: Path, name: str, expected: str, example: str) -> NoReturn:
+    raise OptionError(Diagnostic("invalid-study", f"{file}: expected {name} to be {expected}", hint=example))

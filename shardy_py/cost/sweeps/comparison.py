@@ -136,10 +136,10 @@ def make_comparison(
         sorted_by: The measure that the rows are sorted by.
         warnings: The problems of the store.
     """
-    found = tuple(outcomes)
+    all_outcomes = tuple(outcomes)
     key = measure_of(sorted_by)
-    rows = tuple(sorted((item for item in found if isinstance(item, Row)), key=key))
-    refused = tuple(item for item in found if isinstance(item, RefusedSchedule))
+    rows = tuple(sorted((item for item in all_outcomes if isinstance(item, Row)), key=key))
+    refused = tuple(item for item in all_outcomes if isinstance(item, RefusedSchedule))
     return Comparison(rows, first, sorted_by, refused, tuple(warnings))
 
 
@@ -208,7 +208,7 @@ class SearchArguments(SweepArguments):
 
 
 @takes(CompareArguments)
-def compare_schedules(given: CompareArguments) -> Comparison:
+def compare_schedules(arguments: CompareArguments) -> Comparison:
     """Compare the results of several schedules.
 
     Each process prepares and compiles the program once; per schedule it is only solved and finished again. The result
@@ -217,16 +217,18 @@ def compare_schedules(given: CompareArguments) -> Comparison:
     Raises:
         ShardyError: the module or an option is not valid, or the store is of another sweep.
     """
-    measure = choose_measure(given.sorted_by, given.machine)
-    session, make_source = open_program(priced_input(given, given.machine), given.options)
-    schedules = as_schedules(given.schedules)
-    chosen = choose_schedules(session, schedules, random=given.random, seed=given.seed, drop_entries=given.drop_entries)
+    measure = choose_measure(arguments.sorted_by, arguments.machine)
+    session, make_source = open_program(priced_input(arguments, arguments.machine), arguments.options)
+    schedules = as_schedules(arguments.schedules)
+    chosen = choose_schedules(
+        session, schedules, random=arguments.random, seed=arguments.seed, drop_entries=arguments.drop_entries
+    )
     items = schedules.values() if isinstance(schedules, Mapping) else schedules or ()
     unknown = session.unknown_op_names(*map(schedule_of, items))
-    machine = None if given.machine is None else get_machine(given.machine)
-    sweep = Sweep(session, Setting(chosen[0], machine, given.axes, given.layout), make_source)
-    with nullcontext() if given.store is None else sweep.open_store(given.store) as opened:
-        outcomes = sweep.run(chosen, jobs=given.jobs, store=opened, progress=given.progress)
+    machine = None if arguments.machine is None else get_machine(arguments.machine)
+    sweep = Sweep(session, Setting(chosen[0], machine, arguments.axes, arguments.layout), make_source)
+    with nullcontext() if arguments.store is None else sweep.open_store(arguments.store) as opened:
+        outcomes = sweep.run(chosen, jobs=arguments.jobs, store=opened, progress=arguments.progress)
     problems = () if opened is None else opened.problems
     return make_comparison(
         outcomes, first=chosen[0].name, sorted_by=measure, warnings=(*session.warnings, *unknown, *problems)

@@ -79,14 +79,14 @@ class SessionEvaluator:
         return evolve(outcome, name=schedule.name, schedule=schedule.text)
 
     def _solve(self, schedule: NamedSchedule) -> tuple[str, Solution]:
-        """Return the solution of a schedule with its key; that of the last schedule is kept."""
-        found = self._last.get(schedule.text)
-        if found is None:
+        """Return the solution of a schedule with its key; the one of the last schedule is cached."""
+        keyed_solution = self._last.get(schedule.text)
+        if keyed_solution is None:
             solution = self.session.solve(schedule.schedule)
-            found = self._digest(solution), solution
+            keyed_solution = self._digest(solution), solution
             self._last.clear()
-            self._last[schedule.text] = found
-        return found
+            self._last[schedule.text] = keyed_solution
+        return keyed_solution
 
     def _digest(self, solution: Solution) -> str:
         """Return a digest of shardings that is equal in all processes, where their numbers differ."""
@@ -99,16 +99,16 @@ class SessionEvaluator:
         """Return the outcome of a solution, without the name of a schedule."""
         setting = self.setting
         try:
-            found = self.session.price(solution, setting.machine, axes=setting.axes, layout=setting.layout)
+            evaluation = self.session.price(solution, setting.machine, axes=setting.axes, layout=setting.layout)
         except OptionError:
             raise
         except ShardyError as error:
             return RefusedSchedule("", "", tuple(str(item) for item in error.diagnostics))
-        return _row(found, len(changed_slots(self.first_solution, solution)))
+        return _row(evaluation, len(changed_slots(self.first_solution, solution)))
 
 
-def _row(found: Evaluation, changed: int) -> Row:
-    cost = found.cost
+def _row(evaluation: Evaluation, changed: int) -> Row:
+    cost = evaluation.cost
     return Row(
         name="",
         schedule="",

@@ -44,19 +44,19 @@ Schedules = Iterable[ScheduleLike | NamedSchedule] | Mapping[str, ScheduleLike]
 
 
 def as_schedules(
-    given: Schedules | None,
+    schedules: Schedules | None,
 ) -> Mapping[str, ScheduleLike] | tuple[ScheduleLike | NamedSchedule, ...] | None:
     """Return schedules as a caller gives them, those in order as a tuple.
 
     Raises:
         OptionError: they are neither in order nor by names.
     """
-    if given is None or isinstance(given, Mapping):
-        return given
-    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
-        return tuple(given)
-    message = f"schedules are a list, or names to schedules, not {shown(given)}"
-    raise OptionError(Diagnostic("invalid-schedules", message, hint=f"schedules=[{shown(given)}]"))
+    if schedules is None or isinstance(schedules, Mapping):
+        return schedules
+    if isinstance(schedules, Iterable) and not isinstance(schedules, (str, bytes)):
+        return tuple(schedules)
+    message = f"schedules are a list, or names to schedules, not {shown(schedules)}"
+    raise OptionError(Diagnostic("invalid-schedules", message, hint=f"schedules=[{shown(schedules)}]"))
 
 
 def schedule_of(item: ScheduleLike | NamedSchedule) -> ScheduleLike:
@@ -64,30 +64,30 @@ def schedule_of(item: ScheduleLike | NamedSchedule) -> ScheduleLike:
     return item.schedule if isinstance(item, NamedSchedule) else item
 
 
-def named_schedules(given: Schedules, registry: Registry | None = None) -> tuple[NamedSchedule, ...]:
+def named_schedules(schedules: Schedules, registry: Registry | None = None) -> tuple[NamedSchedule, ...]:
     """Return schedules with names: those given, that of a built-in one, the path of a file, or ``schedule N``.
 
     Args:
-        given: The schedules as a caller gives them.
+        schedules: The schedules as a caller gives them.
         registry: The plugins, with the order of their ops and their traits; none by default.
 
     Raises:
         OptionError: there is no such schedule, one cannot be written as TOML, or two have the same name.
     """
     known = registry or Registry()
-    found: list[NamedSchedule] = []
-    names = map(str, given) if isinstance(given, Mapping) else repeat("")
-    items = given.values() if isinstance(given, Mapping) else given
+    all_named: list[NamedSchedule] = []
+    names = map(str, schedules) if isinstance(schedules, Mapping) else repeat("")
+    items = schedules.values() if isinstance(schedules, Mapping) else schedules
     for number, (name, item) in enumerate(zip(names, items, strict=False)):
         named = item if isinstance(item, NamedSchedule) else _named(item, number, known)
         named = evolve(named, name=name or named.name)
-        if any(named.name == other.name for other in found):
+        if any(named.name == other.name for other in all_named):
             message = f"two schedules are named {named.name!r}"
             raise OptionError(Diagnostic("duplicate-schedule", message, hint="give each schedule once"))
         # A schedule without a text could neither be saved nor be sent to another process.
         format_schedule(named.schedule)
-        found.append(named)
-    return tuple(found)
+        all_named.append(named)
+    return tuple(all_named)
 
 
 def without_entries(item: NamedSchedule, prefix: str = "") -> Iterator[NamedSchedule]:
@@ -111,6 +111,6 @@ def _named(item: ScheduleLike, number: int, registry: Registry) -> NamedSchedule
     text = str(item) if isinstance(item, (str, Path)) else shown(item)
     name = f"schedule {number}" if isinstance(item, Schedule) else text
     # The default schedule is the one that runs where none is given.
-    given = None if name == "default" and not isinstance(item, Schedule) else item
-    schedule = make_schedule(given, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
+    schedule_like = None if name == "default" and not isinstance(item, Schedule) else item
+    schedule = make_schedule(schedule_like, plugin_priorities=registry.priorities, plugin_traits=registry.trait_names)
     return NamedSchedule(name, schedule)

@@ -42,10 +42,10 @@ def op_kinds(problem: Problem) -> tuple[SweepOpKind, ...]:
         if group.rule == NO_RULE or group.fixed is not None:
             continue
         rule = problem.outcomes.rules[group.rule]
-        found = {rule.kind(factor) for factor in range(rule.num_factors)}
-        if found:
+        factor_kinds = {rule.kind(factor) for factor in range(rule.num_factors)}
+        if factor_kinds:
             traits.setdefault(group.name, set()).update(group.traits)
-            kinds.setdefault(group.name, set()).update(found)
+            kinds.setdefault(group.name, set()).update(factor_kinds)
     selected = _selected_traits()
     return tuple(
         SweepOpKind(
@@ -112,14 +112,16 @@ def choose_schedules(
     """
     if random < 0:
         raise OptionError(Diagnostic("invalid-random", f"random is {random}", hint="give a number from 0 on"))
-    given = list(named_schedules(BUILTIN if schedules is None else schedules, session.registry))
+    base_schedules = list(named_schedules(BUILTIN if schedules is None else schedules, session.registry))
     if drop_entries:
-        prefixes = [f"{item.name} " if len(given) > 1 else "" for item in given]
-        given += [
-            one for item, prefix in zip(tuple(given), prefixes, strict=True) for one in without_entries(item, prefix)
+        prefixes = [f"{item.name} " if len(base_schedules) > 1 else "" for item in base_schedules]
+        base_schedules += [
+            reduced
+            for item, prefix in zip(tuple(base_schedules), prefixes, strict=True)
+            for reduced in without_entries(item, prefix)
         ]
     drawn = random_schedules(op_kinds(session.problem), random, seed=seed)
-    chosen = named_schedules([*given, *drawn], session.registry)
+    chosen = named_schedules([*base_schedules, *drawn], session.registry)
     if not chosen:
         raise OptionError(Diagnostic("no-schedule", "there is no schedule to compare", hint="give one, or random=100"))
     return chosen
@@ -144,8 +146,8 @@ def _subjects(kinds: Sequence[SweepOpKind], random: Random) -> Iterator[tuple[st
     traits = sorted({trait for kind in kinds for trait in kind.traits}, key=str)
     together = [trait for trait in traits if random.random() < _TOGETHER]
     for trait in together:
-        found = {item for kind in kinds if trait in kind.traits for item in kind.factor_kinds}
-        yield trait, tuple(item for item in FactorKind if item in found)
+        factor_kinds = {item for kind in kinds if trait in kind.traits for item in kind.factor_kinds}
+        yield trait, tuple(item for item in FactorKind if item in factor_kinds)
     for kind in kinds:
         if not any(trait in together for trait in kind.traits):
             yield kind.name, kind.factor_kinds

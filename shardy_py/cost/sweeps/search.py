@@ -69,14 +69,14 @@ class SearchSpace:
     @property
     def parameters(self) -> dict[str, tuple[str, ...]]:
         """The parameters by name, each with its values; the first one leaves the schedule to begin with as it is."""
-        found: dict[str, tuple[str, ...]] = {}
+        parameters: dict[str, tuple[str, ...]] = {}
         for kind in self.kinds:
-            found[kind.name] = (_REST, *map(str, range(MAX_LEVELS)))
-            found[f"{kind.name} direction"] = tuple(_DIRECTIONS)
-            found[f"{kind.name} uses"] = _USES
+            parameters[kind.name] = (_REST, *map(str, range(MAX_LEVELS)))
+            parameters[f"{kind.name} direction"] = tuple(_DIRECTIONS)
+            parameters[f"{kind.name} uses"] = _USES
             if len(kind.factor_kinds) > 1:
-                found[f"{kind.name} factors"] = (_ALL, *(item.value for item in kind.factor_kinds))
-        return {**found, _THEN: tuple(item.name for item in self.bases)}
+                parameters[f"{kind.name} factors"] = (_ALL, *(item.value for item in kind.factor_kinds))
+        return {**parameters, _THEN: tuple(item.name for item in self.bases)}
 
     def start(self, base: NamedSchedule) -> dict[str, str]:
         """Return the parameters that stand for one of the schedules to begin with."""
@@ -130,7 +130,7 @@ class SearchResult:
 
 
 @takes(SearchArguments)
-def search_schedule(given: SearchArguments) -> SearchResult:
+def search_schedule(arguments: SearchArguments) -> SearchResult:
     """Search for a schedule that costs little.
 
     The first trials are the built-in schedules, the default one first. The same seed and the same number of processes
@@ -139,20 +139,20 @@ def search_schedule(given: SearchArguments) -> SearchResult:
     Raises:
         ShardyError: the module or an option is not valid, or optuna is missing.
     """
-    seed, budget, jobs = given.seed, given.budget, given.jobs
+    seed, budget, jobs = arguments.seed, arguments.budget, arguments.jobs
     _check_numbers(seed, budget, jobs)
-    measure = choose_measure(given.minimise, given.machine)
-    machine = None if given.machine is None else get_machine(given.machine)
+    measure = choose_measure(arguments.minimise, arguments.machine)
+    machine = None if arguments.machine is None else get_machine(arguments.machine)
     require_optuna()
-    session, make_source = open_program(priced_input(given, given.machine), given.options)
+    session, make_source = open_program(priced_input(arguments, arguments.machine), arguments.options)
     bases = named_schedules(BUILTIN, session.registry)
     space = SearchSpace(op_kinds(session.problem), bases)
-    sweep = Sweep(session, Setting(bases[0], machine, given.axes, given.layout), make_source)
-    with nullcontext() if given.store is None else sweep.open_store(given.store) as opened:
+    sweep = Sweep(session, Setting(bases[0], machine, arguments.axes, arguments.layout), make_source)
+    with nullcontext() if arguments.store is None else sweep.open_store(arguments.store) as opened:
 
         def evaluate(schedules: Sequence[NamedSchedule], done: int) -> tuple[Outcome, ...]:
             def report(count: int, total: int, outcome: Outcome) -> None:
-                given.progress(done + count, budget, outcome)
+                arguments.progress(done + count, budget, outcome)
 
             return sweep.run(schedules, jobs=jobs, store=opened, progress=report)
 
@@ -190,10 +190,10 @@ def _run_trials(
         while len(outcomes) < budget:
             batch = [study.ask() for _ in range(min(at_once, budget - len(outcomes)))]
             schedules = [_named(space, trial) for trial in batch]
-            found = evaluate(schedules, len(outcomes))
-            for trial, outcome in zip(batch, found, strict=True):
+            batch_outcomes = evaluate(schedules, len(outcomes))
+            for trial, outcome in zip(batch, batch_outcomes, strict=True):
                 _tell(study, trial, outcome, minimise)
-            outcomes += found
+            outcomes += batch_outcomes
     return tuple(outcomes)
 
 

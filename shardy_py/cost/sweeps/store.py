@@ -1,8 +1,8 @@
 """Outcomes of a sweep on disk: one line of JSON each, written as they come, so that a sweep that was stopped goes on.
 
 The first line says what was swept. A file of another sweep is refused. A last line that was cut off is dropped, any
-other line that is no outcome is left alone and reported. An outcome has the key of the plugins it was evaluated with;
-those of plugins that have changed since are left alone, and evaluated again.
+other line that is not a valid outcome is left alone and reported. An outcome has the key of the plugins it was
+evaluated with; those of plugins that have changed since are left alone, and evaluated again.
 
 Several processes may write to one store at once: each line is written under a lock, which is a file beside it. A store
 that is removed or replaced meanwhile is written again.
@@ -47,7 +47,7 @@ class SweepStore:
         plugins: The key of the plugins that outcomes are evaluated with.
 
     Attributes:
-        problems: The lines that are no outcomes, which count as missing, and what became of the file since.
+        problems: The lines that are not valid outcomes, which count as missing, and what became of the file since.
 
     Raises:
         OptionError: the file is no store, or one of another sweep, or it cannot be read, locked or written.
@@ -184,7 +184,7 @@ class SweepStore:
             else:
                 outdated.add(outcome.schedule)
         if len(problems) > _MAX_PROBLEMS:
-            rest = f"and {len(problems) - _MAX_PROBLEMS} more lines are no outcomes"
+            rest = f"and {len(problems) - _MAX_PROBLEMS} more lines are not valid outcomes"
             problems[_MAX_PROBLEMS:] = [Diagnostic("store-line", rest, str(self.path))]
         self.problems += (*problems, *self._outdated(len(outdated - outcomes.keys())))
         return outcomes
@@ -199,7 +199,9 @@ class SweepStore:
     def _bad_line(self, line: bytes, number: int, error: Exception) -> Diagnostic:
         reason = "it is blank" if not line.strip() else "it is no JSON" if _parsed(line) is None else str(error)
         hint = "its schedule is evaluated again"
-        return Diagnostic("store-line", f"the line is no outcome: {reason}", f"{self.path}:{number}", hint=hint)
+        return Diagnostic(
+            "store-line", f"the line is not a valid outcome: {reason}", f"{self.path}:{number}", hint=hint
+        )
 
     def _check(self, line: bytes) -> None:
         """Check that the first line says that the store is of this sweep.

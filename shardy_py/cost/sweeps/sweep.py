@@ -96,10 +96,10 @@ class Sweep:
         """
         outcomes: dict[int, Outcome] = {}
         for number, schedule in enumerate(schedules):
-            found = None if store is None else store.find(schedule.name, schedule.text)
-            if found is not None:
-                outcomes[number] = found
-                progress(len(outcomes), len(schedules), found)
+            stored = None if store is None else store.find(schedule.name, schedule.text)
+            if stored is not None:
+                outcomes[number] = stored
+                progress(len(outcomes), len(schedules), stored)
         rest = [number for number in range(len(schedules)) if number not in outcomes]
         with _naming(store):
             for index, outcome in self._run([schedules[number] for number in rest], jobs):
@@ -133,34 +133,34 @@ def _naming(store: SweepStore | None) -> Iterator[None]:
         raise WorkerError(*(evolve(item, hint=hint) for item in error.diagnostics)) from None
 
 
-def open_program(given: ProgramInput, options: SessionOptions) -> tuple[Session, Callable[[], ProgramSource]]:
+def open_program(program_input: ProgramInput, options: SessionOptions) -> tuple[Session, Callable[[], ProgramSource]]:
     """Return the session of a program in this process, and the function that makes its source for other processes.
 
     Args:
-        given: The program; its module may be an open `Session`.
+        program_input: The program; its module may be an open `Session`.
         options: How to propagate, and more plugins.
 
     Raises:
         ShardyError: the module or an option is not valid.
     """
-    if isinstance(given.module, Session):
-        _check_session(given, options)
-        return given.module, _no_source
-    program = narrow(given, ProgramInput)
+    if isinstance(program_input.module, Session):
+        _check_session(program_input, options)
+        return program_input.module, _no_source
+    program = narrow(program_input, ProgramInput)
     return options.open(program), partial(ProgramSource.of, program, options)
 
 
-def _check_session(given: ProgramInput, options: SessionOptions) -> None:
+def _check_session(program_input: ProgramInput, options: SessionOptions) -> None:
     """Check that nothing is given beside an open session that it would have had to be opened with.
 
     Raises:
         OptionError: there is.
     """
     names = ("mesh", "in_shardings", "out_shardings", "sizes", "args", "kwargs")
-    found = [name for name in names if getattr(given, name) is not None]
-    found += ["options"] if options != DEFAULT_OPTIONS else []
-    if found:
-        message = f"an open session and {' and '.join(found)} exclude each other"
+    excluded = [name for name in names if getattr(program_input, name) is not None]
+    excluded += ["options"] if options != DEFAULT_OPTIONS else []
+    if excluded:
+        message = f"an open session and {' and '.join(excluded)} exclude each other"
         raise OptionError(Diagnostic("option-conflict", message, hint="give them to Session.open"))
 
 

@@ -110,15 +110,15 @@ def _run_in_rounds(
         more = enumerate(schedules[start : start + size], start)
         tasks += [delayed(_find_key)(sent, number, schedule) for number, schedule in more]
         new = []
-        for number, found, outcome in run(tasks):
+        for number, key, outcome in run(tasks):
             if outcome is not None:
-                known[found] = outcome
-            elif found not in known:
-                waiting.setdefault(found, []).append(number)
-                new += [number] if len(waiting[found]) == 1 else []
+                known[key] = outcome
+            elif key not in known:
+                waiting.setdefault(key, []).append(number)
+                new += [number] if len(waiting[key]) == 1 else []
                 continue
-            for one in waiting.pop(found, [number]):
-                yield one, evolve(known[found], name=schedules[one].name, schedule=schedules[one].text)
+            for index in waiting.pop(key, [number]):
+                yield index, evolve(known[key], name=schedules[index].name, schedule=schedules[index].text)
 
 
 @contextmanager

@@ -158,8 +158,8 @@ class Describer:
                 return f"{self._closed(slot_refusal)} is closed{self._annotated(self._stopper(slot_refusal))}"
             case Reason.REPLICATED | Reason.UNREDUCED:
                 slot = self._stopper(slot_refusal)
-                what = "explicitly replicated" if slot_refusal.reason is Reason.REPLICATED else "unreduced"
-                return f"{self.labels.value(slot)} has {by} {what}{self._annotated(slot)}"
+                state = "explicitly replicated" if slot_refusal.reason is Reason.REPLICATED else "unreduced"
+                return f"{self.labels.value(slot)} has {by} {state}{self._annotated(slot)}"
             case Reason.DIRECTION if self._is_barrier(slot_refusal):
                 direction = slot_refusal.detail.removesuffix(" at this level")
                 return f"the propagation barrier lets shardings through {direction}"

@@ -99,21 +99,22 @@ def _mesh(trace: Trace, sharding: TensorSharding | None) -> Mesh:
 def _with_final(
     dimensions: Iterable[DimensionExplanation], subject: Subject, sharding: TensorSharding | None, mesh: Mesh
 ) -> Iterable[DimensionExplanation]:
-    """Add the axes that the passes after propagation took away."""
+    """Add the axes that the passes after propagation removed."""
     final = subject.final
     for dimension in dimensions:
         if final is None or sharding is None or final.rank != sharding.rank:
             yield dimension
             continue
         pairs = sharding.of_dimension(dimension.dimension).axes, final.of_dimension(dimension.dimension).axes
-        gone = [
-            MissingAxis(str(axis), (_gone(subject, dimension, str(axis)),))
+        removed = [
+            MissingAxis(str(axis), (_removal(subject, dimension, str(axis)),))
             for axis in axis_set_difference(*pairs, mesh)
         ]
-        yield evolve(dimension, missing=(*gone, *dimension.missing))
+        yield evolve(dimension, missing=(*removed, *dimension.missing))
 
 
-def _gone(subject: Subject, dimension: DimensionExplanation, axis: str) -> Refusal:
+def _removal(subject: Subject, dimension: DimensionExplanation, axis: str) -> Refusal:
+    """Return the refusal of an axis that a pass after propagation removed."""
     is_boundary = subject.value.owning_op.name in (FUNCTION, CALL)
     code = Reason.BOUNDARY if is_boundary else Reason.RESHARD
     detail = f"size {dimension.size}, {dimension.sharding} after propagation"

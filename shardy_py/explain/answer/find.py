@@ -144,11 +144,11 @@ def _unseen(key: object) -> OptionError:
     return OptionError(Diagnostic("unsharded-value", f"{key} takes no part in propagation", hint=hint))
 
 
-def _unknown(key: object, what: str, known: Iterable[str]) -> OptionError:
+def _unknown(key: object, noun: str, known: Iterable[str]) -> OptionError:
     names = list(known)
     hint = f"known are {', '.join(names[:12])}{' ...' if len(names) > 12 else ''}"
     return OptionError(
         Diagnostic(
-            f"unknown-{what}", f"the program has no {what} {key if isinstance(key, str) else shown(key)}", hint=hint
+            f"unknown-{noun}", f"the program has no {noun} {key if isinstance(key, str) else shown(key)}", hint=hint
         )
     )

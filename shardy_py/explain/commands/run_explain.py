@@ -36,9 +36,9 @@ def run_explain(
     **session_options: Any,
 ) -> None:
     """Print one explanation."""
-    asked = {"--value": value, "--op": op, "--reshard": reshard, "--reshards": list_reshards or None}
-    asked["--unsettled"] = unsettled or None
-    requested = [name for name, argument in asked.items() if argument is not None]
+    arguments = {"--value": value, "--op": op, "--reshard": reshard, "--reshards": list_reshards or None}
+    arguments["--unsettled"] = unsettled or None
+    requested = [name for name, argument in arguments.items() if argument is not None]
     if len(requested) != 1:
         message = f"{' and '.join(requested)} exclude each other" if requested else "there is nothing to explain"
         hint = "give one of --value, --op, --reshard, --reshards and --unsettled"

@@ -70,8 +70,8 @@ def explore(session_arguments: SessionArguments, options: ExploreOptions | None 
     variants = []
     for variant in chosen.variants:
         step(f"Propagating {variant.name}")
-        own = {**arguments, "module": variant.module, "in_shardings": None, "out_shardings": None}
-        variants.append((variant.name, ReshardExplainer(**own, schedule=chosen.schedule)))
+        variant_arguments = {**arguments, "module": variant.module, "in_shardings": None, "out_shardings": None}
+        variants.append((variant.name, ReshardExplainer(**variant_arguments, schedule=chosen.schedule)))
     data = collect(
         explainer,
         _orders(chosen),

@@ -58,8 +58,8 @@ def find_proposals(
 def _proposals(explainer: ReshardExplainer, communication: Communication) -> Iterator[Proposal]:
     trace = explainer.trace
     dims = dict.fromkeys(_annotated(explainer, communication)) if communication.slot >= 0 else {}
-    wanted = communication.after if communication.kind == RESHARD else None
-    yield from propose(trace.annotations, dims, explainer.labels, moved=communication.slot, wanted=wanted)
+    target = communication.after if communication.kind == RESHARD else None
+    yield from propose(trace.annotations, dims, explainer.labels, moved=communication.slot, target=target)
 
 
 def _annotated(explainer: ReshardExplainer, communication: Communication) -> Iterator[SlotDim]:

@@ -98,7 +98,7 @@ def _primitive(op: Op, stack: NameStack) -> str:
 
 
 def distinguish(labels: Iterable[RowLabel], results: Iterable[str]) -> list[str]:
-    """Return, for each op, what tells it from others with an equal label: the name of its result, or a number.
+    """Return a mark for each op that distinguishes it from ops with an equal label: its result, or a number.
 
     Args:
         labels: The labels.
@@ -106,13 +106,13 @@ def distinguish(labels: Iterable[RowLabel], results: Iterable[str]) -> list[str]
     """
     pairs = list(zip(labels, results, strict=True))
     counts = Counter(label for label, _ in pairs)
-    met: Counter[Any] = Counter()
+    seen: Counter[Any] = Counter()
     marks = []
     for label, result in pairs:
         mark = ""
         if counts[label] > 1:
-            met[label] += 1
-            met[label, result] += 1
-            mark = result if result and met[label, result] == 1 else f"#{met[label]}"
+            seen[label] += 1
+            seen[label, result] += 1
+            mark = result if result and seen[label, result] == 1 else f"#{seen[label]}"
         marks.append(mark)
     return marks

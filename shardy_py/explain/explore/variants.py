@@ -74,12 +74,12 @@ class _Pairs:
     ops: dict[int, int] = field(factory=dict)
     values: dict[int, int] = field(factory=dict)
 
-    def pair(self, one: Op, other: Op) -> None:
+    def pair(self, op: Op, other: Op) -> None:
         """Pair two ops, and what is inside of them."""
-        self.ops[one.id] = other.id
-        self._pair_values(one.results, other.results)
-        self._pair_values(one.function_results, other.function_results)
-        for region, other_region in zip(one.regions, other.regions, strict=False):
+        self.ops[op.id] = other.id
+        self._pair_values(op.results, other.results)
+        self._pair_values(op.function_results, other.function_results)
+        for region, other_region in zip(op.regions, other.regions, strict=False):
             for block, other_block in zip(region.blocks, other_region.blocks, strict=False):
                 self._pair_values(block.arguments, other_block.arguments)
                 for inner, match in zip_longest(_ops(block.ops), _ops(other_block.ops)):
@@ -87,24 +87,29 @@ class _Pairs:
                     self.pair(inner, match)
                     self._pair_operands(inner, match)
 
-    def _check(self, one: Op | None, other: Op | None) -> None:
-        if one is None or other is None or one.name != other.name or len(one.operands) != len(other.operands):
-            there = " and ".join("nothing" if op is None else f"{op.name} ({op.location})" for op in (one, other))
-            message = f"{self.name} is not the same program: {there} stand at the same position"
+    def _check(self, expected: Op | None, other: Op | None) -> None:
+        if (
+            expected is None
+            or other is None
+            or expected.name != other.name
+            or len(expected.operands) != len(other.operands)
+        ):
+            ops = " and ".join("nothing" if op is None else f"{op.name} ({op.location})" for op in (expected, other))
+            message = f"{self.name} is not the same program: {ops} stand at the same position"
             hint = "give a module that differs in shardings and constraints only, as shardy plan --form mlir writes it"
             raise OptionError(Diagnostic("other-program", message, hint=hint))
 
-    def _pair_operands(self, one: Op, other: Op) -> None:
+    def _pair_operands(self, op: Op, other: Op) -> None:
         """Pair the constants that two ops take: passes may copy and merge them in other ways."""
-        for operand, match in zip(map(_source, one.operands), map(_source, other.operands), strict=True):
+        for operand, match in zip(map(_source, op.operands), map(_source, other.operands), strict=True):
             makers = operand.defining_op, match.defining_op
             if makers[0] is not None and makers[1] is not None and not makers[0].operands:
                 self.ops.setdefault(makers[0].id, makers[1].id)
                 self._pair_values(makers[0].results, makers[1].results)
 
     def _pair_values(self, ones: Sequence[Value], others: Sequence[Value]) -> None:
-        for one, other in zip(ones, others, strict=False):
-            self.values.setdefault(one.id, other.id)
+        for value, other in zip(ones, others, strict=False):
+            self.values.setdefault(value.id, other.id)
 
 
 def _ops(ops: Iterable[Op]) -> Iterator[Op]:

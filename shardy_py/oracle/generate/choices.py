@@ -55,5 +55,5 @@ class Choices:
     def some(self, items: Sequence[T], *, low: int = 0, high: int | None = None) -> list[T]:
         """Return between ``low`` and ``high`` of the items, in their own order."""
         number = self.integer(min(low, len(items)), min(len(items) if high is None else high, len(items)))
-        kept = set(self.shuffled(range(len(items)))[:number])
-        return [item for index, item in enumerate(items) if index in kept]
+        indices = set(self.shuffled(range(len(items)))[:number])
+        return [item for index, item in enumerate(items) if index in indices]

@@ -107,12 +107,13 @@ def sdy_collective(block: BlockBuilder) -> None:
 
 def _gather(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:
     counts = [block.choices.integer(0, len(axes)) for axes in dims]
-    gone = [axes[len(axes) - count :] for axes, count in zip(dims, counts, strict=True)]
-    kept = [axes[: len(axes) - count] for axes, count in zip(dims, counts, strict=True)]
+    gathered = [axes[len(axes) - count :] for axes, count in zip(dims, counts, strict=True)]
+    remaining = [axes[: len(axes) - count] for axes, count in zip(dims, counts, strict=True)]
     if block.choices.chance(30):
-        unreduced = sorted((axis for axes in gone for axis in axes), key=block.module.mesh.axes.index)
-        return f"sdy.sharded_to_unreduced {_list(gone)} {value.name} out_sharding={_sharding(block, kept, unreduced)}"
-    return f"sdy.all_gather {_list(gone)} {value.name} out_sharding={_sharding(block, kept, [])}"
+        unreduced = sorted((axis for axes in gathered for axis in axes), key=block.module.mesh.axes.index)
+        sharding = _sharding(block, remaining, unreduced)
+        return f"sdy.sharded_to_unreduced {_list(gathered)} {value.name} out_sharding={sharding}"
+    return f"sdy.all_gather {_list(gathered)} {value.name} out_sharding={_sharding(block, remaining, [])}"
 
 
 def _slice(block: BlockBuilder, value: GeneratedValue, dims: Dims, free: list[Axis]) -> str:

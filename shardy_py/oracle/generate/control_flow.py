@@ -48,9 +48,9 @@ def result_for(block: BlockBuilder, kind: ResultType, default: GeneratedValue | 
         if default is not None:
             return default
         return block.op("stablehlo.create_token", [], [(None, TOKEN)], sharded=False, keep=False)[0]
-    own = [value for value in block.values if (value.shape, value.dtype) == kind]
-    if own and block.choices.chance(85):
-        return own[-1]
+    matching = [value for value in block.values if (value.shape, value.dtype) == kind]
+    if matching and block.choices.chance(85):
+        return matching[-1]
     if default is not None and block.choices.chance(50):
         return default
     return block.tensor(shape, dtype)

@@ -184,8 +184,8 @@ def gather(block: BlockBuilder) -> None:
 
 
 def _index_tensor(block: BlockBuilder, shape: tuple[int, ...]) -> GeneratedValue:
-    found = block.find(lambda item: item.dtype in INTEGERS - {"ui64"} and item.shape == shape)
-    return found or block.tensor(shape, "i32")
+    tensor = block.find(lambda item: item.dtype in INTEGERS - {"ui64"} and item.shape == shape)
+    return tensor or block.tensor(shape, "i32")
 
 
 def scatter(block: BlockBuilder) -> None:

@@ -213,14 +213,14 @@ class BlockBuilder:
         block.values += values
         return block, values
 
-    def find(self, wanted: Callable[[GeneratedValue], bool]) -> GeneratedValue | None:
+    def find(self, predicate: Callable[[GeneratedValue], bool]) -> GeneratedValue | None:
         """Return one visible tensor for which ``wanted`` holds, mostly a young one, or None."""
-        found = [value for value in self.visible() if value.shape is not None and wanted(value)]
-        if not found:
+        candidates = [value for value in self.visible() if value.shape is not None and predicate(value)]
+        if not candidates:
             return None
         if self.choices.chance(40):
-            found = [value for value in found if value.name not in self.function.consumed] or found
-        recent = found[-4:] if self.choices.chance(40) else found
+            candidates = [value for value in candidates if value.name not in self.function.consumed] or candidates
+        recent = candidates[-4:] if self.choices.chance(40) else candidates
         return self.choices.pick(recent[::-1])
 
     def tensor(self, shape: tuple[int, ...], dtype: str = "f32") -> GeneratedValue:
@@ -260,15 +260,15 @@ class BlockBuilder:
 
     def value(
         self,
-        wanted: Callable[[GeneratedValue], bool] = lambda value: True,
+        predicate: Callable[[GeneratedValue], bool] = lambda value: True,
         *,
         low: int = 0,
         high: int = 6,
         dtype: str = "f32",
     ) -> GeneratedValue:
         """Return a visible tensor of a rank in the given range, a new one where there is none."""
-        found = self.find(lambda item: low <= item.rank <= high and wanted(item))
-        return found if found is not None else self.fresh_tensor(self.module.shape(low=low, high=min(high, 4)), dtype)
+        tensor = self.find(lambda item: low <= item.rank <= high and predicate(item))
+        return tensor if tensor is not None else self.fresh_tensor(self.module.shape(low=low, high=min(high, 4)), dtype)
 
     def floats(self, *, low: int = 0, high: int = 6) -> GeneratedValue:
         """Return a tensor of floats."""

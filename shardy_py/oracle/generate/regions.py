@@ -32,13 +32,15 @@ def _border(block: BlockBuilder, shape: tuple[int, ...], manual: list[Axis], *, 
     free = choices.shuffled(free)
     dims, outer, inner = [], [], []
     for size in shape:
-        taken: list[Axis] = []
-        while left and choices.chance(50) and (from_inside or size % (prod(a.size for a in taken) * left[0].size) == 0):
-            taken.append(left.pop(0))
-        manual_size = prod(axis.size for axis in taken)
+        dim_axes: list[Axis] = []
+        while (
+            left and choices.chance(50) and (from_inside or size % (prod(a.size for a in dim_axes) * left[0].size) == 0)
+        ):
+            dim_axes.append(left.pop(0))
+        manual_size = prod(axis.size for axis in dim_axes)
         local = size if from_inside else size // manual_size
         extra = [free.pop(0)] if free and choices.chance(25) and local % free[0].size == 0 else []
-        pieces = [AxisPiece(axis.name, axis.size) for axis in [*taken, *extra]]
+        pieces = [AxisPiece(axis.name, axis.size) for axis in [*dim_axes, *extra]]
         dims.append(dim_text(pieces, is_open=choices.chance(block.module.style.open_dims)))
         outer.append(size * manual_size if from_inside else size)
         inner.append(local)

@@ -32,9 +32,9 @@ def single_device(block: BlockBuilder) -> None:
     if not single or block.without:
         return
     value = block.tensor(())
-    there = block.raw(RESHARD, [value], [((), "f32")], _to(value, f"<{single[0].reference}, []>"))[0]
+    moved = block.raw(RESHARD, [value], [((), "f32")], _to(value, f"<{single[0].reference}, []>"))[0]
     if block.choices.chance(70):
-        block.raw(RESHARD, [there], [((), "f32")], _to(there, f"<{block.module.mesh.reference}, []>"))
+        block.raw(RESHARD, [moved], [((), "f32")], _to(moved, f"<{block.module.mesh.reference}, []>"))
 
 
 def _to(value: GeneratedValue, sharding: str) -> str:

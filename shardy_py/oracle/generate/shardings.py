@@ -116,20 +116,20 @@ def pieces_of(choices: Choices, mesh: MeshText, style: Style, without: frozenset
     return pieces
 
 
-def _take(choices: Choices, pieces: list[AxisPiece], size: int, style: Style, wanted: int) -> list[AxisPiece]:
+def _take(choices: Choices, pieces: list[AxisPiece], size: int, style: Style, limit: int) -> list[AxisPiece]:
     """Move up to ``wanted`` pieces into the sharding of a dimension of that size."""
-    taken: list[AxisPiece] = []
+    chosen: list[AxisPiece] = []
     for piece in list(pieces):
-        if len(taken) == wanted:
+        if len(chosen) == limit:
             break
-        total = prod(item.size for item in taken) * piece.size
+        total = prod(item.size for item in chosen) * piece.size
         if size % total and not choices.chance(style.non_divisible):
             continue
-        if taken and piece.follows(taken[-1]):
+        if chosen and piece.follows(chosen[-1]):
             continue
-        taken.append(piece)
+        chosen.append(piece)
         pieces.remove(piece)
-    return taken
+    return chosen
 
 
 def dim_text(axes: list[AxisPiece], *, is_open: bool, priority: int | None = None) -> str:
@@ -140,12 +140,12 @@ def dim_text(axes: list[AxisPiece], *, is_open: bool, priority: int | None = Non
 
 def _side_list(choices: Choices, pieces: list[AxisPiece], percent: int) -> list[AxisPiece]:
     """Move some of the unused pieces into a list in mesh order."""
-    taken: list[AxisPiece] = []
+    chosen: list[AxisPiece] = []
     for piece in sorted(pieces, key=lambda item: (item.position, item.pre)):
-        if choices.chance(percent) and not (taken and piece.follows(taken[-1])):
-            taken.append(piece)
+        if choices.chance(percent) and not (chosen and piece.follows(chosen[-1])):
+            chosen.append(piece)
             pieces.remove(piece)
-    return taken
+    return chosen
 
 
 def random_sharding(
