@@ -31,10 +31,10 @@ def run_once(shard: Shard, device: int, gather: Callable[[Shard, int], Value]) -
         gather: Returns an operand of a shard as a whole.
     """
     last = shard.emit.block.last
-    whole = [gather(shard, number) for number in range(len(shard.operands))]
+    gathered_operands = [gather(shard, number) for number in range(len(shard.operands))]
 
     def run(emit: LocalEmitter) -> Sequence[Value]:
-        emit.op_like(shard.op, whole, ())
+        emit.op_like(shard.op, gathered_operands, ())
         return ()
 
     try:

@@ -33,12 +33,12 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
         has_form: Whether the op has a form of its own: then it sees itself to factors that need a permutation, and to
             those that only results have, of which it makes a part.
     """
-    found: dict[int, tuple[AxisRef, ...]] = {}
+    mapped_factors: dict[int, tuple[AxisRef, ...]] = {}
     result: set[int] = set()
     for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True):
         for dim_mapping in mapping:
             for factor in dim_mapping:
-                found.setdefault(factor, ())
+                mapped_factors.setdefault(factor, ())
         if sharding is None or not mapping:
             continue
         result |= overflowing_factors(sharding, mapping, rule, shard.mesh(sharding))
@@ -50,8 +50,8 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
     local = _LOCAL if on_one_mesh else (FactorKind.PASS_THROUGH,)
     lost = _lost_factors(rule, shard)
     in_operands = {factor for mapping in rule.operand_mappings for dim in mapping for factor in dim}
-    for factor in found:
-        seen = {own[factor] for own in axes if factor in own}
+    for factor in mapped_factors:
+        seen = {parts_of_factor[factor] for parts_of_factor in axes if factor in parts_of_factor}
         is_cut = seen != {()}
         needs_whole = rule.kind(factor) not in local or factor in lost
         is_made = not has_form and factor not in in_operands
@@ -70,7 +70,7 @@ def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
         shard: The op on one device.
         rule: Its rule.
     """
-    found: dict[int, int] = {}
+    parts_of_factor: dict[int, int] = {}
     sharding = shard.operand_shardings[0] if shard.operand_shardings else None
     for dim in shard.sharded_dims(sharding):
         parts = shard.parts(sharding, dim)
@@ -79,11 +79,11 @@ def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
         }
         exchange = shard.ops.collected if results == {1} else shard.ops.exchanged
         if len(results) == 1 and results <= {1, parts} and exchange(shard.op, dim, parts) is not None:
-            found.update(dict.fromkeys(rule.operand_mappings[0][dim], parts))
+            parts_of_factor.update(dict.fromkeys(rule.operand_mappings[0][dim], parts))
     for number, other in enumerate(shard.operand_shardings[1:], 1):
         for dim in _placed_dims(shard, number, other):
-            found.update(dict.fromkeys(rule.operand_mappings[number][dim], shard.parts(other, dim)))
-    return found
+            parts_of_factor.update(dict.fromkeys(rule.operand_mappings[number][dim], shard.parts(other, dim)))
+    return parts_of_factor
 
 
 def _placed_dims(shard: Shard, number: int, sharding: TensorSharding | None) -> list[int]:
@@ -159,8 +159,8 @@ def without_factors(
     if sharding is None or not mapping:
         return sharding
     dims = tuple(
-        type(dim)() if factors.intersection(own) else dim
-        for dim, own in zip(sharding.dim_shardings, mapping, strict=True)
+        type(dim)() if factors.intersection(dim_factors) else dim
+        for dim, dim_factors in zip(sharding.dim_shardings, mapping, strict=True)
     )
     return TensorSharding(sharding.mesh, dims)
 
@@ -191,4 +191,7 @@ def _factor_parts(
     if by_axes or sharding is None:
         return dict(axes)
     mesh = shard.mesh(sharding)
-    return {factor: tuple(shard_positions(mesh, own)) if own else () for factor, own in axes.items()}
+    return {
+        factor: tuple(shard_positions(mesh, axes_of_factor)) if axes_of_factor else ()
+        for factor, axes_of_factor in axes.items()
+    }

@@ -92,7 +92,7 @@ def _changes(
 
     None where factors are not dimensions of their own.
     """
-    found = {}
+    changes = {}
     gathering: Sequence[Sequence[AxisRef]] = op.attributes["gathering_axes"].axes_per_dim
     for dim, axes in enumerate(gathering):
         factors = rule.result_mappings[0][dim]
@@ -100,5 +100,5 @@ def _changes(
             return None
         if axes:
             ends = (tuple(item.of_dimension(dim).axes) for item in (before, after))
-            found[factors[0]] = (*ends, tuple(axes))
-    return found
+            changes[factors[0]] = (*ends, tuple(axes))
+    return changes

@@ -205,13 +205,13 @@ def _is_weight(tensor: Any) -> bool:
 
 def _plain_attributes(node: NodeProto) -> dict[str, Any]:
     """Return the attributes of a node that are numbers, lists of integers or texts."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for item in node.attribute:
         if item.type in _PLAIN:
             value = onnx.helper.get_attribute_value(item)
             value = value.decode(errors="replace") if isinstance(value, bytes) else value
-            found[item.name] = tuple(value) if isinstance(value, list) else value
-    return found
+            attributes[item.name] = tuple(value) if isinstance(value, list) else value
+    return attributes
 
 
 def _normalize(node: NodeProto, attributes: dict[str, Any], operands: Sequence[Value], types: Sequence[Type]) -> None:

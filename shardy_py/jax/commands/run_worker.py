@@ -54,12 +54,12 @@ def _check_simulated(request: RunRequest, kind: str) -> None:
     Raises:
         OptionError: it is.
     """
-    given = [
+    options = [
         ("--platform", request.platform != "cpu"),
         ("--devices", request.devices is not None),
         ("--partitioner", request.partitioner is not None),
     ]
-    for option, is_given in given:
+    for option, is_given in options:
         if is_given:
             message = f"{option} has no effect on a program of {kind}: as many devices as the mesh has are simulated"
             hint = f"leave out {option}"

@@ -112,7 +112,7 @@ class _Constrainer:
 
         An array goes in by the whole axes that divide its sizes; a constraint inside has the sharding of the program.
         """
-        found = {}
+        even_shardings = {}
         for value in values:
             sharding = self._wanted(value)
             if sharding is None:
@@ -121,10 +121,10 @@ class _Constrainer:
             shape = static_shape(value.type)
             even = sharding if mesh is None or shape is None else evenly_sharded(sharding, shape, mesh)
             if even != sharding:
-                found[value.id] = evolve(
+                even_shardings[value.id] = evolve(
                     even, dim_shardings=tuple(map(_whole_axes, even.dim_shardings, sharding.dim_shardings))
                 )
-        return found
+        return even_shardings
 
     def _visit_block(self, block: Block, arguments: Sequence[Value]) -> None:
         """Constrain the results of the ops of a block, what their regions hold, and some arguments of the block."""
@@ -228,15 +228,15 @@ class _Constrainer:
         return known[1]
 
     def _replicate(self, rank: int) -> TensorSharding:
-        found = self._replicated.get(rank)
-        if found is None:
-            found = self._replicated[rank] = TensorSharding.fully_closed(self.mesh, rank)
-        return found
+        sharding = self._replicated.get(rank)
+        if sharding is None:
+            sharding = self._replicated[rank] = TensorSharding.fully_closed(self.mesh, rank)
+        return sharding
 
 
-def _whole_axes(even: DimensionSharding, given: DimensionSharding) -> DimensionSharding:
+def _whole_axes(even: DimensionSharding, original: DimensionSharding) -> DimensionSharding:
     """Return an even dimension without the part of an axis that a given one has whole."""
-    return evolve(even, axes=tuple(axis for axis in even.axes if axis in given.axes))
+    return evolve(even, axes=tuple(axis for axis in even.axes if axis in original.axes))
 
 
 def _block_of(value: Value) -> Block | None:

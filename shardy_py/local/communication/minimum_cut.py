@@ -104,12 +104,12 @@ class FlowNetwork:
 
     def _reaching_sink(self) -> set[int]:
         """Return the nodes from which the sink can still be reached."""
-        found, pending = {_SINK}, [_SINK]
+        reaching, pending = {_SINK}, [_SINK]
         while pending:
             node = pending.pop()
             for edge in self._edges[node]:
                 start = self._target[edge]
-                if self._capacity[edge ^ 1] > _TOLERANCE and start not in found:
-                    found.add(start)
+                if self._capacity[edge ^ 1] > _TOLERANCE and start not in reaching:
+                    reaching.add(start)
                     pending.append(start)
-        return found
+        return reaching

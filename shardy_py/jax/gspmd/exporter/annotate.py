@@ -110,10 +110,10 @@ def _annotate_interface(function: Op, name: str, values: Sequence[Value], texts:
     old: Sequence[dict[str, Any]] = function.attributes.get(name) or ({},) * len(values)
     new = []
     for item, value in zip(old, values, strict=True):
-        kept = {key: attribute for key, attribute in item.items() if not key.startswith("sdy.")}
+        entries = {key: attribute for key, attribute in item.items() if not key.startswith("sdy.")}
         if isinstance(value.type, TensorType) and is_said:
-            kept[SHARDING] = str(texts.of_value(value, body))
-        new.append(kept)
+            entries[SHARDING] = str(texts.of_value(value, body))
+        new.append(entries)
     if any(new):
         function.attributes[name] = tuple(new)
     elif name in function.attributes:
@@ -124,8 +124,8 @@ def _text(op: Op, texts: Texts) -> str | None:
     """Return the sharding of the results of an op; None for scalars alone of which nothing is said."""
     if not any(_is_worth_it(value, texts) for value in op.results):
         return None
-    found = [texts.of_value(value, op.parent) for value in op.results]
-    return str(found[0] if len(found) == 1 else HloSharding.tuple_of(found))
+    shardings = [texts.of_value(value, op.parent) for value in op.results]
+    return str(shardings[0] if len(shardings) == 1 else HloSharding.tuple_of(shardings))
 
 
 def _is_worth_it(value: Value, texts: Texts) -> bool:
