@@ -44,7 +44,7 @@ def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
         kind: What messages call one of them: ``argument`` or ``result``.
 
     Raises:
-        UnsupportedError: one is no tensor of a static shape, or numpy has no dtype for its elements.
+        UnsupportedError: one is not a tensor of a static shape, or numpy has no dtype for its elements.
     """
     return tuple(_array_type(value, f"{kind} {value.index}") for value in values)
 
@@ -96,7 +96,7 @@ def as_numpy(value: Any, number: int) -> Any:
         number: The number of the argument.
 
     Raises:
-        OptionError: numpy makes no array of it.
+        OptionError: numpy cannot convert it.
     """
     import numpy
 

@@ -251,5 +251,5 @@ def _sharding_of(leaf: Any) -> Any:
         types = () if sharding is None or sharding.mesh.empty else sharding.mesh.axis_types
         return sharding if jax.sharding.AxisType.Explicit in types else None
     sharding = getattr(leaf, "sharding", None)
-    is_given = getattr(leaf, "committed", True)
-    return sharding if is_given and isinstance(sharding, jax.sharding.NamedSharding) else None
+    is_committed = getattr(leaf, "committed", True)
+    return sharding if is_committed and isinstance(sharding, jax.sharding.NamedSharding) else None

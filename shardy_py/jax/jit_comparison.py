@@ -111,7 +111,7 @@ def compare_with_jit(result: JaxMethods, source: Any = None, devices: Sequence[A
     from shardy_py.jax.jit_decisions import collectives_of, find_jit_decisions
     from shardy_py.jax.like_jit import jaxlib_version
 
-    arguments = _given(result, source)
+    arguments = _propagate_arguments(result, source)
     bytecode, program = _unpropagated(arguments, result)
     decided = find_jit_decisions(bytecode, program, result.registry, devices)
     here = decisions_of(result.program, result.registry)
@@ -140,7 +140,7 @@ def compare_with_jit(result: JaxMethods, source: Any = None, devices: Sequence[A
     )
 
 
-def _given(result: JaxMethods, source: Any) -> PropagateArguments:
+def _propagate_arguments(result: JaxMethods, source: Any) -> PropagateArguments:
     """Return the arguments of the run, with the program as it was given.
 
     Raises:

@@ -41,7 +41,7 @@ def refuse_what_xla_partitions(program: Program) -> None:
 
 
 def refuse_what_cannot_run(program: Program, *, callbacks: int = 0) -> None:
-    """Check that a program waits for nothing, and calls nothing that is not there.
+    """Check that no op would wait for ever, or call into a Python process that is gone.
 
     Args:
         program: The program.

@@ -28,7 +28,7 @@ def run_once(shard: Shard, device: int, gather: Callable[[Shard, int], Value]) -
     Args:
         shard: The op on one device.
         device: The number of the device that runs it.
-        gather: Returns an operand of a shard as a whole.
+        gather: Returns an operand of a shard, gathered.
     """
     last = shard.emit.block.last
     gathered_operands = [gather(shard, number) for number in range(len(shard.operands))]

@@ -19,7 +19,7 @@ _LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
 def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = False) -> set[int]:
-    """Return the factors along which the tensors of an op are not sharded alike, or axes cannot be handed to factors.
+    """Return the factors along which the tensors of an op are sharded differently, or to which no axes can be assigned.
 
     A factor whose kind asks for replication or a permutation is among them where it is sharded, and so is one that
     passes through but not to every result: the results would differ between devices.
@@ -30,8 +30,8 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
     Args:
         shard: The op with its operands on the device.
         rule: Its rule.
-        has_form: Whether the op has a form of its own: then it sees itself to factors that need a permutation, and to
-            those that only results have, of which it makes a part.
+        has_form: Whether the op has a local form, which handles factors that need a permutation, and factors that only
+            results have.
     """
     mapped_factors: dict[int, tuple[AxisRef, ...]] = {}
     result: set[int] = set()
@@ -54,17 +54,17 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
         seen = {parts_of_factor[factor] for parts_of_factor in axes if factor in parts_of_factor}
         is_cut = seen != {()}
         needs_whole = rule.kind(factor) not in local or factor in lost
-        is_made = not has_form and factor not in in_operands
-        if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
+        is_in_results_only = not has_form and factor not in in_operands
+        if len(seen) > 1 or (is_cut and (needs_whole or is_in_results_only)):
             result.add(factor)
     return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
 
 
 def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
-    """Return the factors that need replication, but not by the local form of the op, with the number of their parts.
+    """Return the factors that the rule wants replicated and the local form takes sharded, with their number of parts.
 
-    The form sends what is missing itself: each device writes what falls into its part, gets what it writes there, or
-    gets the few elements that the whole results have.
+    The local form communicates itself: each device writes the elements in its part, receives the elements that it
+    writes, or receives the few elements of the whole results.
 
     Args:
         shard: The op on one device.
@@ -87,7 +87,7 @@ def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
 
 
 def _placed_dims(shard: Shard, number: int, sharding: TensorSharding | None) -> list[int]:
-    """Return the dimensions of an operand that the form of an op writes from where the parts of its result are."""
+    """Return the sharded dimensions of an operand that the local form writes into a result of the same parts."""
     result = shard.result_shardings[0] if shard.result_shardings else None
     if sharding is None or result is None or sharding.rank != result.rank:
         return []
@@ -97,7 +97,7 @@ def _placed_dims(shard: Shard, number: int, sharding: TensorSharding | None) -> 
 
 
 def has_unfit_axes(sharding: TensorSharding | None) -> bool:
-    """Return whether parts of one axis cut a tensor that are not digits of one number, such as halves of six."""
+    """Return whether a sharding has sub-axes that cannot coexist, such as `"x":(1)2` and `"x":(1)3`."""
     axes = [] if sharding is None else [axis for dim in sharding.dim_shardings for axis in dim.axes if axis.sub_axis]
     return any(not one.can_coexist(other) for one, other in combinations(axes, 2))
 
@@ -186,7 +186,7 @@ def _factor_parts(
     *,
     by_axes: bool,
 ) -> dict[int, tuple[object, ...]]:
-    """Return how factors are cut: by their axes, or by the part that each device has, which other meshes can share."""
+    """Return the axes of each factor, or, to compare meshes, the index of the part that each device has."""
     axes = factor_axes(mapping, sharding, rule, shard)
     if by_axes or sharding is None:
         return dict(axes)

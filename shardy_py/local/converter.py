@@ -148,7 +148,7 @@ class Converter:
         return new_region
 
     def _record_collectives(self, op: Op, first: Op | None) -> None:
-        """Take down the collectives from an op on to the end of its block, as those that another op became."""
+        """Record the collectives from an op to the end of its block as those that a global op was converted to."""
         while self.local_collectives is not None and first is not None:
             if self.ops.read_collective(first) is not None:
                 self.local_collectives.setdefault(op.id, []).append(first)
@@ -189,17 +189,17 @@ class Converter:
         ):
             return
         if self._has_form([op]):
-            self._cut_at_once(op)
+            self._shard_like_users(op)
         self._set_target_shardings(op)
         if op.name == CALL:
             self._set_call_shardings(op)
-        results = self._looked_up(op, emit)
+        results = self._look_up_or_gather(op, emit)
         shard = self._shard(op, emit)
         self._map(op.results, self._results_of(op, shard) if results is None else results)
         self._fill_padding(op.results, shard)
 
-    def _cut_at_once(self, op: Op) -> None:
-        """Give the result of an op that is made from scalars the sharding to which all that uses it slices it."""
+    def _shard_like_users(self, op: Op) -> None:
+        """Shard the result of an op on scalars as all of its users slice it."""
         part = common_slice_of_users(op, self.semantics)
         sharding = None if part is None else self.program.sharding(part)
         if sharding is not None and not has_unfit_axes(sharding):
@@ -209,8 +209,8 @@ class Converter:
         """Return whether all of some ops have local forms of their own, and shardings are not taken as they are."""
         return not self.fallback.trust_shardings and all(self._form_of(op) is not None for op in ops)
 
-    def _looked_up(self, op: Op, emit: LocalEmitter) -> Sequence[Value] | None:
-        """Return the results of an op on the parts of an operand; otherwise None, and the operand is gathered now."""
+    def _look_up_or_gather(self, op: Op, emit: LocalEmitter) -> Sequence[Value] | None:
+        """Return the results of an op computed from the shards of an operand, or gather the operand and return None."""
         gathering = self._waiting.pop(op.operands[0].id, None) if op.operands else None
         if gathering is None:
             return None
@@ -224,9 +224,9 @@ class Converter:
             self._map(gathering.results, self._results_of(gathering, source))
             return None
         rule = self.semantics.get_sharding_rule(op)
-        return (
-            local_results if rule is None else self._as_used(op, shard, local_results, tuple(reduced_axes(shard, rule)))
-        )
+        if rule is None:
+            return local_results
+        return self._as_used(op, shard, local_results, tuple(reduced_axes(shard, rule)))
 
     def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
         try:
@@ -241,13 +241,13 @@ class Converter:
             if op.name == CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):
-                return self._hand_on(op, shard)
+                return self._forward_operands(op, shard)
             return self._localize(op, shard)
         except ShardyError as error:
             raise type(error)(*(_placed(item, op) for item in error.diagnostics)) from None
 
-    def _hand_on(self, op: Op, shard: Shard) -> Sequence[Value]:
-        """Return the results of an op that hands values on: operands are as sharded as what gets them.
+    def _forward_operands(self, op: Op, shard: Shard) -> Sequence[Value]:
+        """Return the results of an op that forwards values: operands are sharded like the values that receive them.
 
         Results on no edge are whole before they get the shardings that they shall have.
         """
@@ -373,11 +373,11 @@ class Converter:
         ends = [item for item in (*shard.operand_shardings, *shard.result_shardings) if item is not None]
         is_partial = any(item.unreduced_axes for item in ends)
         if common_mesh(ends, self._meshes) is not None or is_partial:
-            message = "a reshard between two shardings is no local program yet"
+            message = "a reshard between two shardings has no local form"
             hint = "run sdy-reshard-to-collectives first, or ask for explicit collectives"
             raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
         if not self.fallback.gathers:
-            message = "a reshard between two meshes is no collective"
+            message = "a reshard between two meshes is not a collective"
             hint = "put the values on one mesh, or allow ops to be gathered"
             raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
         return self.fallback.reshard(shard, 0, shard.result_shardings[0])

@@ -270,5 +270,5 @@ def _like(value: Value, shape: Sequence[int | None]) -> TensorType:
     """Return a type with the element type of a value."""
     type_ = value.type
     if not isinstance(type_, TensorType):
-        raise TypeError(f"{type_} is no tensor")
+        raise TypeError(f"{type_} is not a tensor")
     return type_ if tuple(shape) == type_.shape else TensorType(tuple(shape), type_.element_type)

@@ -59,7 +59,7 @@ class Fallback:
     trust_shardings: bool
     gathers: bool
     warnings: list[Diagnostic] = field(factory=list)
-    _gathers_made: int = field(default=0, init=False)
+    _gather_count: int = field(default=0, init=False)
 
     def localize(self, op: Op, shard: Shard, form: Form | None) -> Outcome:
         """Return the local form of an op.
@@ -174,7 +174,7 @@ class Fallback:
             raise no_local_form("its tensors are not sharded as its rule asks for")
 
     def _gathered(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None, reason: str) -> Outcome:
-        """Return the results of an op some or all of whose operands are gathered first.
+        """Return the results of an op after gathering some or all of its operands.
 
         Raises:
             CannotLocalize: what would have to be gathered or sliced is of a type of a dialect.
@@ -185,11 +185,11 @@ class Fallback:
             results = self._between_meshes(op, shard, rule, form)
             if results is not None:
                 return Outcome(results, tuple(partial))
-            gathers_before = self._gathers_made
+            count_before = self._gather_count
             outcome = self._gathered_in_part(op, shard, rule, form)
             if outcome is not None:
                 # Operands that were sliced from what devices have, and whole ones, are there without being gathered.
-                if self._gathers_made > gathers_before:
+                if self._gather_count > count_before:
                     self._warn(op, reason, "along the dimensions concerned")
                 return outcome
         self._warn(op, reason, "whole")
@@ -268,23 +268,23 @@ class Fallback:
             return None
 
     def _gather(self, shard: Shard, number: int, target: TensorSharding | None) -> Value:
-        """Return an operand with all shards along the dimensions that shall be whole."""
+        """Return an operand gathered to a target sharding."""
         value, sharding = shard.operands[number], shard.operand_shardings[number]
         if sharding is None or not isinstance(value.type, TensorType):
             return value
         wider = _before_slice(shard, shard.op.operands[number], target)
         if wider is not None:
             return wider
-        self._gathers_made += bool(moved_dims(shard, sharding, target))
+        self._gather_count += bool(moved_dims(shard, sharding, target))
         change = Change.between(shard, shard.op.operands[number].shape, sharding, target)
         one_by_one = self.options.per_dim_all_gather
         return gather(shard, value, change, _lost(sharding, target), one_by_one=one_by_one)
 
     def slice_results(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
-        """Return the results of a part of an op with the shardings that they shall have.
+        """Slice the results of an op that ran on other shardings to the shardings that they need.
 
         Args:
-            shard: The op with the shardings that the results shall have.
+            shard: The op with the shardings that its results need.
             part: The op with the shardings that they have.
             values: The results.
         """
@@ -321,7 +321,7 @@ def _refuse_foreign_parts(op: Op, shard: Shard) -> None:
 
 
 def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], after: TensorSharding | None) -> Value:
-    """Return the part of the device of a tensor of which some dimensions are whole and the others cut already."""
+    """Slice a tensor to the part of the device along some whole dimensions; the others are sliced already."""
     if after is None:
         return value
     before = without_dims(after, dims)
@@ -329,7 +329,7 @@ def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], 
 
 
 def _before_slice(shard: Shard, value: Value, target: TensorSharding | None) -> Value | None:
-    """Return the wanted parts of what a value was sliced from, where the device has them, or None."""
+    """Return the parts under a target sharding of what a value was sliced from, or None if the device lacks them."""
     slice_op = value.defining_op
     known = shard.local_of(slice_op.operands[0]) if slice_op is not None and slice_op.name == ALL_SLICE else None
     if slice_op is None or known is None:
@@ -371,7 +371,7 @@ def _check_reductions(op: Op, shard: Shard, rule: OpShardingRule, *, starts_once
         op: The op.
         shard: The op with its operands on the device.
         rule: Its rule.
-        starts_once: Whether its own local form sees to it that initial values count once.
+        starts_once: Whether its local form counts initial values once.
 
     Raises:
         CannotLocalize: it cannot, or an initial value would count once per shard.
@@ -404,7 +404,7 @@ def _resharded(
 
 
 def _lost(before: TensorSharding, after: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
-    """Return, per dimension, the axes that one sharding has and another, which has all or none of them, has not."""
+    """Return, per dimension, the axes that one sharding has beyond another, which has all or none of them."""
     return [
         () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
         for dim in range(before.rank)

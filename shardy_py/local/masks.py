@@ -56,7 +56,7 @@ def _neutral(shard: Shard, number: int, combiner: Combiner | None, problem: str)
 def fill_padding(
     shard: Shard, value: Value, global_value: Value, sharding: TensorSharding | None, number: float
 ) -> Value:
-    """Return a value whose padding holds a number; as it is where the element type has no such number.
+    """Return a value with a number in its padding; unchanged where the element type has no such number.
 
     Args:
         shard: What emits ops.

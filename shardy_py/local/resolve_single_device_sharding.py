@@ -53,7 +53,7 @@ class ResolveSingleDeviceShardingPass(NoFields):
         ops = find_local_ops(program, context.semantics) if ops_on_device else None
         for op, device in ops_on_device:
             if op.name == RESHARD:
-                resolver.take_out(op)
+                resolver.remove_reshard(op)
             elif ops is not None and not resolver.needs_all(op):
                 resolver.resolve(op, device, ops)
         resolver.replicate_rest()
@@ -89,8 +89,8 @@ class SingleDeviceResolver:
                 return True
         return False
 
-    def take_out(self, op: Op) -> None:
-        """Replace a reshard to one device by its operand, which is made whole first."""
+    def remove_reshard(self, op: Op) -> None:
+        """Replace a reshard to one device by its operand, which is replicated first."""
         op.result.replace_all_uses_with(self._replicated(op, op.operands[0]))
         op.erase()
 
@@ -135,7 +135,7 @@ class SingleDeviceResolver:
             op.parent.insert_before(op, new_op)  # type: ignore[union-attr]
         for value, result in zip(op.results, results, strict=True):
             is_used = bool(value.uses) and isinstance(value.type, TensorType)
-            self._hand_over(value, self._reduced(op, result, sharding) if is_used and sharding else result)
+            self._replace_result(value, self._reduced(op, result, sharding) if is_used and sharding else result)
         op.erase()
 
     def _reduced(self, op: Op, value: Value, sharding: TensorSharding) -> Value:
@@ -143,8 +143,8 @@ class SingleDeviceResolver:
         axes = AxisRefList(tuple(AxisRef(axis.name) for axis in mesh.axes))
         return self._insert(op, ALL_REDUCE, value, {"reduction_axes": axes}, _fully_replicated(sharding, value))
 
-    def _hand_over(self, value: Value, new: Value) -> None:
-        """Replace a result, and the reshards of it to a sharding that the new value has."""
+    def _replace_result(self, value: Value, new: Value) -> None:
+        """Replace all uses of a result, and reshards of it to the replicated sharding of the new value."""
         sharding = self.program.sharding(new)
         for user in list(dict.fromkeys(value.users)):
             target = self.program.sharding(user.results[0]) if user.name == RESHARD else None

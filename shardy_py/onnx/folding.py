@@ -67,7 +67,7 @@ class Contents:
         return self._known.get(name)
 
     def _evaluate(self, node: NodeProto) -> None:
-        """Note the results of a node, if its operands are known."""
+        """Record the results of a node, if its operands are known."""
         if node.op_type in _SHAPES and node.domain in ("", "ai.onnx"):
             self._evaluate_shape(node)
             return

@@ -25,7 +25,7 @@ from shardy_py.onnx.specifications import read_annotations
 from shardy_py.values import define
 
 META = ("node", "positions", "outputs", "opset")
-"""Attributes of ops that are no attributes of their nodes."""
+"""Attributes of ops that are not attributes of their nodes."""
 _LARGEST_END = 2**31 - 1
 _PLAIN = (onnx.AttributeProto.INT, onnx.AttributeProto.INTS, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING)
 

@@ -154,7 +154,7 @@ def _is_stacked(placement: PortPlacement) -> bool:
 
 
 def _join(placement: PortPlacement, array: Any) -> Any:
-    """Return the global array of what came out."""
+    """Return the global array of a result of the local program."""
     import jax
 
     port = placement.port

@@ -145,7 +145,7 @@ class FunctionCall:
             moving: The numbers of the arguments that have tangents.
 
         Returns:
-            The function whose results are the own ones, then the residuals; and the function from residuals and
+            The function that returns its results, then the residuals; and the function from residuals and
             tangents to the tangents of the results that have some.
         """
         key = ("linearized", tuple(moving))

@@ -49,10 +49,10 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
 
 
 def _check_simulated(request: RunRequest, kind: str) -> None:
-    """Check that nothing is asked of the devices of a program that runs on simulated ones, on the CPU.
+    """Check that a program that runs on simulated devices has no options about real devices.
 
     Raises:
-        OptionError: it is.
+        OptionError: it has one.
     """
     options = [
         ("--platform", request.platform != "cpu"),

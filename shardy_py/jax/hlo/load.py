@@ -66,7 +66,7 @@ def serialize(source: str | Path, name: str) -> bytes:
     _check_shapes(text, name)
     answer = PARSER.ask("parse", text.encode(), name)
     if "error" in answer:
-        raise _refused(answer["error"], name)
+        raise _parse_error(answer["error"], name)
     return base64.b64decode(answer["module"])
 
 
@@ -82,7 +82,7 @@ def _normal_form(code: bytes, name: str) -> bytes:
 
 
 def _check_shapes(text: str, name: str) -> None:
-    """Refuse invalid shapes with their places; what only XLA can read is left to XLA."""
+    """Reject invalid shapes with their locations; shapes that only XLA can read are left to XLA."""
     cursor = LayoutCursor(text)
     for match in _STRING_OR_SHAPE.finditer(text):
         if not match.group().endswith("["):
@@ -100,12 +100,12 @@ def _convert(text: str, name: str) -> dict[str, str]:
     """Return the StableHLO bytecode that the worker makes of a text."""
     answer = PARSER.convert(text, name)
     if "error" in answer:
-        raise _refused(answer["error"], name)
+        raise _parse_error(answer["error"], name)
     return answer
 
 
-def _refused(error: str, name: str) -> ParseError:
-    """Return XLA's error as one of ours, at the place that it names."""
+def _parse_error(error: str, name: str) -> ParseError:
+    """Return XLA's error as a `ParseError` at the location that it names."""
     matches = _PLACE.findall(error)
     if not matches:
         return ParseError(Diagnostic("malformed-module", error.split("\n", 1)[0], name))

@@ -35,7 +35,7 @@ class ParserProcess:
         """Return the answer of the worker: a module, or XLA's error.
 
         Args:
-            command: What it does; see `worker.py`.
+            command: The name of the conversion; see `worker.py`.
             data: The module.
             name: What locations call it.
 

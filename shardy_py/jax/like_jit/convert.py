@@ -87,7 +87,7 @@ def _raise(proto: bytes) -> bytes:
 
 
 def _ask(command: str, data: bytes, name: str) -> bytes:
-    """Return what the process of XLA's parser makes of a module."""
+    """Convert a module in the process of XLA's parser."""
     try:
         answer = PARSER.ask(command, data, name)
     except ShardyError as error:

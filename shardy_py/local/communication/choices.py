@@ -174,7 +174,7 @@ class ModeChoices:
         self._known.remember(key, choice)
 
     def _count_sent(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> None:
-        """Count what the local form of an op sends itself."""
+        """Set the bytes that the local form of an op sends in each mode."""
         runs = self.counts.of_block(op.parent)
         for mode in choice.modes:
             operands = [choice.operand_modes[op.id, number][mode] for number in range(len(op.operands))]
@@ -183,16 +183,12 @@ class ModeChoices:
         source = source_of(op.operands[0])
         if source.id not in self.by_value:
             return
-        sharding, whole_sharding = (
-            self.by_value[source.id].value_modes[source.id][SHARDED],
-            choice.operand_modes[op.id, 0][WHOLE],
-        )
+        sharding = self.by_value[source.id].value_modes[source.id][SHARDED]
+        whole_sharding = choice.operand_modes[op.id, 0][WHOLE]
         if sharding is None or not self.group.shards(sharding):
             return
-        rank, whole_axes = (
-            sharding.rank,
-            [] if whole_sharding is None else [dim.axes for dim in whole_sharding.dim_shardings],
-        )
+        rank = sharding.rank
+        whole_axes = [] if whole_sharding is None else [dim.axes for dim in whole_sharding.dim_shardings]
         moved = [
             axis
             for dim in sharding.dim_shardings
@@ -213,7 +209,7 @@ class ModeChoices:
         group = self.group
         reductions = self.semantics.get_reductions(op)
         if self.exchanges.has_form(op):
-            # Its local form sees to it that initial values count once.
+            # Its local form counts initial values once.
             reductions = evolve(reductions, initial_operands=())
         types = [getattr(value.type, "element_type", "") for value in op.results]
         rule, words = with_collectives_only(rule, reductions, types)
@@ -263,7 +259,7 @@ class ModeChoices:
     def _with_axes(
         self, sharding: TensorSharding | None, mapping: Sequence[Sequence[int]], factor: int, axes: tuple[AxisRef, ...]
     ) -> TensorSharding | None:
-        """Return a sharding with axes more along a factor.
+        """Return a sharding with further axes along a factor.
 
         Raises:
             UnfitAxes: the factor is only a part of a dimension.

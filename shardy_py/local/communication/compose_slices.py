@@ -41,7 +41,7 @@ class ComposeSlicesPass(NoFields):
 
 
 def _compose(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics) -> bool:
-    """Put one op in the place of an op and its producer, for all users; return whether that was done."""
+    """Replace an op and its producer by one op for all users; return whether that was done."""
     if len(op.operands) != 1 or len(op.results) != 1 or op.parent is None:
         return False
     producer = source_of(op.operands[0]).defining_op
@@ -81,13 +81,13 @@ def _sends_more(
     routes: Routes,
     semantics: OpSemantics,
 ) -> bool:
-    """Return whether one op sends more than the two for which it stands, with the collectives between and behind."""
+    """Return whether a composed op sends more than the two it replaces, with the collectives between and after them."""
     mesh = op.program.meshes.get(str(sharding.mesh))
     ends = [(item, routes.sharding(item.operands[0])) for item in (op, producer)]
     if mesh is None or any(end is None for _, end in ends):
         return False
-    after = _own_bytes(composed_op, sharding, mesh, ops, semantics)
-    sent_bytes = [_own_bytes(item, end, mesh, ops, semantics) for item, end in ends if end is not None]
+    after = _op_bytes(composed_op, sharding, mesh, ops, semantics)
+    sent_bytes = [_op_bytes(item, end, mesh, ops, semantics) for item, end in ends if end is not None]
     known = [item for item in sent_bytes if item is not None]
     if after is None or len(known) < len(sent_bytes):
         return False
@@ -96,7 +96,7 @@ def _sends_more(
     return after + bytes_to_users(op, sharding, routes, mesh) > sum(known) + between + behind
 
 
-def _own_bytes(op: Op, sharding: TensorSharding, mesh: Mesh, ops: LocalOps, semantics: OpSemantics) -> float | None:
+def _op_bytes(op: Op, sharding: TensorSharding, mesh: Mesh, ops: LocalOps, semantics: OpSemantics) -> float | None:
     rule = semantics.get_sharding_rule(op)
     if rule is None:
         return None

@@ -81,7 +81,7 @@ class Delivery:
 
     @property
     def flexible_users(self) -> list[ModeChoice]:
-        """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
+        """The users that need another sharding of the value in another mode, each once, without the producer."""
         if self._flexible is None:
             self._flexible = self._find_flexible_users()
         return self._flexible
@@ -195,7 +195,7 @@ def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
         known = [user for user in users if user is not None]
         if not routes or (not is_static(value) and not any(route.steps for route in routes)):
             continue
-        if len(known) < len(users) or not can_be_made_anew(value, producer, routes, known, choices.group):
+        if len(known) < len(users) or not can_replace_collectives(value, producer, routes, known, choices.group):
             for choice in (producer, *known):
                 choice.pin()
             continue
@@ -206,7 +206,7 @@ def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
         yield Delivery(value, producer, routes, known, choices.group, block, choices.counts.of_block(block), sent)
 
 
-def can_be_made_anew(
+def can_replace_collectives(
     value: Value, producer: ModeChoice, routes: Sequence[Route], users: Sequence[ModeChoice], group: AxisGroup
 ) -> bool:
     """Return whether the collectives of a value can be replaced by others along some axes.

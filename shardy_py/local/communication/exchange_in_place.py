@@ -192,7 +192,7 @@ def bytes_to(routes: Routes, value: Value, target: TensorSharding | None, mesh: 
 
 
 def bytes_to_users(op: Op, held: TensorSharding | None, routes: Routes, mesh: Mesh) -> float:
-    """Return the bytes that a device sends to bring the result of an op to its users, were it sharded in some way."""
+    """Return the bytes that a device sends to bring the result of an op, under a sharding, to its users."""
     if held is None:
         return 0.0
     replicated = TensorSharding.fully_closed(held.mesh, held.rank)
@@ -202,7 +202,7 @@ def bytes_to_users(op: Op, held: TensorSharding | None, routes: Routes, mesh: Me
 
 
 def reshard_result(op: Op, held: TensorSharding, routes: Routes) -> None:
-    """Give the result of an op another sharding, and its users the one that it had."""
+    """Change the sharding of the result of an op, and reshard it to the previous one for its users."""
     program, result, current = op.program, op.results[0], routes.sharding(op.results[0])
     after = op.next
     if held.is_equivalent(current) or op.parent is None or after is None:

@@ -27,7 +27,7 @@ class InlineExplicitCallsPass(NoFields):
         """Inline the calls of all functions.
 
         Raises:
-            UnsupportedError: functions call each other in a circle.
+            UnsupportedError: functions are recursive.
         """
         resharded: list[Op] = []
 

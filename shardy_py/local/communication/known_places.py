@@ -112,7 +112,7 @@ class _Move:
 
 
 def _bring(op: Op, number: int, held: TensorSharding, mesh: Mesh, ops: LocalOps, routes: Routes) -> _Move | None:
-    """Return how an operand that an op writes arrives sharded as what it goes into; None where it does not.
+    """Return the move that shards a written operand like the tensor that it is written into; None where none does.
 
     Args:
         op: The op.
@@ -196,7 +196,7 @@ def _read_bytes(
 
     Args:
         op: The read.
-        form: It, or a slice that does the same.
+        form: The read, or an equivalent slice.
         held: The sharding of what is read.
         mesh: The mesh.
         ops: The ops of the dialect.

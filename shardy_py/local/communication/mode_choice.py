@@ -19,8 +19,8 @@ class ModeChoice:
 
     Attributes:
         number: Its position in the program.
-        operand_modes: The shardings of operands, by op and number.
-        value_modes: The shardings of results, by value.
+        operand_modes: The shardings of operands in each mode, by op id and operand number.
+        value_modes: The shardings of results, or of the values on the edge, in each mode, by value id.
         modes: The modes in which it can run.
         current: The mode in which it runs.
         work: What it costs more to run whole, in bytes that could be sent meanwhile.

@@ -80,7 +80,7 @@ class OwnExchanges:
         moved: Sequence[AxisRef],
         results: Shardings,
     ) -> float | None:
-        """Return the bytes that a device sends to get results of the parts of the first operand.
+        """Return the bytes that a device sends to compute whole results from shards of the first operand.
 
         Args:
             op: The op.

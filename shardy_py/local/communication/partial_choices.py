@@ -88,7 +88,7 @@ class PartialChoices:
         return bool(routes) and set(routes[0].summed_axes) == set(self.kind.group.axes) and self._combines(value)
 
     def _combines(self, value: Value) -> bool:
-        """Return whether collectives combine a value as this kind says; what they add up may say otherwise."""
+        """Return whether all collectives on a value combine it with the combiner of this kind."""
         steps = [step for route in self.routes.of(value) for step in route.steps if step.name in SUMS]
         combiners = {combiner_of_collective(step, self.semantics) for step in steps}
         return combiners == {COMBINERS[self.kind.reduction]}
@@ -143,7 +143,7 @@ class PartialChoices:
         return makes_partial
 
     def _partial_group(self, op: Op) -> Collection[int] | None:
-        """Return the operands in which an op may take partial results, one of which may be some."""
+        """Return the numbers of the operands that may be partial together, if one of them can be; otherwise None."""
         if op.name in STEPS or not op.operands or len(op.results) != 1 or not _can_add(op.results[0]):
             return None
         if self.routes.of(op.results[0]) and self.routes.of(op.results[0])[0].summed_axes:

@@ -8,7 +8,7 @@ from attrs import field
 
 from shardy_py.ir.graph.program import Block, Value
 from shardy_py.local.communication.axis_group import AxisGroup
-from shardy_py.local.communication.deliveries import ModeOf, can_be_made_anew, is_static, sent_now
+from shardy_py.local.communication.deliveries import ModeOf, can_replace_collectives, is_static, sent_now
 from shardy_py.local.communication.mode_choice import ModeChoice
 from shardy_py.local.communication.moves import all_reduce_bytes, is_one_reduce_scatter, reshard_bytes
 from shardy_py.local.communication.partial_choices import PARTIAL, PartialChoices
@@ -50,7 +50,7 @@ class PartialDelivery:
 
     @property
     def flexible_users(self) -> list[ModeChoice]:
-        """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
+        """The users that need another sharding or partial results in another mode, each once, without the producer."""
         users_by_number: dict[int, ModeChoice] = {}
         for route, user in zip(self.routes, self.users, strict=True):
             key = route.user.id, route.number
@@ -135,7 +135,7 @@ def partial_deliveries(choices: PartialChoices) -> Iterator[PartialDelivery]:
         if not routes or all(len(choice.modes) == 1 for choice in (producer, *known)):
             continue
         is_fit = is_static(value) and len(known) == len(users)
-        is_fit = is_fit and can_be_made_anew(value, producer, routes, known, choices.kind.group)
+        is_fit = is_fit and can_replace_collectives(value, producer, routes, known, choices.kind.group)
         has_other_sums = bool(routes[0].summed_axes) and not choices.is_produced_partial(value)
         if not is_fit or has_other_sums:
             for choice in (producer, *known):

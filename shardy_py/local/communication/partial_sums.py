@@ -25,8 +25,8 @@ from shardy_py.local.communication.report import CommunicationChange, record_cha
 from shardy_py.local.communication.rewriting import (
     first_names,
     first_user,
+    has_changed_delivery,
     insert,
-    is_delivered_otherwise,
     reshard,
     set_shardings,
 )
@@ -105,7 +105,7 @@ def _describe(item: Improvement) -> CommunicationChange:
         for delivery in item.deliveries
         if delivery.sent and delivery.value.defining_op is not None
     ]
-    concerned = [delivery for delivery in item.deliveries if is_delivered_otherwise(delivery, item)]
+    concerned = [delivery for delivery in item.deliveries if has_changed_delivery(delivery, item)]
     ops = [delivery.value.defining_op for delivery in concerned] + [
         route.user for delivery in concerned for route in delivery.routes
     ]

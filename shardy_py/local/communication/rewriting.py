@@ -29,7 +29,7 @@ def apply_improvement(program: Program, item: Improvement) -> None:
         if item.mode_of(choice) != choice.current:
             set_shardings(program, choice, item.mode_of(choice))
     for delivery in item.deliveries:
-        if isinstance(delivery, Delivery) and _is_concerned(delivery, item):
+        if isinstance(delivery, Delivery) and _has_to_be_rewritten(delivery, item):
             _deliver(program, delivery, item.mode_of)
 
 
@@ -39,7 +39,7 @@ def describe(item: Improvement) -> CommunicationChange:
     sources: dict[str, None] = {}
     concerned: dict[str, None] = {}
     for delivery in item.deliveries:
-        if not is_delivered_otherwise(delivery, item):
+        if not has_changed_delivery(delivery, item):
             continue
         producer = delivery.value.defining_op
         sources["an argument" if producer is None else producer.name] = None
@@ -56,12 +56,11 @@ def describe(item: Improvement) -> CommunicationChange:
     return CommunicationChange(description, item.before, item.after, next(iter(locations), ""), locations)
 
 
-def is_delivered_otherwise(delivery: Movement, item: Improvement) -> bool:
+def has_changed_delivery(delivery: Movement, item: Improvement) -> bool:
     """Return whether an improvement changes how a value gets to its users, or what is sent for it."""
     choices = (delivery.producer, *delivery.users)
-    return any(item.mode_of(choice) != modes_now(choice) for choice in choices) or delivery.sent > delivery.cost(
-        item.mode_of
-    )
+    has_other_mode = any(item.mode_of(choice) != modes_now(choice) for choice in choices)
+    return has_other_mode or delivery.sent > delivery.cost(item.mode_of)
 
 
 def first_names(names: Iterable[str]) -> str:
@@ -81,7 +80,7 @@ def set_shardings(program: Program, choice: ModeChoice, mode: int) -> None:
             program.shardings[number] = sharding
 
 
-def _is_concerned(delivery: Delivery, item: Improvement) -> bool:
+def _has_to_be_rewritten(delivery: Delivery, item: Improvement) -> bool:
     """Return whether a value has to be brought to its users in another way."""
     if any(item.mode_of(choice) != choice.current for choice in (delivery.producer, *delivery.users)):
         return True

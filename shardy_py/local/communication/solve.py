@@ -81,7 +81,7 @@ class Improvement:
 
 
 def improvements(deliveries: Sequence[Movement]) -> list[Improvement]:
-    """Return how less could be sent, for each part of a program by itself.
+    """Return the modes under which less is sent, for each independent part of a program.
 
     Args:
         deliveries: The values with their users.
@@ -104,9 +104,8 @@ def _improve(part: Sequence[Movement]) -> Improvement | None:
     candidates = [modes, {}] if modes else [{}]
     best: Improvement | None = None
     for candidate in candidates:
-        before = sum(delivery.sent for delivery in part) + sum(
-            choice.sent[choice.current] for choice in choices.values()
-        )
+        before = sum(delivery.sent for delivery in part)
+        before += sum(choice.sent[choice.current] for choice in choices.values())
         item = Improvement(part, candidate, before, 0.0)
         after = sum(delivery.cost(item.mode_of) for delivery in part)
         after += sum(choice.sent[item.mode_of(choice)] for choice in choices.values())
@@ -160,7 +159,7 @@ class _Costs:
         self._users = self.item.flexible_users
 
     def enter(self, network: FlowNetwork, nodes: dict[int, int]) -> None:
-        """Add the costs: of a node for the producer, and one that is whole as soon as one of the users is."""
+        """Add the costs of a node for the producer and of one for the users, which is whole as soon as one user is."""
         producer = nodes.get(self.item.producer.number)
         if not self._users:
             if producer is not None:
@@ -182,7 +181,7 @@ class _Costs:
         network.add_edge(producer, users, gathered + sliced - both_whole - both_sharded)
 
     def _collected(self, user: ModeChoice) -> float:
-        """Return what it costs that a user gives whole results, and takes the value sharded."""
+        """Return the cost of a user that computes whole results from the sharded value."""
         costs = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known else INFINITE

@@ -106,12 +106,12 @@ def _annotate_interface(function: Op, name: str, values: Sequence[Value], texts:
     if not values:
         return
     body = function.regions[0].blocks[0] if function.regions and function.regions[0].blocks else None
-    is_said = not texts.is_all_manual(body)
+    has_sharding = not texts.is_all_manual(body)
     old: Sequence[dict[str, Any]] = function.attributes.get(name) or ({},) * len(values)
     new = []
     for item, value in zip(old, values, strict=True):
         entries = {key: attribute for key, attribute in item.items() if not key.startswith("sdy.")}
-        if isinstance(value.type, TensorType) and is_said:
+        if isinstance(value.type, TensorType) and has_sharding:
             entries[SHARDING] = str(texts.of_value(value, body))
         new.append(entries)
     if any(new):
@@ -131,4 +131,4 @@ def _text(op: Op, texts: Texts) -> str | None:
 def _is_worth_it(value: Value, texts: Texts) -> bool:
     if not isinstance(value.type, TensorType):
         return False
-    return value.type.rank > 0 or texts.is_said(value)
+    return value.type.rank > 0 or texts.has_sharding(value)

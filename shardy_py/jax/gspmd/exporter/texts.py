@@ -60,8 +60,8 @@ class Texts:
             sharding = None if carrier is None else self._program.shardings.get(carrier.id)
         return self.of(sharding, value, block)
 
-    def is_said(self, value: Value) -> bool:
-        """Return whether a value has a sharding of its own."""
+    def has_sharding(self, value: Value) -> bool:
+        """Return whether the program has a sharding for a value itself."""
         return value.id in self._program.shardings
 
     def of(self, sharding: TensorSharding | None, value: Value, block: Block | None) -> HloSharding:

@@ -73,7 +73,7 @@ class Annotations:
         """Return the sharding in an attribute.
 
         Raises:
-            ParseError: it is no sharding.
+            ParseError: it is not a valid sharding.
         """
         sharding = self._known.get(str(text))
         if sharding is None:

@@ -155,7 +155,7 @@ class _Reader:
         return copies[value.id]
 
     def _source(self, op: Op) -> Value:
-        """Return the shard that a custom call puts together, without what JAX says about it right before."""
+        """Return the shard that a custom call joins, without the sharding annotation that JAX puts right before it."""
         value = op.operands[0]
         producer = value.defining_op
         if producer is None or target_of(producer) != SHARDING_CALL or len(value.uses) > 1:
@@ -166,7 +166,7 @@ class _Reader:
         return producer.operands[0] if is_plain and len(unspecified_dims(producer)) == rank else value
 
     def _erase_entry(self, op: Op) -> None:
-        """Erase a custom call that cuts a value, and what said how it is cut if nothing else uses that."""
+        """Erase a custom call that cuts a value, and the annotation of its operand if nothing else uses it."""
         producer = op.operands[0].defining_op
         op.erase()
         if producer is not None and target_of(producer) == SHARDING_CALL and not producer.results[0].uses:
@@ -175,7 +175,7 @@ class _Reader:
     def _sharding(self, op: Op) -> HloSharding:
         sharding = self._annotations.of(op)
         if sharding is None:
-            raise _unsaid(op)
+            raise _missing_sharding(op)
         return sharding
 
     def _mesh(self, region: ShardRegion) -> str:
@@ -219,7 +219,7 @@ class _Reader:
         sharding, open_dims = self._annotations.of_value(value)
         if sharding is None:
             if type_ != op.results[0].type:
-                raise _unsaid(op)
+                raise _missing_sharding(op)
             sharding, open_dims = HloSharding.replicated(), frozenset()
         producer = value.defining_op
         if producer is not None and target_of(producer) == SHARDING_CALL and len(value.uses) == 1:
@@ -227,7 +227,7 @@ class _Reader:
         return _Border(value, self._meshes.read(sharding, type_, open_dims=open_dims, mesh=mesh))
 
 
-def _unsaid(op: Op) -> UnsupportedError:
+def _missing_sharding(op: Op) -> UnsupportedError:
     message = "it is not said how the value is cut"
     hint = "give its operand a sharding with a custom call @Sharding, as JAX does it"
     return UnsupportedError(Diagnostic("manual-sharding-missing", message, op.location, op.name, hint))

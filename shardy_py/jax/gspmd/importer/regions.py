@@ -78,7 +78,7 @@ def _connected(mark: Op, block: Block) -> Iterator[Op]:
 
 
 def _users(op: Op, block: Block) -> Iterator[Op]:
-    """Yield the ops of a block that use the results of one, be it inside."""
+    """Yield the ops of a block that use the results of an op, themselves or in their regions."""
     for value in op.results:
         for user, _ in value.uses:
             ancestor = within(user, block)

@@ -34,11 +34,11 @@ def read_manual_calls(program: Program) -> None:
     calls = [op for op in ops_named(program, CALL) if _BODY in (callee_of(op) or "")]
     order = {function: number for number, function in enumerate(functions_callees_first(program))} if calls else {}
     for call in sorted(calls, key=lambda call: order[outermost(call)]):
-        inline_call(_rebuilt(call))
+        inline_call(_rebuild(call))
 
 
-def _rebuilt(call: Op) -> Op:
-    """Put a call into a manual computation in the place of what is around it, and return the call."""
+def _rebuild(call: Op) -> Op:
+    """Replace a call and the custom calls around it by a manual computation with the call, and return the call."""
     program, block = call.program, call.parent
     assert block is not None
     cut = _source(call.operands[0]) if call.operands else None
