@@ -77,8 +77,8 @@ class CallArguments:
         except TypeError as error:
             message = f"a static argument cannot be hashed: {error}"
             raise OptionError(Diagnostic("unhashable-argument", message, hint="give a tuple for a list")) from None
-        looks = tuple(_look(leaf, with_sharding=with_shardings) for leaf in leaves)
-        return tree, looks, static, jax.config.jax_enable_x64
+        leaf_keys = tuple(_cache_key(leaf, with_sharding=with_shardings) for leaf in leaves)
+        return tree, leaf_keys, static, jax.config.jax_enable_x64
 
     def shapes(self, *, with_shardings: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with shapes in the place of arrays, to lower the function for."""
@@ -232,7 +232,7 @@ def devices_of_arguments(call: CallArguments) -> list[Any] | None:
     return None
 
 
-def _look(leaf: Any, *, with_sharding: bool) -> Hashable:
+def _cache_key(leaf: Any, *, with_sharding: bool) -> Hashable:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         return f"{type(leaf).__module__}.{type(leaf).__qualname__}"
     weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
@@ -240,9 +240,9 @@ def _look(leaf: Any, *, with_sharding: bool) -> Hashable:
 
 
 def _sharding_of(leaf: Any) -> Any:
-    """Return the sharding that somebody gave to an array, over a mesh; None for any other.
+    """Return the `NamedSharding` that an array is committed to, or None.
 
-    That of a value which JAX traces is known where its type says it.
+    The sharding of a traced value is known where its type has explicit axes.
     """
     import jax
 

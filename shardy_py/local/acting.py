@@ -13,9 +13,9 @@ _TRAITS = (IsTerminator, Pure, RecursiveMemoryEffects)
 
 
 def has_side_effects_only(op: Op, semantics: OpSemantics) -> bool:
-    """Return whether an op does something that no value of the program shows.
+    """Return whether an op has side effects and no results, so that one device must run it.
 
-    The body of a manual computation is what each device runs, also where it acts.
+    An op in the body of a manual computation runs on each device, even with side effects.
     """
     if op.results or op.regions or op.parent is None or op.parent.last is op or op.name.startswith("sdy."):
         return False

@@ -17,7 +17,7 @@ from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard
 
 
 def gathered_source(op: Op) -> Value | None:
-    """Return what the first operand of an op was gathered from for this op only, or None."""
+    """Return the operand of the all-gather that makes the first operand of an op, if nothing else uses it, or None."""
     producer = op.operands[0].defining_op if op.operands else None
     if (
         producer is None

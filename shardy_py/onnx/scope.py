@@ -147,7 +147,7 @@ def inferred(model: ModelProto) -> ModelProto:
         ParseError: a node does not fit its inputs.
     """
     try:
-        # Strict inference gives up at operators that it cannot infer, which are no mistakes of the model.
+        # Strict inference gives up at operators that it cannot infer, which are not mistakes of the model.
         model = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
     except Exception as error:
         hint = "onnx.checker.check_model(model, full_check=True) says more"

@@ -329,7 +329,7 @@ class ChoiceTables(Protocol):
 def assign_edge(
     tables: ChoiceTables, choice: ModeChoice, modes: Modes, sources: Iterable[OpOperand], targets: Iterable[Value]
 ) -> None:
-    """Let what flows along an edge of a loop or a branch be one choice.
+    """Assign one choice to all sources and targets of an edge of a loop or a branch.
 
     Args:
         tables: The choices of the function.

@@ -188,7 +188,7 @@ class Delivery:
 
 
 def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
-    """Yield the deliveries of the values whose collectives can be made anew; what the others touch is pinned."""
+    """Yield the deliveries of the values whose collectives can be replaced; choices at the others are pinned."""
     for value in choices.values:
         producer, routes = choices.by_value[value.id], choices.routes.of(value)
         users = [choices.by_use.get((route.user.id, route.number)) for route in routes]
@@ -282,11 +282,11 @@ def sent_now(routes: Sequence[Route], choices: ModeChoices | PartialChoices) -> 
     )
 
 
-def modes_now(choice: ModeChoice) -> int:
+def current_mode(choice: ModeChoice) -> int:
     """Return the mode in which a choice runs now."""
     return choice.current
 
 
-def all_in(mode: int) -> ModeOf:
-    """Return what gives one mode for all choices that have it."""
+def mode_for_all(mode: int) -> ModeOf:
+    """Return a function that gives a mode for the choices that have it, and the current mode for the others."""
     return lambda choice: mode if mode in choice.modes else choice.current

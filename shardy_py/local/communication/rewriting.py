@@ -9,7 +9,7 @@ from attrs import evolve
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.graph.program import Block, Op, Program, Value
-from shardy_py.local.communication.deliveries import Delivery, ModeOf, modes_now
+from shardy_py.local.communication.deliveries import Delivery, ModeOf, current_mode
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.report import CommunicationChange
 from shardy_py.local.communication.routes import Route
@@ -59,7 +59,7 @@ def describe(item: Improvement) -> CommunicationChange:
 def has_changed_delivery(delivery: Movement, item: Improvement) -> bool:
     """Return whether an improvement changes how a value gets to its users, or what is sent for it."""
     choices = (delivery.producer, *delivery.users)
-    has_other_mode = any(item.mode_of(choice) != modes_now(choice) for choice in choices)
+    has_other_mode = any(item.mode_of(choice) != current_mode(choice) for choice in choices)
     return has_other_mode or delivery.sent > delivery.cost(item.mode_of)
 
 

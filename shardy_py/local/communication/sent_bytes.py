@@ -30,7 +30,7 @@ class CountSentBytesPass(NoFields):
     name: ClassVar[str] = "count-sent-bytes"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Record the bytes, where somebody asks for them; the program stays as it is."""
+        """Record the bytes in the context, if it collects them; the program stays as it is."""
         if context.sent_bytes is None:
             return
         semantics, meshes = context.semantics, meshes_by_name(program)

@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import field
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.local.communication.deliveries import ModeOf, all_in, modes_now
+from shardy_py.local.communication.deliveries import ModeOf, current_mode, mode_for_all
 from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.routes import Route
@@ -192,7 +192,7 @@ class _Costs:
         def mode_of(choice: ModeChoice) -> int:
             if choice is self.item.producer:
                 return producer if producer in choice.modes else choice.current
-            return all_in(users)(choice) if choice.number in flexible else modes_now(choice)
+            return mode_for_all(users)(choice) if choice.number in flexible else current_mode(choice)
 
         return self.item.cost(mode_of)
 
