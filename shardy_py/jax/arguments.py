@@ -44,7 +44,7 @@ def array_types(values: Sequence[Value], kind: str) -> tuple[ArrayType, ...]:
         kind: What messages call one of them: ``argument`` or ``result``.
 
     Raises:
-        UnsupportedError: one is no tensor of a static shape, or numpy has no dtype for its elements.
+        UnsupportedError: one is not a tensor of a static shape, or numpy has no dtype for its elements.
     """
     return tuple(_array_type(value, f"{kind} {value.index}") for value in values)
 
@@ -96,7 +96,7 @@ def as_numpy(value: Any, number: int) -> Any:
         number: The number of the argument.
 
     Raises:
-        OptionError: numpy makes no array of it.
+        OptionError: numpy cannot convert it.
     """
     import numpy
 
@@ -177,8 +177,8 @@ def _check_alive(array: Any, number: int) -> None:
 
 def _check_type(array: Any, type_: ArrayType, number: int) -> None:
     if tuple(array.shape) != type_.shape or array.dtype != type_.dtype:
-        found = ArrayType(tuple(array.shape), array.dtype)
-        message = f"argument {number} is {type_}, given is {found}"
+        array_type = ArrayType(tuple(array.shape), array.dtype)
+        message = f"argument {number} is {type_}, given is {array_type}"
         raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
 
 
@@ -199,11 +199,11 @@ def _fits(number: complex, dtype: Any) -> bool:
     import jax
 
     kinds = [jax.numpy.bool_, jax.numpy.integer, jax.numpy.floating, jax.numpy.complexfloating]
-    (wanted,) = [index for index, kind in enumerate(kinds) if jax.dtypes.issubdtype(dtype, kind)]
-    given = [bool, int, float, complex].index(type(number))
-    if not given or not wanted:
-        return given == wanted
-    if isinstance(number, int) and wanted == 1:
+    (dtype_kind,) = [index for index, kind in enumerate(kinds) if jax.dtypes.issubdtype(dtype, kind)]
+    number_kind = [bool, int, float, complex].index(type(number))
+    if not number_kind or not dtype_kind:
+        return number_kind == dtype_kind
+    if isinstance(number, int) and dtype_kind == 1:
         limits = jax.numpy.iinfo(dtype)
         return bool(limits.min <= number <= limits.max)
-    return given <= wanted
+    return number_kind <= dtype_kind

@@ -51,8 +51,8 @@ class CallArguments:
 
         positional, named = jax.tree.unflatten(jax.tree.structure(self.dynamic), leaves)
         numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
-        given = iter(positional)
-        arguments = [item if number in numbers else next(given) for number, item in enumerate(self.arguments)]
+        arrays = iter(positional)
+        arguments = [item if number in numbers else next(arrays) for number, item in enumerate(self.arguments)]
         return arguments, {**self.keywords, **named}
 
     def key(self, *, with_shardings: bool) -> Hashable:
@@ -77,8 +77,8 @@ class CallArguments:
         except TypeError as error:
             message = f"a static argument cannot be hashed: {error}"
             raise OptionError(Diagnostic("unhashable-argument", message, hint="give a tuple for a list")) from None
-        looks = tuple(_look(leaf, with_sharding=with_shardings) for leaf in leaves)
-        return tree, looks, static, jax.config.jax_enable_x64
+        leaf_keys = tuple(_cache_key(leaf, with_sharding=with_shardings) for leaf in leaves)
+        return tree, leaf_keys, static, jax.config.jax_enable_x64
 
     def shapes(self, *, with_shardings: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with shapes in the place of arrays, to lower the function for."""
@@ -165,17 +165,17 @@ def _constrain(values: Sequence[Any], program: Program, main: Op, *, of_results:
     if not meshes:
         return list(values)
     chosen = choose_devices(device_count(meshes.values()), devices, meshes)
-    own = main.function_results if of_results else main.regions[0].blocks[0].arguments
-    found = []
-    for value, inner in zip(values, own, strict=True):
+    program_values = main.function_results if of_results else main.regions[0].blocks[0].arguments
+    constrained = []
+    for value, inner in zip(values, program_values, strict=True):
         sharding = program.shardings.get(inner.id)
         has_sub_axes = sharding is not None and any(axis.sub_axis for axis in sharding.axes())
         is_key = jax.dtypes.issubdtype(getattr(value, "dtype", None) or float, jax.dtypes.prng_key)
         if sharding is None or has_sub_axes or is_key:
-            found.append(value)
+            constrained.append(value)
         else:
-            found.append(jax.lax.with_sharding_constraint(value, to_named_sharding(sharding, meshes, chosen)))
-    return found
+            constrained.append(jax.lax.with_sharding_constraint(value, to_named_sharding(sharding, meshes, chosen)))
+    return constrained
 
 
 def constrain_results(values: Sequence[Any], program: Program, main: Op, devices: Any) -> list[Any]:
@@ -210,11 +210,11 @@ def devices_of(mesh: Any) -> list[Any] | None:
     return list(mesh.devices.ravel()) if isinstance(mesh, jax.sharding.Mesh) else None
 
 
-def devices_of_shardings(*given: Any) -> list[Any] | None:
+def devices_of_shardings(*trees: Any) -> list[Any] | None:
     """Return the devices of the mesh of the first sharding of JAX in some trees, or None."""
     import jax
 
-    for leaf in jax.tree.leaves(given, is_leaf=lambda item: isinstance(item, jax.sharding.Sharding)):
+    for leaf in jax.tree.leaves(trees, is_leaf=lambda item: isinstance(item, jax.sharding.Sharding)):
         devices = devices_of(getattr(leaf, "mesh", None))
         if devices is not None:
             return devices
@@ -232,7 +232,7 @@ def devices_of_arguments(call: CallArguments) -> list[Any] | None:
     return None
 
 
-def _look(leaf: Any, *, with_sharding: bool) -> Hashable:
+def _cache_key(leaf: Any, *, with_sharding: bool) -> Hashable:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         return f"{type(leaf).__module__}.{type(leaf).__qualname__}"
     weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
@@ -240,9 +240,9 @@ def _look(leaf: Any, *, with_sharding: bool) -> Hashable:
 
 
 def _sharding_of(leaf: Any) -> Any:
-    """Return the sharding that somebody gave to an array, over a mesh; None for any other.
+    """Return the `NamedSharding` that an array is committed to, or None.
 
-    That of a value which JAX traces is known where its type says it.
+    The sharding of a traced value is known where its type has explicit axes.
     """
     import jax
 
@@ -251,5 +251,5 @@ def _sharding_of(leaf: Any) -> Any:
         types = () if sharding is None or sharding.mesh.empty else sharding.mesh.axis_types
         return sharding if jax.sharding.AxisType.Explicit in types else None
     sharding = getattr(leaf, "sharding", None)
-    is_given = getattr(leaf, "committed", True)
-    return sharding if is_given and isinstance(sharding, jax.sharding.NamedSharding) else None
+    is_committed = getattr(leaf, "committed", True)
+    return sharding if is_committed and isinstance(sharding, jax.sharding.NamedSharding) else None

@@ -69,9 +69,9 @@ def to_jax(
     chosen = choose_devices(device_count(meshes.values()), devices, meshes)
 
     def placed(values: Sequence[Value], attributes: str) -> tuple[Any, ...]:
-        found = [program.shardings.get(value.id) for value in values]
-        kinds = memory_kinds(main, attributes, len(found))
-        pairs = zip(found, kinds, strict=True)
+        shardings = [program.shardings.get(value.id) for value in values]
+        kinds = memory_kinds(main, attributes, len(shardings))
+        pairs = zip(shardings, kinds, strict=True)
         return tuple(to_named_sharding(sharding, meshes, chosen, memory_kind=kind) for sharding, kind in pairs)
 
     in_shardings, out_shardings = placed(arguments, "arg_attrs"), placed(results, "res_attrs")

@@ -81,8 +81,8 @@ class CompiledModule:
                     zip(arguments, self.in_types, self.in_shardings, strict=True)
                 )
             ]
-            own = tuple(device for device in self.devices if device.process_index == jax.process_index())
-            ordered = [_in_device_order(array, self.devices, own) for array in placed]
+            local_devices = tuple(device for device in self.devices if device.process_index == jax.process_index())
+            ordered = [_in_device_order(array, self.devices, local_devices) for array in placed]
             results = self.executable.execute_sharded(ordered).disassemble_into_single_device_arrays()
             meshes = _known_meshes(arguments)
             return [
@@ -127,7 +127,7 @@ def _over_known_mesh(sharding: Any, meshes: list[Any]) -> Any:
     return sharding
 
 
-def _in_device_order(array: Any, devices: tuple[Any, ...], own: tuple[Any, ...]) -> Any:
+def _in_device_order(array: Any, devices: tuple[Any, ...], local_devices: tuple[Any, ...]) -> Any:
     """Return an array whose shards lie as XLA takes them: in the order of the devices it compiled for.
 
     An array over a mesh with another order becomes one of the same shards along the first dimension: XLA looks at the
@@ -136,17 +136,17 @@ def _in_device_order(array: Any, devices: tuple[Any, ...], own: tuple[Any, ...])
     Args:
         array: The array.
         devices: All devices.
-        own: Those of this process.
+        local_devices: Those of this process.
     """
     import jax
     import numpy
 
     shards = {shard.device: shard.data for shard in array.addressable_shards}
-    if tuple(shards) == own:
+    if tuple(shards) == local_devices:
         return array
     local = next(iter(shards.values())).shape
     mesh = jax.sharding.Mesh(numpy.array(devices, dtype=object), "devices")
     spec = jax.sharding.PartitionSpec("devices") if local else jax.sharding.PartitionSpec()
     shape = (local[0] * len(devices), *local[1:]) if local else ()
     sharding = jax.sharding.NamedSharding(mesh, spec)
-    return jax.make_array_from_single_device_arrays(shape, sharding, [shards[device] for device in own])
+    return jax.make_array_from_single_device_arrays(shape, sharding, [shards[device] for device in local_devices])

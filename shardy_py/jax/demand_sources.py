@@ -257,7 +257,7 @@ def _dimension_numbers(op: Op, name: str) -> tuple[dict[str, tuple[int, ...]], i
 
 
 def _shape(value: Value) -> tuple[int, ...]:
-    """Return the sizes, 1 for one that is not known; () for what is no tensor."""
+    """Return the sizes, 1 for one that is not known; () for a value that is not a tensor."""
     type_ = value.type
     return tuple(1 if size is None else size for size in type_.shape) if isinstance(type_, TensorType) else ()
 

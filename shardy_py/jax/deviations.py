@@ -80,7 +80,7 @@ def _compare(result: Any, expected: Any, tolerance: float | None) -> Deviation:
     nans = numpy.isnan(one) != numpy.isnan(other)
     with numpy.errstate(invalid="ignore"):
         apart = numpy.abs(one - other)
-    # Equal infinities are no difference, and what is NaN in both runs is none either.
+    # Equal infinities do not differ, nor do elements that are NaN in both runs.
     apart = numpy.where((one == other) | numpy.isnan(one) | numpy.isnan(other), 0.0, apart)
     absolute = float(apart.max(initial=0.0))
     sizes = numpy.abs(other)

@@ -63,7 +63,7 @@ def choose_devices(count: int, devices: Sequence[Any] | None, meshes: Mapping[st
     available = list(jax.devices() if devices is None else numpy.asarray(devices, dtype=object).ravel())
     wrong = next((item for item in available if not isinstance(item, jax.Device)), None)
     if wrong is not None:
-        message = f"{shown(wrong)} is no device of JAX"
+        message = f"{shown(wrong)} is not a device of JAX"
         raise OptionError(Diagnostic("no-device", message, hint="give some of jax.devices()"))
     if len(available) < count:
         meant = next((f"the mesh {mesh}" for mesh in meshes.values() if mesh.total_size == count), "the module")

@@ -17,5 +17,5 @@ def use_devices(count: int, platform: str = "cpu") -> None:
     flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if not flag.startswith(_COUNT)]
     os.environ["XLA_FLAGS"] = " ".join([*flags, f"{_COUNT}={count}"])
     os.environ["JAX_PLATFORMS"] = platform
-    # What XLA logs about its devices is no news to anybody.
+    # XLA's log messages about its devices are hidden.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -40,7 +40,7 @@ def find_input_demands(program: Program, main: Op) -> list[Demand]:
         for value, demand in demands_of(op):
             search.demand(value, demand)
     search.run()
-    return [search.found.get(value.id, NOTHING) for value in main.regions[0].blocks[0].arguments]
+    return [search.demands.get(value.id, NOTHING) for value in main.regions[0].blocks[0].arguments]
 
 
 @define
@@ -48,7 +48,7 @@ class _Search:
     """Demands by the ids of values, and the values whose demands have yet to be followed."""
 
     program: Program
-    found: dict[int, Demand] = field(factory=dict)
+    demands: dict[int, Demand] = field(factory=dict)
     _pending: list[Value] = field(factory=list)
     _calls: dict[str, list[Op]] = field(init=False)
     _functions: dict[str, Op] = field(init=False)
@@ -63,17 +63,17 @@ class _Search:
             return
         if demand.definite and not _is_square(value.type):
             demand = evolve(demand, definite=False)
-        known = self.found.get(value.id, NOTHING)
+        known = self.demands.get(value.id, NOTHING)
         merged = known.merge(demand)
         if merged != known:
-            self.found[value.id] = merged
+            self.demands[value.id] = merged
             self._pending.append(value)
 
     def run(self) -> None:
         """Follow all demands to where the values come from."""
         while self._pending:
             value = self._pending.pop()
-            demand = self.found[value.id]
+            demand = self.demands[value.id]
             followed = self._before_argument(value) if isinstance(value.owner, Block) else self._before_result(value)
             for source, moved in followed(demand) if callable(followed) else ((item, demand) for item in followed):
                 self.demand(source, _moved(moved, value, source))
@@ -131,14 +131,14 @@ def _chosen(op: Op, name: str, value: Value) -> list[Value]:
 def _through(op: Op, value: Value) -> list[Value]:
     """Return the values that reach a result through the regions of an op, or through one like an identity."""
     if op.regions:
-        found = []
+        values = []
         for block in (block for region in op.regions for block in region.blocks):
             returned = _returned(block)
             if len(returned) == len(op.results):
-                found.append(returned[value.index])
+                values.append(returned[value.index])
         if base_name(op) == "while":
-            found.append(op.operands[value.index])
-        return [item for item in found if _same_elements(item, value)]
+            values.append(op.operands[value.index])
+        return [item for item in values if _same_elements(item, value)]
     is_identity = op.name.startswith("sdy.") or base_name(op) in ("optimization_barrier", "custom_call", "composite")
     if not is_identity or len(op.operands) != len(op.results):
         return []

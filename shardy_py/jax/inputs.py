@@ -36,7 +36,7 @@ def random_inputs(program: Program, main: Op, *, seed: int = 0) -> list[Any]:
         seed: The seed, not negative.
 
     Raises:
-        UnsupportedError: an argument is no tensor of a static shape, or numpy has no dtype for its elements.
+        UnsupportedError: an argument is not a tensor of a static shape, or numpy has no dtype for its elements.
     """
     import numpy
 

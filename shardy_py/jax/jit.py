@@ -260,8 +260,8 @@ class JitFunction:
         settings = self._settings
         with_shardings = settings.in_shardings is None
         key = (call.key(with_shardings=with_shardings), free_mesh())
-        found = self._calls.get(key)
-        if found is None:
+        lowered_call = self._calls.get(key)
+        if lowered_call is None:
             lowered = lower_call(
                 self._function,
                 call,
@@ -270,11 +270,11 @@ class JitFunction:
                 static_argnums=settings.static_numbers or None,
                 static_argnames=settings.static_names or None,
             )
-            given = devices_of_shardings(settings.in_shardings, settings.out_shardings)
-            devices = devices_of(settings.mesh) or given or devices_of_arguments(call)
-            found = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
-        self._latest = found
-        return found
+            settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
+            devices = devices_of(settings.mesh) or settings_devices or devices_of_arguments(call)
+            lowered_call = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
+        self._latest = lowered_call
+        return lowered_call
 
     def _traced(self, call: CallArguments, lowered: LoweredCall) -> Any:
         """Return the results of the function while JAX traces."""
@@ -288,11 +288,11 @@ class JitFunction:
             key = identity(lowered)
             if key not in self._traced_calls:
                 self._traced_calls[key] = traced_call(self._function, call, lowered)
-            found = bind_call(self._traced_calls[key], jax.tree.leaves(call.dynamic))
+            results = bind_call(self._traced_calls[key], jax.tree.leaves(call.dynamic))
             if jax.sharding.get_abstract_mesh().empty:
                 # Without arrays or a context that say so, JAX would not know over how many devices it compiles.
-                found = constrain_results(found, result.program, result.main, lowered.devices)
-            return result.signature.unflatten_results(found)
+                results = constrain_results(results, result.program, result.main, lowered.devices)
+            return result.signature.unflatten_results(results)
         return call_constrained(self._function, call, result.signature, result.program, result.main, lowered.devices)
 
     def _latest_call(self) -> LoweredCall:

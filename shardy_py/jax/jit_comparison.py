@@ -111,14 +111,14 @@ def compare_with_jit(result: JaxMethods, source: Any = None, devices: Sequence[A
     from shardy_py.jax.jit_decisions import collectives_of, find_jit_decisions
     from shardy_py.jax.like_jit import jaxlib_version
 
-    given = _given(result, source)
-    bytecode, program = _unpropagated(given, result)
+    arguments = _propagate_arguments(result, source)
+    bytecode, program = _unpropagated(arguments, result)
     decided = find_jit_decisions(bytecode, program, result.registry, devices)
     here = decisions_of(result.program, result.registry)
     jit = decisions_of(decided.program, result.registry)
     pairs = align(here, jit)
     differences = tuple(
-        JitDifference(ours, theirs, _cause(ours, theirs, result, given))
+        JitDifference(ours, theirs, _cause(ours, theirs, result, arguments))
         for ours, theirs in pairs
         if ours is None or theirs is None or ours.axes != theirs.axes
     )
@@ -140,7 +140,7 @@ def compare_with_jit(result: JaxMethods, source: Any = None, devices: Sequence[A
     )
 
 
-def _given(result: JaxMethods, source: Any) -> PropagateArguments:
+def _propagate_arguments(result: JaxMethods, source: Any) -> PropagateArguments:
     """Return the arguments of the run, with the program as it was given.
 
     Raises:
@@ -153,25 +153,25 @@ def _given(result: JaxMethods, source: Any) -> PropagateArguments:
     return known if source is None else evolve(known, module=source, args=None, kwargs=None)
 
 
-def _unpropagated(given: PropagateArguments, result: JaxMethods) -> tuple[bytes, Program]:
+def _unpropagated(arguments: PropagateArguments, result: JaxMethods) -> tuple[bytes, Program]:
     """Return the program as `jax.jit` gets it: as bytecode and as an op graph, with the shardings of the caller."""
     from shardy_py.frontends.select import frontend_of
     from shardy_py.jax.modules import bytecode_of
 
-    read = read_input(evolve(given, like="passes"), result.registry)
-    give_shardings(read, given)
+    read = read_input(evolve(arguments, like="passes"), result.registry)
+    give_shardings(read, arguments)
     store_shardings(read.program, read.registry)
     return bytecode_of(frontend_of(read.program).write_back(read.program)), read.program
 
 
-def _cause(here: OpDecision | None, jit: OpDecision | None, result: JaxMethods, given: PropagateArguments) -> str:
+def _cause(here: OpDecision | None, jit: OpDecision | None, result: JaxMethods, arguments: PropagateArguments) -> str:
     """Return why an op may differ: what this run does otherwise than XLA."""
     if result.like == "passes":
         return "the module was propagated as it is, and XLA converts it to HLO and inlines calls before: like='jit'"
     changed = [
         name
         for name in ("schedule", "op_priorities", "strategy", "conservative", "extended_rules")
-        if getattr(given, name) != getattr(_DEFAULTS, name)
+        if getattr(arguments, name) != getattr(_DEFAULTS, name)
     ]
     if changed:
         return f"the run has another {' and '.join(changed)} than XLA"

@@ -103,7 +103,7 @@ def collectives_of(executable: Any, count: int) -> tuple[XlaCollective, ...]:
 
 def _after_propagation(folder: Path) -> str | None:
     """Return the text of the propagated module among XLA's dumps: that of the last module that was propagated."""
-    found = list(folder.glob(f"shardy/module_*/{_AFTER_PROPAGATION}"))
-    if not found:
+    paths = list(folder.glob(f"shardy/module_*/{_AFTER_PROPAGATION}"))
+    if not paths:
         return None
-    return max(found, key=lambda path: int(path.parent.name.split(".")[0].split("_")[1])).read_text()
+    return max(paths, key=lambda path: int(path.parent.name.split(".")[0].split("_")[1])).read_text()

@@ -59,7 +59,7 @@ def lower_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     """Return the ``Lowered`` of a jitted function for example arguments: arrays or `jax.ShapeDtypeStruct`.
 
     Raises:
-        OptionError: it is no jitted function, or JAX cannot trace or lower it for these arguments.
+        OptionError: it is not a jitted function, or JAX cannot trace or lower it for these arguments.
     """
     if not is_function(function):
         is_plain = callable(function) and not is_stage(function)

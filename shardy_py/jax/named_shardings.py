@@ -82,11 +82,11 @@ def over_mesh(spec: Any, mesh: Any) -> Any:
 
 def mesh_of(sharding: TensorSharding | None, meshes: Mapping[str, Mesh], count: int) -> Mesh:
     """Return the mesh of a sharding; for a replicated value any mesh over all devices."""
-    found = None
+    sharding_mesh = None
     if sharding is not None:
-        found = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
-    if found is not None and found.total_size == count and (found.axes or count == 1):
-        return found
+        sharding_mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes.get(sharding.mesh)
+    if sharding_mesh is not None and sharding_mesh.total_size == count and (sharding_mesh.axes or count == 1):
+        return sharding_mesh
     fitting = (mesh for mesh in meshes.values() if mesh.axes and mesh.total_size == count)
     return next(fitting, Mesh.of(devices=count))
 

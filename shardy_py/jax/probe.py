@@ -75,8 +75,8 @@ def _cuts_off(op: Op) -> bool:
 def _is_open_along(program: Program, op: Op, dims: Sequence[int]) -> bool:
     """Return whether XLA may shard an op along a dimension, as no constraint around it says that it is whole."""
     operand = op.operands[0]
-    made = next((user for user in op.results[0].users if user.name == CONSTRAINT), None)
-    shardings = (_constraint(operand.defining_op) or program.shardings.get(operand.id), _constraint(made))
+    constraint = next((user for user in op.results[0].users if user.name == CONSTRAINT), None)
+    shardings = (_constraint(operand.defining_op) or program.shardings.get(operand.id), _constraint(constraint))
     return any(item is None or any(item.dim_shardings[dim].axes for dim in dims) for item in shardings)
 
 

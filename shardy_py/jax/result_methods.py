@@ -114,7 +114,7 @@ class JaxMethods(_Base):
 
         Returns:
             What runs it. Call it as the function of JAX, with its trees, or with one array per argument of the main
-            function; it returns a list of arrays, or the tree of results where that is no flat list.
+            function; it returns a list of arrays, or the tree of results where that is not a flat list.
 
         Raises:
             UnsupportedError: the meshes are over different devices, XLA refuses the module, or its partitioner is known

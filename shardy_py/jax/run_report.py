@@ -67,7 +67,7 @@ def result_lines(
     result: Result,
     shown: Sequence[tuple[str, str]],
     arrays: Sequence[Any],
-    wanted: Sequence[Any] | None,
+    expected: Sequence[Any] | None,
     *,
     tolerance: float | None,
 ) -> tuple[ResultLine, ...]:
@@ -77,14 +77,14 @@ def result_lines(
         result: The propagated program.
         shown: The type and the sharding of each result, as text.
         arrays: The results.
-        wanted: The results of another run; None for no comparison.
+        expected: The results of another run; None for no comparison.
         tolerance: The largest relative difference of floats; by default it depends on the dtype.
     """
     from shardy_py.jax.deviations import compare_results
 
     differences: Sequence[Deviation | None] = [None] * len(arrays)
-    if wanted is not None:
-        differences = compare_results(arrays, wanted, tolerance=tolerance)
+    if expected is not None:
+        differences = compare_results(arrays, expected, tolerance=tolerance)
     return tuple(
         _line(result, number, type_, sharding, array, difference)
         for number, ((type_, sharding), array, difference) in enumerate(zip(shown, arrays, differences, strict=True))

@@ -71,15 +71,15 @@ def run_result(
         compiled = result.to_jax(partitioner=partitioner)
         # Compiled now, so that the run is timed without it.
         assert compiled.executable
-    given = given_arrays(result, compiled.in_types, inputs, seed=seed)
+    arguments = given_arrays(result, compiled.in_types, inputs, seed=seed)
     step("Running")
-    arrays, seconds = _run(compiled, given)
-    wanted, compared_with = None, ""
+    arrays, seconds = _run(compiled, arguments)
+    expected, compared_with = None, ""
     if source is not None:
         step("Compiling without shardings")
-        whole, compared_with = _compile_unsharded(source, result)
+        unsharded, compared_with = _compile_unsharded(source, result)
         step("Running without shardings")
-        wanted = _run(whole, given)[0]
+        expected = _run(unsharded, arguments)[0]
     devices = sorted(_devices(compiled), key=lambda device: device.id)
     return RunReport(
         devices=len(devices),
@@ -88,7 +88,7 @@ def run_result(
             result,
             [(str(type_), _spec_text(compiled, number)) for number, type_ in enumerate(compiled.out_types)],
             arrays,
-            wanted,
+            expected,
             tolerance=tolerance,
         ),
         seconds=seconds,

@@ -31,13 +31,13 @@ def given_arrays(result: Result, types: Sequence[Any], inputs: Path | Sequence[A
 
     arrays = frontend_of(result.program).argument_arrays(result.program)
     if inputs is None:
-        made = list(random_inputs(result.program, result.main, seed=seed))
-        return [arrays.get(number, array) for number, array in enumerate(made)]
+        random_arrays = list(random_inputs(result.program, result.main, seed=seed))
+        return [arrays.get(number, array) for number, array in enumerate(random_arrays)]
     others = [type_ for number, type_ in enumerate(types) if number not in arrays]
-    wanted = others if arrays and not isinstance(inputs, Path) and len(inputs) == len(others) else types
+    expected_types = others if arrays and not isinstance(inputs, Path) and len(inputs) == len(others) else types
     if isinstance(inputs, Path):
         return list(read_inputs(inputs, types))
-    if wanted is types:
+    if expected_types is types:
         return list(inputs)
     rest = iter(inputs)
     return [arrays[number] if number in arrays else next(rest) for number in range(len(types))]

@@ -75,18 +75,18 @@ class JaxSignature:
             out_shardings = self.flatten_shardings(out_shardings, of_results=True)
         return in_shardings, out_shardings
 
-    def _has_keys_of_results(self, given: Any) -> bool:
+    def _has_keys_of_results(self, shardings: Any) -> bool:
         """Return whether a mapping has the keys of the dictionary that the function returns."""
-        if not isinstance(given, Mapping):
+        if not isinstance(shardings, Mapping):
             return False
         results = self.unflatten_results(range(self.out_tree.num_leaves))
-        return isinstance(results, Mapping) and set(given) == set(results)
+        return isinstance(results, Mapping) and set(shardings) == set(results)
 
-    def flatten_shardings(self, given: Any, *, of_results: bool = False) -> list[Any]:
+    def flatten_shardings(self, shardings: Any, *, of_results: bool = False) -> list[Any]:
         """Return shardings in a tree, or in one that stops above the leaves, one for each argument or result.
 
         Args:
-            given: The tree, as ``in_shardings`` or ``out_shardings`` of `jax.jit`; a leaf counts for all below it.
+            shardings: The tree, as ``in_shardings`` or ``out_shardings`` of `jax.jit`; a leaf counts for all below it.
             of_results: Whether it is that of the results.
 
         Raises:
@@ -98,9 +98,9 @@ class JaxSignature:
         numbered = jax.tree.unflatten(tree, list(range(tree.num_leaves)))
         if not of_results:
             numbered = numbered[0]
-        found: list[Any] = [None] * tree.num_leaves
-        _assign(given, numbered, found, "results" if of_results else "arguments")
-        return found if of_results else [found[number] for number in self.used]
+        flat: list[Any] = [None] * tree.num_leaves
+        _assign(shardings, numbered, flat, "results" if of_results else "arguments")
+        return flat if of_results else [flat[number] for number in self.used]
 
     def unflatten_leaves(self, values: Sequence[Any], *, of_results: bool = False) -> Any:
         """Return values of arguments or results in their tree; arguments that the module has not have None."""
@@ -143,33 +143,40 @@ def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:
     import jax
 
     names = ("in_shardings", "out_shardings", "intermediate_shardings")
-    found = [item for name in names for item in jax.tree.leaves(tuple(details.get(name) or ()))]
-    meshes = [*(getattr(item, "mesh", None) for item in found), details.get("context_mesh")]
+    shardings = [item for name in names for item in jax.tree.leaves(tuple(details.get(name) or ()))]
+    meshes = [*(getattr(item, "mesh", None) for item in shardings), details.get("context_mesh")]
     mesh = next((item for item in meshes if isinstance(item, jax.sharding.Mesh) and item.size > 1), None)
     return None if mesh is None else tuple(mesh.devices.flat)
 
 
-def _is_sequence(given: Any) -> bool:
+def _is_sequence(shardings: Any) -> bool:
     """Return whether this is a tuple or list, and not one sharding as a tuple of names of axes."""
-    return isinstance(given, (tuple, list)) and not _is_leaf(given)
+    return isinstance(shardings, (tuple, list)) and not _is_leaf(shardings)
 
 
-def _has_one_each(given: Any, tree: Any) -> bool:
+def _has_one_each(shardings: Any, tree: Any) -> bool:
     """Return whether a sequence has one entry for each entry of the tuple or list that a tree is."""
     node = tree.node_data()
-    return node is not None and node[0] in (tuple, list) and _is_sequence(given) and len(given) == len(tree.children())
+    return (
+        node is not None
+        and node[0] in (tuple, list)
+        and _is_sequence(shardings)
+        and len(shardings) == len(tree.children())
+    )
 
 
-def is_tree(given: Any) -> bool:
+def is_tree(shardings: Any) -> bool:
     """Return whether a sequence of shardings has trees in it: dictionaries, or tuples and lists of shardings."""
-    if not _is_sequence(given):
+    if not _is_sequence(shardings):
         return False
-    return any(isinstance(item, (Mapping, list)) or (isinstance(item, tuple) and not _is_leaf(item)) for item in given)
+    return any(
+        isinstance(item, (Mapping, list)) or (isinstance(item, tuple) and not _is_leaf(item)) for item in shardings
+    )
 
 
-def is_one_sharding(given: Any) -> bool:
+def is_one_sharding(sharding: Any) -> bool:
     """Return whether this is a ``PartitionSpec`` or a ``NamedSharding`` of JAX, not a sequence of shardings."""
-    return given is not None and not isinstance(given, (str, tuple, list, Mapping)) and _is_leaf(given)
+    return sharding is not None and not isinstance(sharding, (str, tuple, list, Mapping)) and _is_leaf(sharding)
 
 
 def context_mesh() -> Any:
@@ -195,24 +202,25 @@ def _is_leaf(item: Any) -> bool:
     return bool(names and any(isinstance(part, (str, tuple)) for part in item))
 
 
-def _assign(given: Any, numbered: Any, found: list[Any], noun: str) -> None:
+def _assign(shardings: Any, numbered: Any, flat: list[Any], noun: str) -> None:
     """Enter a sharding for each number in a tree."""
     import jax
 
-    if isinstance(numbered, int) or _is_leaf(given):
+    if isinstance(numbered, int) or _is_leaf(shardings):
         for number in jax.tree.leaves(numbered):
-            found[number] = given
+            flat[number] = shardings
         return
     # One level of both, whatever kind of node it is.
     levels = [
-        jax.tree_util.tree_flatten(item, is_leaf=lambda part, item=item: part is not item) for item in (given, numbered)
+        jax.tree_util.tree_flatten(item, is_leaf=lambda part, item=item: part is not item)
+        for item in (shardings, numbered)
     ]
-    (parts, structure), (others, wanted) = levels
-    if structure != wanted and not (
-        len(parts) == len(others) and isinstance(given, (list, tuple)) and isinstance(numbered, (list, tuple))
+    (parts, structure), (others, expected) = levels
+    if structure != expected and not (
+        len(parts) == len(others) and isinstance(shardings, (list, tuple)) and isinstance(numbered, (list, tuple))
     ):
-        message = f"the tree of shardings of the {noun} has {structure} where the function has {wanted}"
+        message = f"the tree of shardings of the {noun} has {structure} where the function has {expected}"
         hint = "give one sharding in the place of all below it, or the same keys"
         raise OptionError(Diagnostic("invalid-sharding-tree", message, hint=hint))
     for part, other in zip(parts, others, strict=True):
-        _assign(part, other, found, noun)
+        _assign(part, other, flat, noun)

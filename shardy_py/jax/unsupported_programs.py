@@ -25,7 +25,7 @@ def refuse_what_xla_partitions(program: Program) -> None:
     Raises:
         UnsupportedError: one does.
     """
-    found = [
+    problems = [
         Diagnostic(
             "partitioned-by-jax",
             "the function that says how it is partitioned is not of this process, or is gone",
@@ -36,12 +36,12 @@ def refuse_what_xla_partitions(program: Program) -> None:
         for op in program.walk()
         if op.attributes.get("call_target_name") == _PARTITIONED_BY_JAX
     ]
-    if found:
-        raise UnsupportedError(*found)
+    if problems:
+        raise UnsupportedError(*problems)
 
 
 def refuse_what_cannot_run(program: Program, *, callbacks: int = 0) -> None:
-    """Check that a program waits for nothing, and calls nothing that is not there.
+    """Check that no op would wait for ever, or call into a Python process that is gone.
 
     Args:
         program: The program.
@@ -50,9 +50,9 @@ def refuse_what_cannot_run(program: Program, *, callbacks: int = 0) -> None:
     Raises:
         UnsupportedError: an op would wait for ever, or call into a Python process that is gone.
     """
-    found = [problem for op in program.walk() if (problem := why_it_cannot_run(op, callbacks=callbacks)) is not None]
-    if found:
-        raise UnsupportedError(*found)
+    problems = [problem for op in program.walk() if (problem := why_it_cannot_run(op, callbacks=callbacks)) is not None]
+    if problems:
+        raise UnsupportedError(*problems)
 
 
 def why_it_cannot_run(op: Op, *, callbacks: int = 0) -> Diagnostic | None:

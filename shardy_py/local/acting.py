@@ -13,9 +13,9 @@ _TRAITS = (IsTerminator, Pure, RecursiveMemoryEffects)
 
 
 def has_side_effects_only(op: Op, semantics: OpSemantics) -> bool:
-    """Return whether an op does something that no value of the program shows.
+    """Return whether an op has side effects and no results, so that one device must run it.
 
-    The body of a manual computation is what each device runs, also where it acts.
+    An op in the body of a manual computation runs on each device, even with side effects.
     """
     if op.results or op.regions or op.parent is None or op.parent.last is op or op.name.startswith("sdy."):
         return False
@@ -28,13 +28,13 @@ def run_once(shard: Shard, device: int, gather: Callable[[Shard, int], Value]) -
     Args:
         shard: The op on one device.
         device: The number of the device that runs it.
-        gather: Returns an operand of a shard as a whole.
+        gather: Returns an operand of a shard, gathered.
     """
     last = shard.emit.block.last
-    whole = [gather(shard, number) for number in range(len(shard.operands))]
+    gathered_operands = [gather(shard, number) for number in range(len(shard.operands))]
 
     def run(emit: LocalEmitter) -> Sequence[Value]:
-        emit.op_like(shard.op, whole, ())
+        emit.op_like(shard.op, gathered_operands, ())
         return ()
 
     try:

@@ -19,7 +19,7 @@ _LOCAL = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
 def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = False) -> set[int]:
-    """Return the factors along which the tensors of an op are not sharded alike, or axes cannot be handed to factors.
+    """Return the factors along which the tensors of an op are sharded differently, or to which no axes can be assigned.
 
     A factor whose kind asks for replication or a permutation is among them where it is sharded, and so is one that
     passes through but not to every result: the results would differ between devices.
@@ -30,15 +30,15 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
     Args:
         shard: The op with its operands on the device.
         rule: Its rule.
-        has_form: Whether the op has a form of its own: then it sees itself to factors that need a permutation, and to
-            those that only results have, of which it makes a part.
+        has_form: Whether the op has a local form, which handles factors that need a permutation, and factors that only
+            results have.
     """
-    found: dict[int, tuple[AxisRef, ...]] = {}
+    mapped_factors: dict[int, tuple[AxisRef, ...]] = {}
     result: set[int] = set()
     for mapping, sharding in zip(rule.mappings, _shardings(shard), strict=True):
         for dim_mapping in mapping:
             for factor in dim_mapping:
-                found.setdefault(factor, ())
+                mapped_factors.setdefault(factor, ())
         if sharding is None or not mapping:
             continue
         result |= overflowing_factors(sharding, mapping, rule, shard.mesh(sharding))
@@ -50,27 +50,27 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
     local = _LOCAL if on_one_mesh else (FactorKind.PASS_THROUGH,)
     lost = _lost_factors(rule, shard)
     in_operands = {factor for mapping in rule.operand_mappings for dim in mapping for factor in dim}
-    for factor in found:
-        seen = {own[factor] for own in axes if factor in own}
+    for factor in mapped_factors:
+        seen = {parts_of_factor[factor] for parts_of_factor in axes if factor in parts_of_factor}
         is_cut = seen != {()}
         needs_whole = rule.kind(factor) not in local or factor in lost
-        is_made = not has_form and factor not in in_operands
-        if len(seen) > 1 or (is_cut and (needs_whole or is_made)):
+        is_in_results_only = not has_form and factor not in in_operands
+        if len(seen) > 1 or (is_cut and (needs_whole or is_in_results_only)):
             result.add(factor)
     return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
 
 
 def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
-    """Return the factors that need replication, but not by the local form of the op, with the number of their parts.
+    """Return the factors that the rule wants replicated and the local form takes sharded, with their number of parts.
 
-    The form sends what is missing itself: each device writes what falls into its part, gets what it writes there, or
-    gets the few elements that the whole results have.
+    The local form communicates itself: each device writes the elements in its part, receives the elements that it
+    writes, or receives the few elements of the whole results.
 
     Args:
         shard: The op on one device.
         rule: Its rule.
     """
-    found: dict[int, int] = {}
+    parts_of_factor: dict[int, int] = {}
     sharding = shard.operand_shardings[0] if shard.operand_shardings else None
     for dim in shard.sharded_dims(sharding):
         parts = shard.parts(sharding, dim)
@@ -79,15 +79,15 @@ def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
         }
         exchange = shard.ops.collected if results == {1} else shard.ops.exchanged
         if len(results) == 1 and results <= {1, parts} and exchange(shard.op, dim, parts) is not None:
-            found.update(dict.fromkeys(rule.operand_mappings[0][dim], parts))
+            parts_of_factor.update(dict.fromkeys(rule.operand_mappings[0][dim], parts))
     for number, other in enumerate(shard.operand_shardings[1:], 1):
         for dim in _placed_dims(shard, number, other):
-            found.update(dict.fromkeys(rule.operand_mappings[number][dim], shard.parts(other, dim)))
-    return found
+            parts_of_factor.update(dict.fromkeys(rule.operand_mappings[number][dim], shard.parts(other, dim)))
+    return parts_of_factor
 
 
 def _placed_dims(shard: Shard, number: int, sharding: TensorSharding | None) -> list[int]:
-    """Return the dimensions of an operand that the form of an op writes from where the parts of its result are."""
+    """Return the sharded dimensions of an operand that the local form writes into a result of the same parts."""
     result = shard.result_shardings[0] if shard.result_shardings else None
     if sharding is None or result is None or sharding.rank != result.rank:
         return []
@@ -97,7 +97,7 @@ def _placed_dims(shard: Shard, number: int, sharding: TensorSharding | None) -> 
 
 
 def has_unfit_axes(sharding: TensorSharding | None) -> bool:
-    """Return whether parts of one axis cut a tensor that are not digits of one number, such as halves of six."""
+    """Return whether a sharding has sub-axes that cannot coexist, such as `"x":(1)2` and `"x":(1)3`."""
     axes = [] if sharding is None else [axis for dim in sharding.dim_shardings for axis in dim.axes if axis.sub_axis]
     return any(not one.can_coexist(other) for one, other in combinations(axes, 2))
 
@@ -159,8 +159,8 @@ def without_factors(
     if sharding is None or not mapping:
         return sharding
     dims = tuple(
-        type(dim)() if factors.intersection(own) else dim
-        for dim, own in zip(sharding.dim_shardings, mapping, strict=True)
+        type(dim)() if factors.intersection(dim_factors) else dim
+        for dim, dim_factors in zip(sharding.dim_shardings, mapping, strict=True)
     )
     return TensorSharding(sharding.mesh, dims)
 
@@ -186,9 +186,12 @@ def _factor_parts(
     *,
     by_axes: bool,
 ) -> dict[int, tuple[object, ...]]:
-    """Return how factors are cut: by their axes, or by the part that each device has, which other meshes can share."""
+    """Return the axes of each factor, or, to compare meshes, the index of the part that each device has."""
     axes = factor_axes(mapping, sharding, rule, shard)
     if by_axes or sharding is None:
         return dict(axes)
     mesh = shard.mesh(sharding)
-    return {factor: tuple(shard_positions(mesh, own)) if own else () for factor, own in axes.items()}
+    return {
+        factor: tuple(shard_positions(mesh, axes_of_factor)) if axes_of_factor else ()
+        for factor, axes_of_factor in axes.items()
+    }

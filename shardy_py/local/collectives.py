@@ -103,7 +103,7 @@ class CollectiveConverter:
 
     def all_reduce(self, value: Value) -> Value:
         """Return the combination of the partial results."""
-        axes = self._incomplete(self.shard.op.attributes["reduction_axes"].axes)
+        axes = self._without_complete_axes(self.shard.op.attributes["reduction_axes"].axes)
         return self._reduce(value, axes) if axes else value
 
     def reduce_scatter(self, value: Value) -> Value:
@@ -111,7 +111,7 @@ class CollectiveConverter:
         per_dim = self._axes_per_dim("reduce_scatter_axes")
         dims = [dim for dim, axes in enumerate(per_dim) if axes]
         scattered_axes = [axis for dim in dims for axis in per_dim[dim]]
-        axes = self._incomplete(scattered_axes)
+        axes = self._without_complete_axes(scattered_axes)
         is_one = len(dims) == 1 or self.options.combine_multi_dimension_reduce_scatter
         is_complete = axes != scattered_axes
         if not is_one or is_complete or not all(map(self._change.nests, dims)):
@@ -173,8 +173,8 @@ class CollectiveConverter:
         groups = replica_groups(self._mesh, axes)
         return self.shard.ops.all_reduce(self.shard.emit, value, groups, self._combiner)
 
-    def _incomplete(self, axes: Sequence[AxisRef]) -> list[AxisRef]:
-        """Return what is left of axes without those along which the operand is whole, in their order."""
+    def _without_complete_axes(self, axes: Sequence[AxisRef]) -> list[AxisRef]:
+        """Return axes without those along which the operand is a complete result already."""
         if not all(axis.can_coexist(done) for axis in axes for done in self.complete):
             raise no_local_form("its operand holds the whole result along a part of an axis only")
         return list(axis_set_difference(axes, self.complete, self._mesh))

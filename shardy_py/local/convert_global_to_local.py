@@ -76,6 +76,6 @@ class ConvertGlobalToLocalPass:
         if self.enable_rgv3:
             ops = ops.for_mesh_axes()
         channels = count(last_channel(program) + 1).__next__
-        taken_down = context.local_values, context.local_collectives
+        records = context.local_values, context.local_collectives
         partial = context.partial_values
-        Converter(program, semantics, ops, options, fallback, channels, self.padding, *taken_down, partial).run()
+        Converter(program, semantics, ops, options, fallback, channels, self.padding, *records, partial).run()

@@ -118,21 +118,21 @@ class Converter:
             return
         regions = [self._convert_region(region) for region in function.regions]
         arguments = _argument_types(function, regions)
-        made = LocalEmitter(self.program, Block(self.program), self.next_channel).op_like(
+        new_function = LocalEmitter(self.program, Block(self.program), self.next_channel).op_like(
             function, (), (), {"function_type": function_type(arguments, results)}, regions
         )
-        made.parent = made.prev = made.next = None
-        self.program.new_function_results(made, results)
-        self._keep_shardings(outputs, made.function_results)
+        new_function.parent = new_function.prev = new_function.next = None
+        self.program.new_function_results(new_function, results)
+        self._keep_shardings(outputs, new_function.function_results)
         for region in regions:
             check_returns(region, results)
-        block.insert_before(function, made)
+        block.insert_before(function, new_function)
         function.erase()
 
     def _convert_region(self, region: Region) -> Region:
-        made = Region([self._block_header(block) for block in region.blocks])
+        new_region = Region([self._block_header(block) for block in region.blocks])
         outside = len(self._open_blocks)
-        for block, new_block in zip(region.blocks, made.blocks, strict=True):
+        for block, new_block in zip(region.blocks, new_region.blocks, strict=True):
             self._open_blocks.append(new_block)
             emit = LocalEmitter(self.program, new_block, self.next_channel)
             if block.parent_op is not None:
@@ -145,10 +145,10 @@ class Converter:
                 check_visible_values(op, first, results, self._open_blocks)
                 self._record_collectives(op, first)
         del self._open_blocks[outside:]
-        return made
+        return new_region
 
     def _record_collectives(self, op: Op, first: Op | None) -> None:
-        """Take down the collectives from an op on to the end of its block, as those that another op became."""
+        """Record the collectives from an op to the end of its block as those that a global op was converted to."""
         while self.local_collectives is not None and first is not None:
             if self.ops.read_collective(first) is not None:
                 self.local_collectives.setdefault(op.id, []).append(first)
@@ -157,10 +157,10 @@ class Converter:
     def _block_header(self, block: Block) -> Block:
         op = block.parent_op
         types = [self._type(value.type, self._sharding(value), op) for value in block.arguments]
-        made = Block(self.program, types)
-        self._map(block.arguments, made.arguments)
-        self._keep_shardings(block.arguments, made.arguments)
-        return made
+        new_block = Block(self.program, types)
+        self._map(block.arguments, new_block.arguments)
+        self._keep_shardings(block.arguments, new_block.arguments)
+        return new_block
 
     def _convert(self, op: Op, emit: LocalEmitter) -> None:
         """Add the local form of an op, and map its results."""
@@ -189,17 +189,17 @@ class Converter:
         ):
             return
         if self._has_form([op]):
-            self._cut_at_once(op)
+            self._shard_like_users(op)
         self._set_target_shardings(op)
         if op.name == CALL:
             self._set_call_shardings(op)
-        results = self._looked_up(op, emit)
+        results = self._look_up_or_gather(op, emit)
         shard = self._shard(op, emit)
         self._map(op.results, self._results_of(op, shard) if results is None else results)
         self._fill_padding(op.results, shard)
 
-    def _cut_at_once(self, op: Op) -> None:
-        """Give the result of an op that is made from scalars the sharding to which all that uses it slices it."""
+    def _shard_like_users(self, op: Op) -> None:
+        """Shard the result of an op on scalars as all of its users slice it."""
         part = common_slice_of_users(op, self.semantics)
         sharding = None if part is None else self.program.sharding(part)
         if sharding is not None and not has_unfit_axes(sharding):
@@ -209,22 +209,24 @@ class Converter:
         """Return whether all of some ops have local forms of their own, and shardings are not taken as they are."""
         return not self.fallback.trust_shardings and all(self._form_of(op) is not None for op in ops)
 
-    def _looked_up(self, op: Op, emit: LocalEmitter) -> Sequence[Value] | None:
-        """Return the results of an op on the parts of an operand; otherwise None, and the operand is gathered now."""
+    def _look_up_or_gather(self, op: Op, emit: LocalEmitter) -> Sequence[Value] | None:
+        """Return the results of an op computed from the shards of an operand, or gather the operand and return None."""
         gathering = self._waiting.pop(op.operands[0].id, None) if op.operands else None
         if gathering is None:
             return None
         source = self._shard(gathering, emit)
-        whole = gathering.results[0]
+        gathered = gathering.results[0]
         # The parts stand for the whole operand until it is known whether that is needed.
-        self._local[whole.id] = source.operands[0]
+        self._local[gathered.id] = source.operands[0]
         shard = self._shard(op, emit)
-        found = look_up(op, shard, source, self._form_of(op))
-        if found is None:
+        local_results = look_up(op, shard, source, self._form_of(op))
+        if local_results is None:
             self._map(gathering.results, self._results_of(gathering, source))
             return None
         rule = self.semantics.get_sharding_rule(op)
-        return found if rule is None else self._as_used(op, shard, found, tuple(reduced_axes(shard, rule)))
+        if rule is None:
+            return local_results
+        return self._as_used(op, shard, local_results, tuple(reduced_axes(shard, rule)))
 
     def _results_of(self, op: Op, shard: Shard) -> Sequence[Value]:
         try:
@@ -239,13 +241,13 @@ class Converter:
             if op.name == CONSTANT:
                 return local_constant(op, shard)
             if self._is_framework(op):
-                return self._hand_on(op, shard)
+                return self._forward_operands(op, shard)
             return self._localize(op, shard)
         except ShardyError as error:
             raise type(error)(*(_placed(item, op) for item in error.diagnostics)) from None
 
-    def _hand_on(self, op: Op, shard: Shard) -> Sequence[Value]:
-        """Return the results of an op that hands values on: operands are as sharded as what gets them.
+    def _forward_operands(self, op: Op, shard: Shard) -> Sequence[Value]:
+        """Return the results of an op that forwards values: operands are sharded like the values that receive them.
 
         Results on no edge are whole before they get the shardings that they shall have.
         """
@@ -282,13 +284,13 @@ class Converter:
             results: Its results.
             complete: The axes along which they are complete, though the rule of the op says that they are partial.
         """
-        found = []
+        local_results = []
         for value, result in zip(op.results, results, strict=True):
             sharding = self.partial_values.get(value.id)
             if sharding is None:
                 self._complete[value.id] = complete
-            found.append(result if sharding is None else keep_on_first(shard, result, sharding, complete))
-        return found
+            local_results.append(result if sharding is None else keep_on_first(shard, result, sharding, complete))
+        return local_results
 
     def _form_of(self, op: Op) -> Callable[[Op, Shard], Sequence[Value]] | None:
         return self.semantics.get_local(op) if isinstance(self.semantics, LocalSemantics) else None
@@ -314,21 +316,21 @@ class Converter:
     def _gathered_early(self, op: Op, shard: Shard) -> Value | None:
         """Return the result of an all-gather made from smaller gathered operands, or None where that cannot be."""
         is_early = self.options.early_gathers and not self.fallback.trust_shardings and op.name == ALL_GATHER
-        made = cheaper_producer(op, self.semantics) if is_early else None
-        if made is None:
+        producer = cheaper_producer(op, self.semantics) if is_early else None
+        if producer is None:
             return None
-        last, rule = shard.emit.block.last, self.semantics.get_sharding_rule(made)
+        last, rule = shard.emit.block.last, self.semantics.get_sharding_rule(producer)
         one_by_one = self.options.per_dim_all_gather
-        part = gathered_operands(op, shard, self._shard(made, shard.emit), rule, one_by_one=one_by_one)
+        part = gathered_operands(op, shard, self._shard(producer, shard.emit), rule, one_by_one=one_by_one)
         if part is not None:
             try:
-                form = local_constant if made.name == CONSTANT else self._form_of(made)
-                (found,) = evolve(self.fallback, gathers=False).localize(made, part, form).results
+                form = local_constant if producer.name == CONSTANT else self._form_of(producer)
+                (local_result,) = evolve(self.fallback, gathers=False).localize(producer, part, form).results
             except CannotLocalize:
                 pass
             else:
-                if found.type == shard.result_type():
-                    return found
+                if local_result.type == shard.result_type():
+                    return local_result
         shard.emit.erase_after(last)
         return None
 
@@ -371,11 +373,11 @@ class Converter:
         ends = [item for item in (*shard.operand_shardings, *shard.result_shardings) if item is not None]
         is_partial = any(item.unreduced_axes for item in ends)
         if common_mesh(ends, self._meshes) is not None or is_partial:
-            message = "a reshard between two shardings is no local program yet"
+            message = "a reshard between two shardings has no local form"
             hint = "run sdy-reshard-to-collectives first, or ask for explicit collectives"
             raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
         if not self.fallback.gathers:
-            message = "a reshard between two meshes is no collective"
+            message = "a reshard between two meshes is not a collective"
             hint = "put the values on one mesh, or allow ops to be gathered"
             raise UnsupportedError(Diagnostic("reshard", message, hint=hint))
         return self.fallback.reshard(shard, 0, shard.result_shardings[0])

@@ -41,8 +41,8 @@ class Padder:
     _rules: dict[int, OpShardingRule | None] = field(factory=dict, init=False)
     """The rules of ops on tensors without padding, by the numbers of the ops, and their reductions."""
     _reductions: dict[int, Reductions] = field(factory=dict, init=False)
-    _whole: dict[int, TensorType] = field(factory=dict, init=False)
-    """The types of padded values before, by their numbers."""
+    _unpadded_types: dict[int, TensorType] = field(factory=dict, init=False)
+    """The types of padded values without their padding, by their numbers."""
     _zeros: dict[int, set[int]] = field(factory=dict, init=False)
     """The dimensions of padded values whose padding is zero."""
 
@@ -60,7 +60,7 @@ class Padder:
             UnsupportedError: it has none.
         """
         types = [padded_type(self.program, value) for value in op.results]
-        is_padded = any(value.id in self._whole for value in op.operands)
+        is_padded = any(value.id in self._unpadded_types for value in op.operands)
         if not is_padded and types == [value.type for value in op.results]:
             return
         if self.semantics.has_trait(op, IsTerminator):
@@ -75,12 +75,12 @@ class Padder:
     def _cut_operands(self, op: Op) -> None:
         """Give a terminator values without padding."""
         for number, value in enumerate(op.operands):
-            if value.id in self._whole:
+            if value.id in self._unpadded_types:
                 op.set_operand(number, self._cut(op, value))
 
     def _cut(self, op: Op, value: Value) -> Value:
         """Return a value without padding, for an op."""
-        shape = self._whole_shape(value)
+        shape = self._unpadded_shape(value)
         return self._before(op, value, lambda emit: self.ops.resize(emit, value, shape))
 
     def _pad_collective(self, op: Op) -> None:
@@ -91,24 +91,24 @@ class Padder:
             shape = [max(sizes) for sizes in zip(target, value.shape, strict=True)]
             value = self._resized(op, value, shape)
         zeros = set(self._zeros.get(value.id, ()))
-        (made,) = self._replaced(op, [value], [_like(result, value.shape)])
-        self._zeros[made.id] = zeros
-        if made.shape != tuple(target):
-            cut = self._after(made, lambda emit: self.ops.resize(emit, made, target))
+        (padded,) = self._replaced(op, [value], [_like(result, value.shape)])
+        self._zeros[padded.id] = zeros
+        if padded.shape != tuple(target):
+            cut = self._after(padded, lambda emit: self.ops.resize(emit, padded, target))
             self._zeros[cut.id] = zeros.intersection(self._padded_dims(cut, result))
-            made.replace_all_uses_with(cut, except_op=cut.defining_op)
-            self._whole.pop(made.id, None)
-            made = cut
-        self._register(made, result)
+            padded.replace_all_uses_with(cut, except_op=cut.defining_op)
+            self._unpadded_types.pop(padded.id, None)
+            padded = cut
+        self._register(padded, result)
 
     def _pad_source(self, op: Op, types: Sequence[Type]) -> None:
         """Make a constant, or another op without operands, of the padded type."""
         (type_,) = types
         if op.name == CONSTANT and isinstance(type_, TensorType):
             result = op.result
-            made = self._before(op, result, lambda emit: self._constant(emit, op, type_))
-            result.replace_all_uses_with(made)
-            self._register(made, result)
+            constant = self._before(op, result, lambda emit: self._constant(emit, op, type_))
+            result.replace_all_uses_with(constant)
+            self._register(constant, result)
             op.erase()
         else:
             self._replaced(op, [], types)
@@ -135,9 +135,9 @@ class Padder:
         reductions = self._reductions[op.id]
         operands = list(op.operands)
         for number, mapping in enumerate(rule.operand_mappings):
-            whole = self._whole.get(op.operands[number].id)
-            for dim, factors in enumerate(mapping if whole is not None else ()):
-                size = whole.shape[dim] if whole is not None else None
+            unpadded_type = self._unpadded_types.get(op.operands[number].id)
+            for dim, factors in enumerate(mapping if unpadded_type is not None else ()):
+                size = unpadded_type.shape[dim] if unpadded_type is not None else None
                 reduced = [factor for factor in factors if factor in rule.reduction_factors]
                 if not reduced or size is None or size == op.operands[number].shape[dim]:
                     continue
@@ -157,7 +157,7 @@ class Padder:
             return self.ops.mask(emit, value, dim, size, fill)
 
         masked = self._before(op, value, emit_mask)
-        self._whole[masked.id] = self._whole[value.id]
+        self._unpadded_types[masked.id] = self._unpadded_types[value.id]
         return masked
 
     def _check_factors(self, op: Op, rule: OpShardingRule, types: Sequence[Type]) -> None:
@@ -165,20 +165,20 @@ class Padder:
         sizes: dict[int, set[int]] = {}
         types = [*(value.type for value in op.operands), *types]
         for mapping, type_, value in zip(rule.mappings, types, (*op.operands, *op.results), strict=True):
-            whole = self._whole_shape(value)
+            unpadded_shape = self._unpadded_shape(value)
             for dim, factors in enumerate(mapping):
                 real = [factor for factor in factors if rule.factor_sizes[factor] > 1]
                 size = (static_shape(type_) or ())[dim]
-                is_whole = size == whole[dim]
+                is_whole = size == unpadded_shape[dim]
                 if not is_whole and (len(real) != 1 or rule.kind(real[0]) in _MOVING):
                     raise self._no_padded_form(op, f"dimension {dim} of a tensor is padded")
                 for factor in real if len(real) == 1 else ():
                     sizes.setdefault(factor, set()).add(size)
-        if any(len(found) > 1 for found in sizes.values()):
+        if any(len(sizes_of_factor) > 1 for sizes_of_factor in sizes.values()):
             raise self._no_padded_form(op, "its tensors are not padded alike")
 
-    def _whole_shape(self, value: Value) -> Sequence[int]:
-        return static_shape(self._whole.get(value.id, value.type)) or ()
+    def _unpadded_shape(self, value: Value) -> Sequence[int]:
+        return static_shape(self._unpadded_types.get(value.id, value.type)) or ()
 
     def _no_padded_form(self, op: Op, reason: str) -> UnsupportedError:
         message = f"the op has no padded form: {reason}"
@@ -189,12 +189,12 @@ class Padder:
         """Return an operand of an op in a larger shape, with zeros at the high ends."""
         if tuple(shape) == tuple(value.shape):
             return value
-        made = self._before(op, value, lambda emit: self.ops.resize(emit, value, shape))
+        resized = self._before(op, value, lambda emit: self.ops.resize(emit, value, shape))
         grown = {dim for dim, size in enumerate(shape) if size > value.shape[dim]}
-        same = {dim for dim in grown if self._whole_shape(value)[dim] == value.shape[dim]}
-        self._zeros[made.id] = same | self._zeros.get(value.id, set())
-        self._whole[made.id] = self._whole.get(value.id) or _like(value, value.shape)
-        return made
+        same = {dim for dim in grown if self._unpadded_shape(value)[dim] == value.shape[dim]}
+        self._zeros[resized.id] = same | self._zeros.get(value.id, set())
+        self._unpadded_types[resized.id] = self._unpadded_types.get(value.id) or _like(value, value.shape)
+        return resized
 
     def _replaced(
         self, op: Op, operands: Sequence[Value], types: Sequence[Type], changes: Mapping[str, Attribute] | None = None
@@ -203,21 +203,21 @@ class Padder:
         regions, op.regions = op.regions, ()
         block = Block(self.program)
         emit = LocalEmitter(self.program, block, self.next_channel)
-        made = emit.op_like(op, operands, types, changes or {}, regions)
-        block.remove(made)
+        new_op = emit.op_like(op, operands, types, changes or {}, regions)
+        block.remove(new_op)
         if op.parent is not None:
-            op.parent.insert_before(op, made)
-        for old, new in zip(op.results, made.results, strict=True):
+            op.parent.insert_before(op, new_op)
+        for old, new in zip(op.results, new_op.results, strict=True):
             self._share_sharding(old, new)
             old.replace_all_uses_with(new)
             self._register(new, old)
         op.erase()
-        return list(made.results)
+        return list(new_op.results)
 
     def _register(self, value: Value, old: Value) -> None:
         """Remember the type without padding of a value that stands for another one."""
         if isinstance(old.type, TensorType) and value.type != old.type:
-            self._whole[value.id] = old.type
+            self._unpadded_types[value.id] = old.type
 
     def _padded_dims(self, value: Value, old: Value) -> set[int]:
         return {dim for dim, size in enumerate(value.shape) if size != old.shape[dim]}
@@ -229,27 +229,27 @@ class Padder:
 
     def _before(self, op: Op, like: Value, write: Callable[[LocalEmitter], Value]) -> Value:
         """Return a value that new ops before an op make; tensors of its rank have the sharding of another value."""
-        return self._written(like, write, lambda made: op.parent.insert_before(op, made) if op.parent else made)
+        return self._written(like, write, lambda new_op: op.parent.insert_before(op, new_op) if op.parent else new_op)
 
     def _after(self, value: Value, write: Callable[[LocalEmitter], Value]) -> Value:
         """Return a value that new ops behind the op of another value make."""
         anchor = [value.defining_op]
 
-        def insert(made: Op) -> Op:
+        def insert(new_op: Op) -> Op:
             if anchor[0] is not None and anchor[0].parent is not None:
-                anchor[0].parent.insert_after(anchor[0], made)
-            anchor[0] = made
-            return made
+                anchor[0].parent.insert_after(anchor[0], new_op)
+            anchor[0] = new_op
+            return new_op
 
         return self._written(value, write, insert)
 
     def _written(self, like: Value, write: Callable[[LocalEmitter], Value], insert: Callable[[Op], Op]) -> Value:
         block = Block(self.program)
         result = write(LocalEmitter(self.program, block, self.next_channel))
-        for made in list(block.ops):
-            block.remove(made)
-            insert(made)
-            for value in made.results:
+        for new_op in list(block.ops):
+            block.remove(new_op)
+            insert(new_op)
+            for value in new_op.results:
                 if len(value.shape) == len(like.shape) and value.shape:
                     self._share_sharding(like, value)
         return result
@@ -270,5 +270,5 @@ def _like(value: Value, shape: Sequence[int | None]) -> TensorType:
     """Return a type with the element type of a value."""
     type_ = value.type
     if not isinstance(type_, TensorType):
-        raise TypeError(f"{type_} is no tensor")
+        raise TypeError(f"{type_} is not a tensor")
     return type_ if tuple(shape) == type_.shape else TensorType(tuple(shape), type_.element_type)

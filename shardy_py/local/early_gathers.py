@@ -33,7 +33,7 @@ def cheaper_producer(op: Op, semantics: OpSemantics) -> Op | None:
 
 
 def common_slice_of_users(op: Op, semantics: OpSemantics) -> Value | None:
-    """Return the part that all users of what is made from scalars slice it to, as one of them has it, or None."""
+    """Return one of the equal slices that all users take of the result of an op on scalars, or None."""
     if len(op.results) != 1 or op.regions or not semantics.has_trait(op, Pure):
         return None
     users = op.results[0].users
@@ -49,11 +49,11 @@ def common_slice_of_users(op: Op, semantics: OpSemantics) -> Value | None:
 def gathered_operands(
     op: Op, shard: Shard, producer: Shard, rule: OpShardingRule | None, *, one_by_one: bool
 ) -> Shard | None:
-    """Return the producer of what an all-gather gathers, on gathered operands; None where its rule does not tell them.
+    """Return the producer of an all-gather's operand, on gathered operands; None where its rule does not map the axes.
 
     Args:
         op: The all-gather.
-        shard: It with its operand on the device.
+        shard: The all-gather with its operand on the device.
         producer: The op that makes the operand, with its operands on the device.
         rule: The rule of the producer.
         one_by_one: Whether dimensions are gathered one after the other.
@@ -92,7 +92,7 @@ def _changes(
 
     None where factors are not dimensions of their own.
     """
-    found = {}
+    changes = {}
     gathering: Sequence[Sequence[AxisRef]] = op.attributes["gathering_axes"].axes_per_dim
     for dim, axes in enumerate(gathering):
         factors = rule.result_mappings[0][dim]
@@ -100,5 +100,5 @@ def _changes(
             return None
         if axes:
             ends = (tuple(item.of_dimension(dim).axes) for item in (before, after))
-            found[factors[0]] = (*ends, tuple(axes))
-    return found
+            changes[factors[0]] = (*ends, tuple(axes))
+    return changes

@@ -59,7 +59,7 @@ class Fallback:
     trust_shardings: bool
     gathers: bool
     warnings: list[Diagnostic] = field(factory=list)
-    _gathers_made: int = field(default=0, init=False)
+    _gather_count: int = field(default=0, init=False)
 
     def localize(self, op: Op, shard: Shard, form: Form | None) -> Outcome:
         """Return the local form of an op.
@@ -118,7 +118,7 @@ class Fallback:
         devices = [device for mesh in shard.meshes.values() if mesh.axes for device in devices_of(mesh)]
         if shard.is_resolved or len(devices) < 2:
             return False
-        return run_once(shard, min(devices), lambda own, number: self._gather(own, number, None))
+        return run_once(shard, min(devices), lambda part, number: self._gather(part, number, None))
 
     def _check_gathered(self, op: Op) -> None:
         """Name an op whose operands were gathered before, as nothing says how it runs on shards.
@@ -174,7 +174,7 @@ class Fallback:
             raise no_local_form("its tensors are not sharded as its rule asks for")
 
     def _gathered(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None, reason: str) -> Outcome:
-        """Return the results of an op some or all of whose operands are gathered first.
+        """Return the results of an op after gathering some or all of its operands.
 
         Raises:
             CannotLocalize: what would have to be gathered or sliced is of a type of a dialect.
@@ -185,16 +185,16 @@ class Fallback:
             results = self._between_meshes(op, shard, rule, form)
             if results is not None:
                 return Outcome(results, tuple(partial))
-            made = self._gathers_made
+            count_before = self._gather_count
             outcome = self._gathered_in_part(op, shard, rule, form)
             if outcome is not None:
                 # Operands that were sliced from what devices have, and whole ones, are there without being gathered.
-                if self._gathers_made > made:
+                if self._gather_count > count_before:
                     self._warn(op, reason, "along the dimensions concerned")
                 return outcome
         self._warn(op, reason, "whole")
-        whole = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
-        return Outcome(self.slice_results(shard, whole, whole.copy()), tuple(partial))
+        replicated = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
+        return Outcome(self.slice_results(shard, replicated, replicated.copy()), tuple(partial))
 
     def _between_meshes(self, op: Op, shard: Shard, rule: OpShardingRule, form: Form | None) -> Sequence[Value] | None:
         """Return the results of an op that runs on the shards of one of its operands, on their mesh, or None.
@@ -207,8 +207,8 @@ class Fallback:
         try:
             operands = [self._moved(shard, number, after) for number, after in enumerate(part.operand_shardings)]
             part = evolve(part, operands=operands)
-            found = self._local(op, part, rule, form)
-            values = list(found.results) if found.complete else combined(part, rule, found.results)
+            outcome = self._local(op, part, rule, form)
+            values = list(outcome.results) if outcome.complete else combined(part, rule, outcome.results)
         except CannotLocalize:
             shard.emit.erase_after(last)
             return None
@@ -217,10 +217,10 @@ class Fallback:
             values, op.results, part.result_shardings, shard.result_shardings, strict=True
         ):
             dims, one_by_one = moved_dims(shard, before, after), self.options.per_dim_all_gather
-            kept = without_dims(before, dims)
-            if before is not None and kept is not None:
-                change = Change.between(shard, result.shape, before, kept)
-                value = gather(shard, value, change, _lost(before, kept), one_by_one=one_by_one)
+            gathered_sharding = without_dims(before, dims)
+            if before is not None and gathered_sharding is not None:
+                change = Change.between(shard, result.shape, before, gathered_sharding)
+                value = gather(shard, value, change, _lost(before, gathered_sharding), one_by_one=one_by_one)
             results.append(_cut(shard, value, result.shape, dims, after))
         self._warn_of_moves(shard, part)
         return results
@@ -261,47 +261,47 @@ class Fallback:
         ]
         try:
             part = _resharded(shard, operands, results, self._gather)
-            found = self._local(op, part, rule, form)
-            return Outcome(self.slice_results(shard, part, found.results), found.complete)
+            outcome = self._local(op, part, rule, form)
+            return Outcome(self.slice_results(shard, part, outcome.results), outcome.complete)
         except CannotLocalize:
             shard.emit.erase_after(last)
             return None
 
-    def _gather(self, shard: Shard, number: int, kept: TensorSharding | None) -> Value:
-        """Return an operand with all shards along the dimensions that shall be whole."""
+    def _gather(self, shard: Shard, number: int, target: TensorSharding | None) -> Value:
+        """Return an operand gathered to a target sharding."""
         value, sharding = shard.operands[number], shard.operand_shardings[number]
         if sharding is None or not isinstance(value.type, TensorType):
             return value
-        wider = _before_slice(shard, shard.op.operands[number], kept)
+        wider = _before_slice(shard, shard.op.operands[number], target)
         if wider is not None:
             return wider
-        self._gathers_made += bool(moved_dims(shard, sharding, kept))
-        change = Change.between(shard, shard.op.operands[number].shape, sharding, kept)
+        self._gather_count += bool(moved_dims(shard, sharding, target))
+        change = Change.between(shard, shard.op.operands[number].shape, sharding, target)
         one_by_one = self.options.per_dim_all_gather
-        return gather(shard, value, change, _lost(sharding, kept), one_by_one=one_by_one)
+        return gather(shard, value, change, _lost(sharding, target), one_by_one=one_by_one)
 
     def slice_results(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
-        """Return the results of a part of an op with the shardings that they shall have.
+        """Slice the results of an op that ran on other shardings to the shardings that they need.
 
         Args:
-            shard: The op with the shardings that the results shall have.
+            shard: The op with the shardings that its results need.
             part: The op with the shardings that they have.
             values: The results.
         """
         result = []
-        for number, (value, wanted) in enumerate(zip(values, shard.result_shardings, strict=True)):
-            if wanted is not None and shard.sharded_dims(wanted):
-                given = part.result_shardings[number]
-                change = Change.between(shard, shard.op.results[number].shape, given, wanted)
-                value = slice_shard(shard, value, change, _lost(wanted, given))
+        for number, (value, target) in enumerate(zip(values, shard.result_shardings, strict=True)):
+            if target is not None and shard.sharded_dims(target):
+                current = part.result_shardings[number]
+                change = Change.between(shard, shard.op.results[number].shape, current, target)
+                value = slice_shard(shard, value, change, _lost(target, current))
             result.append(value)
         return result
 
     def _warn(
         self, op: Op, reason: str, extent: str, hint: str = "give the op a local form: Dialect.op(..., local=)"
     ) -> None:
-        made = f"the operands are gathered {extent}" if op.operands else "each device makes the results whole"
-        message = f"{made}: {reason}"
+        effect = f"the operands are gathered {extent}" if op.operands else "each device makes the results whole"
+        message = f"{effect}: {reason}"
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))
 
 
@@ -321,26 +321,26 @@ def _refuse_foreign_parts(op: Op, shard: Shard) -> None:
 
 
 def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], after: TensorSharding | None) -> Value:
-    """Return the part of the device of a tensor of which some dimensions are whole and the others cut already."""
+    """Slice a tensor to the part of the device along some whole dimensions; the others are sliced already."""
     if after is None:
         return value
-    given = without_dims(after, dims)
-    return slice_shard(shard, value, Change.between(shard, shape, given, after), _lost(after, given))
+    before = without_dims(after, dims)
+    return slice_shard(shard, value, Change.between(shard, shape, before, after), _lost(after, before))
 
 
-def _before_slice(shard: Shard, value: Value, kept: TensorSharding | None) -> Value | None:
-    """Return the wanted parts of what a value was sliced from, where the device has them, or None."""
-    made = value.defining_op
-    known = shard.local_of(made.operands[0]) if made is not None and made.name == ALL_SLICE else None
-    if made is None or known is None:
+def _before_slice(shard: Shard, value: Value, target: TensorSharding | None) -> Value | None:
+    """Return the parts under a target sharding of what a value was sliced from, or None if the device lacks them."""
+    slice_op = value.defining_op
+    known = shard.local_of(slice_op.operands[0]) if slice_op is not None and slice_op.name == ALL_SLICE else None
+    if slice_op is None or known is None:
         return None
     wider, sharding = known
-    columns = [(parts_of(shard, sharding, dim), parts_of(shard, kept, dim)) for dim in range(len(value.shape))]
-    if any(own is not None and own != wanted for own, wanted in columns):
-        return _before_slice(shard, made.operands[0], kept)
-    if kept is None or all(own == wanted for own, wanted in columns):
+    columns = [(parts_of(shard, sharding, dim), parts_of(shard, target, dim)) for dim in range(len(value.shape))]
+    if any(parts is not None and parts != target_parts for parts, target_parts in columns):
+        return _before_slice(shard, slice_op.operands[0], target)
+    if target is None or all(parts == target_parts for parts, target_parts in columns):
         return wider
-    return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, kept), _lost(kept, sharding))
+    return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, target), _lost(target, sharding))
 
 
 def _common(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
@@ -371,7 +371,7 @@ def _check_reductions(op: Op, shard: Shard, rule: OpShardingRule, *, starts_once
         op: The op.
         shard: The op with its operands on the device.
         rule: Its rule.
-        starts_once: Whether its own local form sees to it that initial values count once.
+        starts_once: Whether its local form counts initial values once.
 
     Raises:
         CannotLocalize: it cannot, or an initial value would count once per shard.
@@ -404,7 +404,7 @@ def _resharded(
 
 
 def _lost(before: TensorSharding, after: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
-    """Return, per dimension, the axes that one sharding has and another, which has all or none of them, has not."""
+    """Return, per dimension, the axes that one sharding has beyond another, which has all or none of them."""
     return [
         () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
         for dim in range(before.rank)

@@ -77,13 +77,13 @@ class Instruction:
         ins = self.in_types if is_padded else tuple(value.type for value in self.op.operands)
         outs = self.out_types if is_padded else tuple(value.type for value in self.op.results)
         block = Block(program, ins)
-        made = block.append(clone_op(self.op, {}))
-        for result, type_ in zip(made.results, outs, strict=True):
+        new_op = block.append(clone_op(self.op, {}))
+        for result, type_ in zip(new_op.results, outs, strict=True):
             result.type = type_
         for number, argument in enumerate(block.arguments):
-            made.set_operand(number, argument)
+            new_op.set_operand(number, argument)
             program.shardings[argument.id] = self.in_shardings[number]
-        block.append(Op(program, RETURN, made.results))
+        block.append(Op(program, RETURN, new_op.results))
         attributes = {"sym_name": name, "sym_visibility": "private", "function_type": function_type(ins, outs)}
         function = Op(program, FUNCTION, attributes=attributes, regions=[Region([block])])
         program.new_function_results(function, outs)
@@ -130,7 +130,7 @@ def _replace(program: Program, instruction: Instruction, body: Region, ops: Loca
         _resized(program, op, value, type_, sharding, ops)
         for value, type_, sharding in zip(op.operands, instruction.in_types, instruction.in_shardings, strict=True)
     ]
-    made = Op(
+    computation = Op(
         program,
         MANUAL_COMPUTATION,
         operands,
@@ -142,11 +142,11 @@ def _replace(program: Program, instruction: Instruction, body: Region, ops: Loca
         },
         [_finished(program, body)],
     )
-    _block_of(op).insert_before(op, made)
-    for old, new, sharding in zip(op.results, made.results, instruction.out_shardings, strict=True):
+    _block_of(op).insert_before(op, computation)
+    for old, new, sharding in zip(op.results, computation.results, instruction.out_shardings, strict=True):
         old.replace_all_uses_with(_resized(program, op, new, old.type, sharding, ops))
     op.erase()
-    return made
+    return computation
 
 
 def _finished(program: Program, body: Region) -> Region:

@@ -17,11 +17,16 @@ from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard
 
 
 def gathered_source(op: Op) -> Value | None:
-    """Return what the first operand of an op was gathered from for this op only, or None."""
-    made = op.operands[0].defining_op if op.operands else None
-    if made is None or made.name != ALL_GATHER or made.parent is not op.parent or len(op.operands[0].uses) > 1:
+    """Return the operand of the all-gather that makes the first operand of an op, if nothing else uses it, or None."""
+    producer = op.operands[0].defining_op if op.operands else None
+    if (
+        producer is None
+        or producer.name != ALL_GATHER
+        or producer.parent is not op.parent
+        or len(op.operands[0].uses) > 1
+    ):
         return None
-    return made.operands[0]
+    return producer.operands[0]
 
 
 def may_wait(op: Op) -> bool:
@@ -55,10 +60,10 @@ def look_up(
         operand_shardings=[source.operand_shardings[0], *shard.operand_shardings[1:]],
     )
     try:
-        found = form(op, parts)
+        results = form(op, parts)
     except CannotLocalize:
-        found = None
-    if isinstance(found, Combined):
-        return found
+        results = None
+    if isinstance(results, Combined):
+        return results
     shard.emit.erase_after(last)
     return None

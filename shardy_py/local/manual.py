@@ -24,41 +24,41 @@ class ManualBorder:
         shard: What emits ops.
         outer: The sharding outside.
         inner: The sharding inside, without manual axes.
-        whole: The shape outside.
-        part: The shape inside.
+        outer_shape: The shape outside.
+        inner_shape: The shape inside.
     """
 
     shard: Shard
     outer: TensorSharding | None
     inner: TensorSharding | None
-    whole: Sequence[int]
-    part: Sequence[int]
+    outer_shape: Sequence[int]
+    inner_shape: Sequence[int]
 
     def enter(self, value: Value) -> Value:
         """Return a value from outside as it is inside."""
         if not any(self._moved):
             return value
-        value = gather(self.shard, value, self._change(self.whole, outside=True), self._moved, one_by_one=False)
-        return slice_shard(self.shard, value, self._change(self.part, outside=False, reverse=True), self._moved)
+        value = gather(self.shard, value, self._change(self.outer_shape, outside=True), self._moved, one_by_one=False)
+        return slice_shard(self.shard, value, self._change(self.inner_shape, outside=False, reverse=True), self._moved)
 
     def leave(self, value: Value) -> Value:
         """Return a value from inside as it is outside."""
         if not any(self._moved):
             return value
-        value = gather(self.shard, value, self._change(self.part, outside=False), self._moved, one_by_one=False)
-        return slice_shard(self.shard, value, self._change(self.whole, outside=True, reverse=True), self._moved)
+        value = gather(self.shard, value, self._change(self.inner_shape, outside=False), self._moved, one_by_one=False)
+        return slice_shard(self.shard, value, self._change(self.outer_shape, outside=True, reverse=True), self._moved)
 
     @property
     def _moved(self) -> AxesPerDim:
         """The axes inside of the dimensions whose parts lie elsewhere outside."""
         if self.outer is None or self.inner is None:
-            return [()] * len(self.whole)
+            return [()] * len(self.outer_shape)
         mesh = self.shard.mesh(self.outer)
         result: list[tuple[AxisRef, ...]] = []
-        for dim, size in enumerate(self.part):
+        for dim, size in enumerate(self.inner_shape):
             free = self.inner.of_dimension(dim).axes
             count, parts = axes_size(free, mesh), self.shard.parts(self.outer, dim)
-            is_moved = 1 < count < parts and -(-self.whole[dim] // parts) * count != size
+            is_moved = 1 < count < parts and -(-self.outer_shape[dim] // parts) * count != size
             result.append(tuple(free) if is_moved else ())
         return result
 

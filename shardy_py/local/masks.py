@@ -53,17 +53,19 @@ def _neutral(shard: Shard, number: int, combiner: Combiner | None, problem: str)
     return fill
 
 
-def fill_padding(shard: Shard, value: Value, whole: Value, sharding: TensorSharding | None, number: float) -> Value:
-    """Return a value whose padding holds a number; as it is where the element type has no such number.
+def fill_padding(
+    shard: Shard, value: Value, global_value: Value, sharding: TensorSharding | None, number: float
+) -> Value:
+    """Return a value with a number in its padding; unchanged where the element type has no such number.
 
     Args:
         shard: What emits ops.
         value: The value on the device.
-        whole: The value of the global program.
+        global_value: The value of the global program.
         sharding: Its sharding.
         number: The number, which must not change what the program computes.
     """
-    shape = static_shape(whole.type) or ()
+    shape = static_shape(global_value.type) or ()
     dims = [dim for dim in shard.sharded_dims(sharding) if shape[dim] % shard.parts(sharding, dim)]
     if sharding is None or not dims or not isinstance(value.type, TensorType):
         return value

@@ -42,10 +42,10 @@ class PadForDivisibilityPass(NoFields):
             return
         ops = find_local_ops(program, context.semantics)
         padder = Padder(program, context.semantics, ops, count(1).__next__)
-        found = list(all_ops(program))
-        for op in found:
+        program_ops = list(all_ops(program))
+        for op in program_ops:
             padder.read(op)
-        for op in found:
+        for op in program_ops:
             padder.pad(op)
 
 

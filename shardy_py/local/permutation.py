@@ -63,13 +63,13 @@ class PermutationResolver:
 
     def _sharded_factors(self, op: Op, rule: OpShardingRule) -> set[int]:
         """Return the permutation factors of the dimensions that are sharded."""
-        found: set[int] = set()
+        sharded_factors: set[int] = set()
         for value, mapping in zip((*op.operands, *op.results), rule.mappings, strict=True):
             sharding = self._sharding(value)
             for dim, factors in enumerate(mapping if sharding is not None else ()):
                 if sharding is not None and sharding.of_dimension(dim).sharded_size(self._mesh(sharding)) > 1:
-                    found |= {factor for factor in factors if rule.kind(factor) is FactorKind.PERMUTATION}
-        return found
+                    sharded_factors |= {factor for factor in factors if rule.kind(factor) is FactorKind.PERMUTATION}
+        return sharded_factors
 
     def _mesh(self, sharding: TensorSharding) -> Mesh:
         return sharding.mesh if isinstance(sharding.mesh, Mesh) else self.program.meshes[sharding.mesh]
@@ -121,28 +121,28 @@ class PermutationResolver:
     ) -> None:
         """Put a manual computation over all axes in the place of an op; what does not divide is padded around it."""
         mesh = self._mesh(sharding)
-        given = [
+        value_shardings = [
             item or TensorSharding.fully_closed(sharding.mesh, len(static_shape(value.type) or ()))
             for value, item in zip((*op.operands, *op.results), shardings, strict=True)
         ]
         count = len(op.operands)
         operands = [self._padded(op, value) for value in op.operands]
-        made = Op(
+        computation = Op(
             self.program,
             MANUAL_COMPUTATION,
             operands,
             [padded_type(self.program, value) for value in op.results],
             {
-                IN_SHARDINGS: TensorShardingPerValue(tuple(given[:count])),
-                OUT_SHARDINGS: TensorShardingPerValue(tuple(given[count:])),
+                IN_SHARDINGS: TensorShardingPerValue(tuple(value_shardings[:count])),
+                OUT_SHARDINGS: TensorShardingPerValue(tuple(value_shardings[count:])),
                 "manual_axes": ManualAxes(tuple(axis.name for axis in mesh.axes)),
             },
             [Region([block])],
         )
         parent = _block_of(op)
-        parent.insert_before(op, made)
-        load_computation(self.program, made, self.semantics)
-        for old, new, item in zip(op.results, made.results, given[count:], strict=True):
+        parent.insert_before(op, computation)
+        load_computation(self.program, computation, self.semantics)
+        for old, new, item in zip(op.results, computation.results, value_shardings[count:], strict=True):
             result = new
             if new.type != old.type:
                 result = self._resized(op, new, old.type)
@@ -159,13 +159,13 @@ class PermutationResolver:
         """Return a value cut or padded to a type, before an op."""
         block, sharding = Block(self.program), self._sharding(value)
         emit = LocalEmitter(self.program, block, self.next_channel)
-        made = self.ops.resize(emit, value, static_shape(type_) or ())
+        resized = self.ops.resize(emit, value, static_shape(type_) or ())
         for item in list(block.ops):
             block.remove(item)
             _block_of(op).insert_before(op, item)
         if sharding is not None:
-            self.program.shardings[made.id] = sharding
-        return made
+            self.program.shardings[resized.id] = sharding
+        return resized
 
 
 def _block_of(op: Op) -> Block:

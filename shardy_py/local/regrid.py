@@ -99,8 +99,8 @@ def slice_shard(shard: Shard, value: Value, change: Change, per_dim: AxesPerDim)
     value, per_dim = _moved(shard, value, change, per_dim)
     apart = [dim for dim, axes in enumerate(per_dim) if axes and not change.nests(dim)]
     gathered = [tuple(change.before[dim]) if dim in apart else () for dim in range(len(per_dim))]
-    whole = evolve(change, after=[() if dim in apart else axes for dim, axes in enumerate(change.before)])
-    value = gather(shard, value, whole, gathered, one_by_one=False)
+    gather_change = evolve(change, after=[() if dim in apart else axes for dim, axes in enumerate(change.before)])
+    value = gather(shard, value, gather_change, gathered, one_by_one=False)
     sliced = [tuple(change.after[dim]) if dim in apart else axes for dim, axes in enumerate(per_dim)]
     return _cut(shard, value, sliced, change.mesh)
 
@@ -157,9 +157,9 @@ def _moved(shard: Shard, value: Value, change: Change, per_dim: AxesPerDim) -> t
         sharding = TensorSharding(
             change.mesh, tuple(DimensionSharding(fine if number == dim else ()) for number in range(len(per_dim)))
         )
-        found = shard.ops.windows(shard, value, dim, sharding, _windows(change, dim, value.shape[dim]))
-        if found is not None:
-            value, left[dim] = found, ()
+        moved = shard.ops.windows(shard, value, dim, sharding, _windows(change, dim, value.shape[dim]))
+        if moved is not None:
+            value, left[dim] = moved, ()
     return value, left
 
 

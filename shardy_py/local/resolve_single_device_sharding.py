@@ -47,11 +47,13 @@ class ResolveSingleDeviceShardingPass(NoFields):
             UnsupportedError: no dialect has ops for communication.
         """
         resolver = SingleDeviceResolver(program, context.semantics)
-        found = [(op, device) for op in list(all_ops(program)) if (device := resolver.device_of(op)) is not None]
-        ops = find_local_ops(program, context.semantics) if found else None
-        for op, device in found:
+        ops_on_device = [
+            (op, device) for op in list(all_ops(program)) if (device := resolver.device_of(op)) is not None
+        ]
+        ops = find_local_ops(program, context.semantics) if ops_on_device else None
+        for op, device in ops_on_device:
             if op.name == RESHARD:
-                resolver.take_out(op)
+                resolver.remove_reshard(op)
             elif ops is not None and not resolver.needs_all(op):
                 resolver.resolve(op, device, ops)
         resolver.replicate_rest()
@@ -87,9 +89,9 @@ class SingleDeviceResolver:
                 return True
         return False
 
-    def take_out(self, op: Op) -> None:
-        """Replace a reshard to one device by its operand, which is made whole first."""
-        op.result.replace_all_uses_with(self._made_whole(op, op.operands[0]))
+    def remove_reshard(self, op: Op) -> None:
+        """Replace a reshard to one device by its operand, which is replicated first."""
+        op.result.replace_all_uses_with(self._replicated(op, op.operands[0]))
         op.erase()
 
     def replicate_rest(self) -> None:
@@ -99,12 +101,12 @@ class SingleDeviceResolver:
             if mesh_of(sharding, meshes).is_maximal:
                 del table[number]
 
-    def _made_whole(self, op: Op, value: Value) -> Value:
+    def _replicated(self, op: Op, value: Value) -> Value:
         """Return a value, or a reshard of it before an op, so that each device has all of it."""
         mesh, sharding = self._mesh(value), self._sharding(value)
         if mesh is None or sharding is None or mesh.is_maximal or sharding.is_fully_replicated:
             return value
-        return self._insert(op, RESHARD, value, {}, _whole(sharding, value))
+        return self._insert(op, RESHARD, value, {}, _fully_replicated(sharding, value))
 
     def resolve(self, op: Op, device: int, ops: LocalOps) -> None:
         """Run an op on its device only.
@@ -117,36 +119,36 @@ class SingleDeviceResolver:
         block = Block(self.program)
         emit = LocalEmitter(self.program, block, self._next_channel)
 
-        whole = {value.id: self._made_whole(op, value) for value in op.operands}
+        replicated = {value.id: self._replicated(op, value) for value in op.operands}
 
         def run(inside: LocalEmitter) -> Sequence[Value]:
-            made = clone_op(op, whole)
-            for value in made.results:
+            clone = clone_op(op, replicated)
+            for value in clone.results:
                 self.program.shardings.pop(value.id, None)
-            inside.block.append(made)
-            return made.results
+            inside.block.append(clone)
+            return clone.results
 
         sharding = self._target(op)
         results = ops.on_device(emit, device, [value.type for value in op.results], run)
-        for made in list(block.ops):
-            block.remove(made)
-            op.parent.insert_before(op, made)  # type: ignore[union-attr]
+        for new_op in list(block.ops):
+            block.remove(new_op)
+            op.parent.insert_before(op, new_op)  # type: ignore[union-attr]
         for value, result in zip(op.results, results, strict=True):
             is_used = bool(value.uses) and isinstance(value.type, TensorType)
-            self._hand_over(value, self._reduced(op, result, sharding) if is_used and sharding else result)
+            self._replace_result(value, self._reduced(op, result, sharding) if is_used and sharding else result)
         op.erase()
 
     def _reduced(self, op: Op, value: Value, sharding: TensorSharding) -> Value:
         mesh = self.program.meshes[sharding.mesh] if isinstance(sharding.mesh, str) else sharding.mesh
         axes = AxisRefList(tuple(AxisRef(axis.name) for axis in mesh.axes))
-        return self._insert(op, ALL_REDUCE, value, {"reduction_axes": axes}, _whole(sharding, value))
+        return self._insert(op, ALL_REDUCE, value, {"reduction_axes": axes}, _fully_replicated(sharding, value))
 
-    def _hand_over(self, value: Value, new: Value) -> None:
-        """Replace a result, and the reshards of it to a sharding that the new value has."""
+    def _replace_result(self, value: Value, new: Value) -> None:
+        """Replace all uses of a result, and reshards of it to the replicated sharding of the new value."""
         sharding = self.program.sharding(new)
         for user in list(dict.fromkeys(value.users)):
-            wanted = self.program.sharding(user.results[0]) if user.name == RESHARD else None
-            if wanted is None or sharding is None or wanted.mesh != sharding.mesh or not wanted.is_fully_replicated:
+            target = self.program.sharding(user.results[0]) if user.name == RESHARD else None
+            if target is None or sharding is None or target.mesh != sharding.mesh or not target.is_fully_replicated:
                 continue
             user.result.replace_all_uses_with(new)
             user.erase()
@@ -159,8 +161,8 @@ class SingleDeviceResolver:
             mesh, sharding = self._mesh(value), self._sharding(value)
             if mesh is not None and mesh.axes:
                 return sharding
-        found = next(((name, mesh) for name, mesh in self.program.meshes.items() if mesh.axes), None)
-        return None if found is None else TensorSharding(found[0])
+        default = next(((name, mesh) for name, mesh in self.program.meshes.items() if mesh.axes), None)
+        return None if default is None else TensorSharding(default[0])
 
     def _sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, which the owner of its edge has where it is handed on."""
@@ -176,13 +178,13 @@ class SingleDeviceResolver:
     ) -> Value:
         """Return the result of a new op before another one."""
         key = "sharding" if name == RESHARD else "out_sharding"
-        made = Op(self.program, name, [value], [value.type], {**attributes, key: sharding})
-        op.parent.insert_before(op, made)  # type: ignore[union-attr]
-        self.program.shardings[made.result.id] = sharding
-        return made.result
+        new_op = Op(self.program, name, [value], [value.type], {**attributes, key: sharding})
+        op.parent.insert_before(op, new_op)  # type: ignore[union-attr]
+        self.program.shardings[new_op.result.id] = sharding
+        return new_op.result
 
 
-def _whole(sharding: TensorSharding, value: Value) -> TensorSharding:
+def _fully_replicated(sharding: TensorSharding, value: Value) -> TensorSharding:
     """Return the closed sharding under which each device has a whole value."""
     rank = len(value.type.shape) if isinstance(value.type, TensorType) else 0
     return TensorSharding.fully_closed(sharding.mesh, rank)

@@ -60,8 +60,8 @@ def without_dims(sharding: TensorSharding | None, dims: Sequence[int]) -> Tensor
     """Return a sharding in which some dimensions are not sharded."""
     if sharding is None:
         return None
-    own = enumerate(sharding.dim_shardings)
-    return TensorSharding(sharding.mesh, tuple(DimensionSharding() if dim in dims else item for dim, item in own))
+    numbered = enumerate(sharding.dim_shardings)
+    return TensorSharding(sharding.mesh, tuple(DimensionSharding() if dim in dims else item for dim, item in numbered))
 
 
 def combined(shard: Shard, rule: OpShardingRule, values: Sequence[Value]) -> list[Value]:
@@ -101,18 +101,18 @@ def _on_mesh_of(number: int, shard: Shard, rule: OpShardingRule, *, others: bool
         return None
     axes = dict(factor_axes(rule.operand_mappings[number], main, rule, shard))
     pairs = zip(rule.operand_mappings, shard.operand_shardings, strict=True)
-    for mapping, own in pairs if others else ():
-        moved = _on_mesh(shard, own, main)
+    for mapping, sharding in pairs if others else ():
+        moved = _on_mesh(shard, sharding, main)
         used = [axis for item in axes.values() for axis in item]
-        for factor, found in factor_axes(mapping, moved, rule, shard).items() if moved is not None else ():
-            if not axes.get(factor) and all(_fits(axis, used) for axis in found):
-                axes[factor] = found
+        for factor, axes_of_factor in factor_axes(mapping, moved, rule, shard).items() if moved is not None else ():
+            if not axes.get(factor) and all(_fits(axis, used) for axis in axes_of_factor):
+                axes[factor] = axes_of_factor
     operands, results = shard.op.operands, shard.op.results
     tensors = [*zip(operands, rule.operand_mappings, strict=True), *zip(results, rule.result_mappings, strict=True)]
     if not all(_can_be_handed(axes, mapping, rule) for place, (_, mapping) in enumerate(tensors) if place != number):
         return None
-    made = [_sharding(value, mapping, axes, main) for value, mapping in tensors]
-    return evolve(shard, operand_shardings=made[: len(operands)], result_shardings=made[len(operands) :])
+    shardings = [_sharding(value, mapping, axes, main) for value, mapping in tensors]
+    return evolve(shard, operand_shardings=shardings[: len(operands)], result_shardings=shardings[len(operands) :])
 
 
 def _fits(axis: AxisRef, used: Sequence[AxisRef]) -> bool:
@@ -167,8 +167,15 @@ def _elements_to_gather(shard: Shard, rule: OpShardingRule) -> int:
     """Return the number of elements that devices get where the dimensions that disagree are gathered."""
     factors = disagreeing_factors(shard, rule)
     return sum(
-        _elements(shard, value, own, [dim for dim, found in enumerate(mapping) if factors.intersection(found)])
-        for value, own, mapping in zip(shard.op.operands, shard.operand_shardings, rule.operand_mappings, strict=True)
+        _elements(
+            shard,
+            value,
+            sharding,
+            [dim for dim, dim_factors in enumerate(mapping) if factors.intersection(dim_factors)],
+        )
+        for value, sharding, mapping in zip(
+            shard.op.operands, shard.operand_shardings, rule.operand_mappings, strict=True
+        )
     )
 
 

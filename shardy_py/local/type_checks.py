@@ -35,21 +35,21 @@ def check_shard_type(value: Value, sharding: TensorSharding | None, type_: Type,
     Raises:
         VerificationError: it has another one.
     """
-    wanted = local_type(value.type, sharding, meshes)
-    if are_same_tensors(type_, wanted):
+    shard_type = local_type(value.type, sharding, meshes)
+    if are_same_tensors(type_, shard_type):
         return
     op = value.owning_op
     name = f"result {value.index}" if value.owner is op else f"region argument {value.index}"
-    message = f"{name} of type {value.type} is {type_} on each device, but a shard under {sharding} is {wanted}"
+    message = f"{name} of type {value.type} is {type_} on each device, but a shard under {sharding} is {shard_type}"
     raise VerificationError(Diagnostic(_CODE, message, op.location, op.name, "reshard it explicitly first"))
 
 
-def check_region_types(op: Op, made: Op, flow: ShardableDataFlowOpInterface, members: EdgeMembers) -> None:
+def check_region_types(op: Op, local_op: Op, flow: ShardableDataFlowOpInterface, members: EdgeMembers) -> None:
     """Check a data-flow op on each device: values of one edge have one type, all others are whole.
 
     Args:
         op: The op of the global program.
-        made: The op on each device.
+        local_op: The op on each device.
         flow: The data flow of both.
         members: The values on the edges of the first one.
 
@@ -57,13 +57,13 @@ def check_region_types(op: Op, made: Op, flow: ShardableDataFlowOpInterface, mem
         VerificationError: two types of one edge differ, or a value on no edge is a shard.
         PluginError: the data flow does not fit the op on each device.
     """
-    for problem in data_flow_problems(made, flow):
+    for problem in data_flow_problems(local_op, flow):
         raise PluginError(problem)
-    for user, new in zip((op, *_ends(op)), (made, *_ends(made)), strict=True):
+    for user, new in zip((op, *_ends(op)), (local_op, *_ends(local_op)), strict=True):
         for number, (value, local) in enumerate(zip(user.operands, new.operands, strict=True)):
             if (user.id, number) not in members.sources:
                 _check_whole(user, f"operand {number}", value, local)
-    pairs = zip((*region_arguments(op), *op.results), (*region_arguments(made), *made.results), strict=True)
+    pairs = zip((*region_arguments(op), *op.results), (*region_arguments(local_op), *local_op.results), strict=True)
     for value, local in pairs:
         if value.id not in members.targets:
             name = f"result {value.index}" if value.owner is op else f"region argument {value.index}"

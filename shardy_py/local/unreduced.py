@@ -47,8 +47,8 @@ def keep_on_first(shard: Shard, value: Value, sharding: TensorSharding, axes: Se
     ops, emit, shape = shard.ops, shard.emit, tuple(value.shape)
     row = ops.reshape(emit, value, (1, *shape))
     is_first = [int(position == 0) for position in shard_positions(shard.mesh(sharding), axes)]
-    kept = ops.mask(emit, row, 0, ops.offset(emit, is_first), _neutral(shard, value, sharding))
-    return ops.reshape(emit, kept, shape)
+    masked = ops.mask(emit, row, 0, ops.offset(emit, is_first), _neutral(shard, value, sharding))
+    return ops.reshape(emit, masked, shape)
 
 
 def _replicated_to_unreduced(shard: Shard, target: TensorSharding) -> Value:
@@ -63,8 +63,8 @@ def _sharded_to_unreduced(shard: Shard, target: TensorSharding) -> Value:
     placed = _placed(shard, value, target, change, axes)
     if placed is not None:
         return placed
-    whole = gather(shard, value, change, axes, one_by_one=False)
-    return keep_on_first(shard, whole, target, [axis for item in axes for axis in item])
+    gathered = gather(shard, value, change, axes, one_by_one=False)
+    return keep_on_first(shard, gathered, target, [axis for item in axes for axis in item])
 
 
 def _placed(
@@ -91,10 +91,10 @@ def _placed(
 def _neutral(shard: Shard, value: Value, sharding: TensorSharding) -> Value:
     element = value.type.element_type if isinstance(value.type, TensorType) else str(value.type)
     combiner = _COMBINERS[sharding.reduction_op]
-    found = shard.ops.scalar(shard.emit, element, 0 if combiner is Combiner.ADD else combiner)
-    if found is None:
+    neutral = shard.ops.scalar(shard.emit, element, 0 if combiner is Combiner.ADD else combiner)
+    if neutral is None:
         raise no_local_form(f"{element} has no neutral value of {combiner.value}")
-    return found
+    return neutral
 
 
 def _target(shard: Shard) -> TensorSharding:

@@ -27,16 +27,16 @@ def make_whole(program: Program, op: Op, rule: OpShardingRule, factors: set[int]
         before = program.sharding(value)
         after = without_factors(before, mapping, factors)
         if before is not None and after is not None and after != before:
-            made = _resharded(program, op, value, before, is_behind=True)
+            resharded = _resharded(program, op, value, before, is_behind=True)
             program.shardings[value.id] = after
-            value.replace_all_uses_with(made, except_op=made.defining_op)
+            value.replace_all_uses_with(resharded, except_op=resharded.defining_op)
 
 
 def _resharded(program: Program, op: Op, value: Value, sharding: TensorSharding, *, is_behind: bool) -> Value:
     """Return a value with another sharding, by a reshard before or behind an op."""
     if op.parent is None:
         raise ValueError(f"{op!r} is in no block")
-    made = Op(program, RESHARD, [value], [value.type], {"sharding": sharding})
-    op.parent.insert_after(op if is_behind else op.prev, made)
-    program.shardings[made.results[0].id] = sharding
-    return made.results[0]
+    reshard_op = Op(program, RESHARD, [value], [value.type], {"sharding": sharding})
+    op.parent.insert_after(op if is_behind else op.prev, reshard_op)
+    program.shardings[reshard_op.results[0].id] = sharding
+    return reshard_op.results[0]

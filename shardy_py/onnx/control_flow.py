@@ -105,8 +105,8 @@ def _import_scan(importer: GraphImport, node: NodeProto, bodies: list[GraphScope
             for value, axis, direction in zip(values[count:], scan.input_axes, scan.input_directions, strict=True)
         ]
         with importer.inside(body, [*arguments, *slices]):
-            made = importer.add_nodes()
-        finish(goes_on, made[:count], made[count:], *map(step, scan.output_directions))
+            body_results = importer.add_nodes()
+        finish(goes_on, body_results[:count], body_results[count:], *map(step, scan.output_directions))
     return [
         *results[:count],
         *(_moved(builder, value, axis) for value, axis in zip(results[count:], scan.output_axes, strict=True)),

@@ -67,7 +67,7 @@ class Contents:
         return self._known.get(name)
 
     def _evaluate(self, node: NodeProto) -> None:
-        """Note the results of a node, if its operands are known."""
+        """Record the results of a node, if its operands are known."""
         if node.op_type in _SHAPES and node.domain in ("", "ai.onnx"):
             self._evaluate_shape(node)
             return
@@ -80,8 +80,8 @@ class Contents:
             return
         # What the evaluator does not know, or has random contents, is computed when the model runs.
         with suppress(Exception):
-            found = _evaluated(node, inputs, self._opsets)
-            self._known.update((name, value) for name, value in zip(node.output, found, strict=True) if name)
+            values = _evaluated(node, inputs, self._opsets)
+            self._known.update((name, value) for name, value in zip(node.output, values, strict=True) if name)
 
     def _evaluate_shape(self, node: NodeProto) -> None:
         type_ = self._types.get(node.input[0])
@@ -107,8 +107,8 @@ def _evaluated(node: NodeProto, inputs: Mapping[str, Any], opsets: list[Any]) ->
     outputs = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in names]
     graph = onnx.helper.make_graph([node], "node", infos, outputs)
     model = onnx.helper.make_model(graph, opset_imports=opsets)
-    found = dict(zip(names, ReferenceEvaluator(model).run(names, dict(inputs)), strict=True))
-    return [found.get(name) for name in node.output]
+    values_by_name = dict(zip(names, ReferenceEvaluator(model).run(names, dict(inputs)), strict=True))
+    return [values_by_name.get(name) for name in node.output]
 
 
 def _may_be_folded(type_: Type | None) -> bool:

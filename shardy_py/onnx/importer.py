@@ -25,7 +25,7 @@ from shardy_py.onnx.specifications import read_annotations
 from shardy_py.values import define
 
 META = ("node", "positions", "outputs", "opset")
-"""Attributes of ops that are no attributes of their nodes."""
+"""Attributes of ops that are not attributes of their nodes."""
 _LARGEST_END = 2**31 - 1
 _PLAIN = (onnx.AttributeProto.INT, onnx.AttributeProto.INTS, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING)
 
@@ -205,13 +205,13 @@ def _is_weight(tensor: Any) -> bool:
 
 def _plain_attributes(node: NodeProto) -> dict[str, Any]:
     """Return the attributes of a node that are numbers, lists of integers or texts."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for item in node.attribute:
         if item.type in _PLAIN:
             value = onnx.helper.get_attribute_value(item)
             value = value.decode(errors="replace") if isinstance(value, bytes) else value
-            found[item.name] = tuple(value) if isinstance(value, list) else value
-    return found
+            attributes[item.name] = tuple(value) if isinstance(value, list) else value
+    return attributes
 
 
 def _normalize(node: NodeProto, attributes: dict[str, Any], operands: Sequence[Value], types: Sequence[Type]) -> None:

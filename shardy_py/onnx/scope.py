@@ -147,7 +147,7 @@ def inferred(model: ModelProto) -> ModelProto:
         ParseError: a node does not fit its inputs.
     """
     try:
-        # Strict inference gives up at operators that it cannot infer, which are no mistakes of the model.
+        # Strict inference gives up at operators that it cannot infer, which are not mistakes of the model.
         model = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
     except Exception as error:
         hint = "onnx.checker.check_model(model, full_check=True) says more"
@@ -278,8 +278,8 @@ class Scan:
         inputs = next(item.i for item in node.attribute if item.name == "num_scan_inputs")
         outputs = len(node_graph(node, "body").output) - (len(node.input) - inputs)
         zeros = {"input": (0,) * inputs, "output": (0,) * outputs}
-        names = [(side, what) for side in ("input", "output") for what in ("axes", "directions")]
-        return cls(*(lists.get(f"scan_{side}_{what}", zeros[side]) for side, what in names))
+        names = [(side, kind) for side in ("input", "output") for kind in ("axes", "directions")]
+        return cls(*(lists.get(f"scan_{side}_{kind}", zeros[side]) for side, kind in names))
 
     def states(self, node: NodeProto) -> int:
         """Return the number of carried values."""

@@ -27,11 +27,11 @@ _MESH, _SHARDING = "shardy.mesh", "shardy.sharding."
 
 def read_annotations(model: ModelProto) -> tuple[Mesh | None, dict[str, str]]:
     """Return the mesh and the shardings of tensors that the metadata of a model have."""
-    found = {item.key: item.value for item in model.metadata_props}
-    mesh = parse_mesh(found[_MESH]) if _MESH in found else None
+    metadata = {item.key: item.value for item in model.metadata_props}
+    mesh = parse_mesh(metadata[_MESH]) if _MESH in metadata else None
     return mesh, {
         key.removeprefix(_SHARDING): value
-        for key, value in found.items()
+        for key, value in metadata.items()
         if key.startswith(_SHARDING) and mesh is not None
     }
 
@@ -42,9 +42,9 @@ def annotated_model(program: Program) -> ModelProto:
     model = ModelProto()
     model.CopyFrom(origin.model)
     shardings = dict(_shardings(program))
-    kept = [item for item in model.metadata_props if not item.key.startswith((_MESH, _SHARDING))]
+    other_metadata = [item for item in model.metadata_props if not item.key.startswith((_MESH, _SHARDING))]
     del model.metadata_props[:]
-    model.metadata_props.extend(kept)
+    model.metadata_props.extend(other_metadata)
     mesh = next((item for item in program.meshes.values() if item.axes), None)
     if mesh is None:
         return model

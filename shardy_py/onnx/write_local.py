@@ -116,13 +116,13 @@ class _Writer:
             known = before.get(name)
             known = tuple(known) if isinstance(known, list) else known.decode() if isinstance(known, bytes) else known
             if known != value:
-                kept = [item for item in proto.attribute if item.name != name]
+                other_attributes = [item for item in proto.attribute if item.name != name]
                 del proto.attribute[:]
-                proto.attribute.extend([*kept, onnx.helper.make_attribute(name, _plain(value))])
+                proto.attribute.extend([*other_attributes, onnx.helper.make_attribute(name, _plain(value))])
         if proto.op_type == "Reshape":
-            kept = [item for item in proto.attribute if item.name != "allowzero"]
+            other_attributes = [item for item in proto.attribute if item.name != "allowzero"]
             del proto.attribute[:]
-            proto.attribute.extend(kept)
+            proto.attribute.extend(other_attributes)
         return proto
 
     def _set_inputs(self, proto: NodeProto, op: Op) -> None:
@@ -253,8 +253,10 @@ class _Writer:
         """Write a slice whose starts are tensors."""
         value, *starts = op.operands
         prefix, sizes = self._name(op.results[0]), op.attributes["sizes"]
-        one = self._constant(np.array([1], np.int64))
-        rows = [self._node("Reshape", [self._name(item), one], f"{prefix}.start{n}") for n, item in enumerate(starts)]
+        row_shape = self._constant(np.array([1], np.int64))
+        rows = [
+            self._node("Reshape", [self._name(item), row_shape], f"{prefix}.start{n}") for n, item in enumerate(starts)
+        ]
         start = self._node("Concat", rows, f"{prefix}.starts", axis=0)
         end = self._node("Add", [start, self._constant(np.array(sizes, np.int64))], f"{prefix}.ends")
         axes = self._constant(np.arange(len(sizes), dtype=np.int64))
@@ -346,9 +348,9 @@ def _rename_captured(proto: NodeProto, names: list[str]) -> None:
 
 
 def _rename(graph: Any, renamed: dict[str, str]) -> None:
-    own = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
-    own.update(name for node in graph.node for name in node.output)
-    inner = {name: new for name, new in renamed.items() if name not in own}
+    bound_names = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
+    bound_names.update(name for node in graph.node for name in node.output)
+    inner = {name: new for name, new in renamed.items() if name not in bound_names}
     for node in graph.node:
         node.input[:] = [inner.get(name, name) for name in node.input]
         for nested in node_graphs(node):

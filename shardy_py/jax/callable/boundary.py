@@ -154,21 +154,21 @@ def _is_stacked(placement: PortPlacement) -> bool:
 
 
 def _join(placement: PortPlacement, array: Any) -> Any:
-    """Return the global array of what came out."""
+    """Return the global array of a result of the local program."""
     import jax
 
     port = placement.port
     if _is_stacked(placement):
-        whole = jax.numpy.zeros(placement.padded_shape, array.dtype)
+        joined = jax.numpy.zeros(placement.padded_shape, array.dtype)
         seen = set()
         addends = placement.addends or (0,) * len(array)
         for coordinate, key in enumerate(zip(placement.starts, addends, strict=True)):
             if key not in seen:
                 seen.add(key)
                 part = tuple(slice(at, at + size) for at, size in zip(key[0], port.shard_shape, strict=True))
-                own = array[coordinate]
-                whole = whole.at[part].set(_combined(port.reduction_op, whole[part], own) if key[1] else own)
-        array = whole
+                shard = array[coordinate]
+                joined = joined.at[part].set(_combined(port.reduction_op, joined[part], shard) if key[1] else shard)
+        array = joined
     return array if array.shape == port.type.shape else array[tuple(slice(0, size) for size in port.type.shape)]
 
 

@@ -180,14 +180,14 @@ class DeviceProgram:
             boundary = Boundary(self.placement, inner, inner.axis_names, is_explicit(inner), has_views=True)
             ins = self._shardings(mesh, self.placement.arguments, self.in_memories)
             outs = self._shardings(mesh, self.placement.results, self.out_memories)
-            made = compile_on(
+            compiled = compile_on(
                 boundary,
                 self._body(copies_in_order(self.placement)),
                 in_shardings=_as_views(self.placement.arguments, ins, mesh),
                 out_shardings=_as_views(self.placement.results, outs, mesh),
                 donated=self.donated,
             )
-            self._compiled[mesh] = evolve(made, in_shardings=ins, out_shardings=outs)
+            self._compiled[mesh] = evolve(compiled, in_shardings=ins, out_shardings=outs)
         return self._compiled[mesh]
 
     def _trace(self, arguments: Sequence[Any]) -> list[Any]:
@@ -220,10 +220,10 @@ class DeviceProgram:
 
     def _body(self, copies: Copies) -> LocalBody:
         if copies not in self._bodies:
-            made = make_body(self.local, copies, is_ordered=self.is_ordered)
+            body = make_body(self.local, copies, is_ordered=self.is_ordered)
             if self.signature is not None:
-                made = evolve(made, host_callbacks=self.signature.host_callbacks, keepalive=self.signature.alive)
-            self._bodies[copies] = made
+                body = evolve(body, host_callbacks=self.signature.host_callbacks, keepalive=self.signature.alive)
+            self._bodies[copies] = body
         return self._bodies[copies]
 
 

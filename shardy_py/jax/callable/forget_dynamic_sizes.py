@@ -1,4 +1,4 @@
-"""Leave out sizes that are set while the program runs, where nobody looks at what lies beyond them."""
+"""Leave out sizes that are set while the program runs, where no op reads elements beyond them."""
 
 from __future__ import annotations
 

@@ -112,10 +112,10 @@ class FunctionCall:
         """Return the shardings of all arguments, as propagated; None for those that the program does not take."""
         from shardy_py.ir.graph.shardings import entry_arguments
 
-        found = self._shardings(lambda result: entry_arguments(result.main))
+        shardings = self._shardings(lambda result: entry_arguments(result.main))
         if self.used is None:
-            return found
-        known = dict(zip(self.used, found, strict=True))
+            return shardings
+        known = dict(zip(self.used, shardings, strict=True))
         return tuple(known.get(number) for number in range(len(self.arguments)))
 
     def result_shardings(self) -> Shardings:
@@ -126,17 +126,17 @@ class FunctionCall:
         """Return the ``PartitionSpec`` of each result, for types of JAX that say shardings."""
         from shardy_py.jax.named_shardings import to_partition_spec
 
-        found = self.known_out_shardings()
-        meshes = {str(item.mesh): item.mesh for item in found if item is not None and isinstance(item.mesh, Mesh)}
-        return [to_partition_spec(sharding, meshes) for sharding in found]
+        shardings = self.known_out_shardings()
+        meshes = {str(item.mesh): item.mesh for item in shardings if item is not None and isinstance(item.mesh, Mesh)}
+        return [to_partition_spec(sharding, meshes) for sharding in shardings]
 
     def _shardings(self, values: Callable[[Result], Sequence[Value]]) -> Shardings:
         assert self.program is not None
         result = self.result
         assert result is not None
         table, meshes = result.program.shardings, result.program.meshes
-        found = [table.get(value.id) for value in array_values(values(result))]
-        return tuple(_portable(sharding, meshes) for sharding in found)
+        shardings = [table.get(value.id) for value in array_values(values(result))]
+        return tuple(_portable(sharding, meshes) for sharding in shardings)
 
     def linearized(self, moving: Sequence[int]) -> tuple[FunctionCall, FunctionCall]:
         """Return the function with its residuals as more results, and what it does to tangents.
@@ -145,14 +145,14 @@ class FunctionCall:
             moving: The numbers of the arguments that have tangents.
 
         Returns:
-            The function whose results are the own ones, then the residuals; and the function from residuals and
+            The function that returns its results, then the residuals; and the function from residuals and
             tangents to the tangents of the results that have some.
         """
         key = ("linearized", tuple(moving))
         if key not in self._derived:
             self._derived[key] = self._linearize(tuple(moving))
-        made: tuple[FunctionCall, FunctionCall] = self._derived[key]
-        return made
+        calls: tuple[FunctionCall, FunctionCall] = self._derived[key]
+        return calls
 
     def _linearize(self, moving: tuple[int, ...]) -> tuple[FunctionCall, FunctionCall]:
         import jax
@@ -162,10 +162,10 @@ class FunctionCall:
 
         def forward(*arrays: Any) -> Sequence[Any]:
             def moved(*values: Any) -> tuple[Any, Any]:
-                given = list(arrays)
+                inputs = list(arrays)
                 for number, value in zip(moving, values, strict=True):
-                    given[number] = value
-                results = list(self.function(*given))
+                    inputs[number] = value
+                results = list(self.function(*inputs))
                 return tuple(results[number] for number in differentiable), results
 
             _, tangents, results = jax.linearize(moved, *(arrays[number] for number in moving), has_aux=True)
@@ -191,8 +191,8 @@ class FunctionCall:
             return tuple(jax.tree.unflatten(trees[-1], residuals)(*tangents))
 
         def residual_and_tangent_shardings() -> Shardings:
-            given = self.argument_shardings()
-            return (*ahead.result_shardings()[count:], *(given[number] for number in moving))
+            argument_shardings = self.argument_shardings()
+            return (*ahead.result_shardings()[count:], *(argument_shardings[number] for number in moving))
 
         behind = FunctionCall(
             function=linear,
@@ -216,8 +216,8 @@ class FunctionCall:
         key = ("transposed", tuple(linear))
         if key not in self._derived:
             self._derived[key] = self._transpose(tuple(linear))
-        made: FunctionCall = self._derived[key]
-        return made
+        call: FunctionCall = self._derived[key]
+        return call
 
     def _transpose(self, linear: tuple[int, ...]) -> FunctionCall:
         import jax
@@ -229,14 +229,14 @@ class FunctionCall:
             known, cotangents = arrays[: len(others)], arrays[len(others) :]
 
             def moved(*values: Any) -> tuple[Any, ...]:
-                given = dict(zip((*others, *linear), (*known, *values), strict=True))
-                return tuple(self.function(*(given[number] for number in range(len(given)))))
+                inputs = dict(zip((*others, *linear), (*known, *values), strict=True))
+                return tuple(self.function(*(inputs[number] for number in range(len(inputs)))))
 
             return tuple(jax.linear_transpose(moved, *moving)(tuple(cotangents)))
 
         def shardings_of_known() -> Shardings:
-            given = self.known_in_shardings()
-            return (*(given[number] for number in others), *self.known_out_shardings())
+            argument_shardings = self.known_in_shardings()
+            return (*(argument_shardings[number] for number in others), *self.known_out_shardings())
 
         return FunctionCall(
             function=transpose,
@@ -265,8 +265,8 @@ class FunctionCall:
         key = ("batched", size, tuple(dims))
         if key not in self._derived:
             self._derived[key] = self._batch(size, tuple(dims))
-        made: FunctionCall = self._derived[key]
-        return made
+        call: FunctionCall = self._derived[key]
+        return call
 
     def _batch(self, size: int, dims: tuple[int | None, ...]) -> FunctionCall:
         import jax

@@ -67,11 +67,11 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], *, call: Fun
     results = bind_call(ahead, primals)
     count = len(call.results)
     moved = iter(bind_call(behind, (*results[count:], *(tangents[number] for number in moving))))
-    found = [
+    result_tangents = [
         next(moved) if jax.numpy.issubdtype(result.dtype, jax.numpy.inexact) else ad.Zero(_tangent_type(result))
         for result in results[:count]
     ]
-    return results[:count], found
+    return results[:count], result_tangents
 
 
 def _tangent_type(value: Any) -> Any:
@@ -87,8 +87,8 @@ def _transpose(cotangents: Sequence[Any], *arguments: Any, call: FunctionCall) -
     linear = [number for number, value in enumerate(arguments) if ad.is_undefined_primal(value)]
     known = [value for value in arguments if not ad.is_undefined_primal(value)]
     back = bind_call(call.transposed(linear), (*known, *map(ad.instantiate_zeros, cotangents)))
-    found = dict(zip(linear, back, strict=True))
-    return [found.get(number) for number in range(len(arguments))]
+    argument_cotangents = dict(zip(linear, back, strict=True))
+    return [argument_cotangents.get(number) for number in range(len(arguments))]
 
 
 def _batch(arrays: Sequence[Any], dims: Sequence[Any], *, call: FunctionCall) -> tuple[list[Any], list[int]]:

@@ -46,7 +46,7 @@ def make_device_program(
         signature: The trees of arguments and results of a function of JAX, and the functions that it calls back.
 
     Raises:
-        UnsupportedError: the program cannot run, or has arguments or results that are no arrays.
+        UnsupportedError: the program cannot run, or has arguments or results that are not arrays.
         OptionError: there are too few devices.
     """
     require_library("jax", purpose="running a module needs", extra="jax")

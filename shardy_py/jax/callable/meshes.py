@@ -140,15 +140,15 @@ def copies_in_context(placement: ProgramPlacement, context: Any) -> Copies:
     strides, stride = {}, 1
     for name in reversed(context.axis_names):
         strides[name], stride = stride, stride * sizes[name]
-    own = [name for name, size in placement.axes if size > 1]
-    others = [name for name in context.axis_names if name not in own]
+    program_axes = [name for name, size in placement.axes if size > 1]
+    others = [name for name in context.axis_names if name not in program_axes]
     order = list(placement.device_order)
 
     def offsets(names: Sequence[str]) -> list[int]:
         ranges = [range(0, sizes[name] * strides[name], strides[name]) for name in names]
         return [sum(digits) for digits in product(*ranges)]
 
-    inner = offsets(own)
+    inner = offsets(program_axes)
     return tuple(tuple(base + inner[order.index(device)] for device in range(len(order))) for base in offsets(others))
 
 
@@ -163,13 +163,13 @@ def free_axes(placement: ProgramPlacement, context: Any) -> tuple[str, ...]:
         UnsupportedError: they are not.
     """
     sizes = dict(zip(context.axis_names, context.axis_sizes, strict=True))
-    wanted = ", ".join(f"{name}={size}" for name, size in placement.axes)
+    program_axes = ", ".join(f"{name}={size}" for name, size in placement.axes)
     for name, size in placement.axes:
         if size > 1 and (sizes.get(name) != size or name in context.manual_axes):
             used = ", ".join(context.manual_axes) or "none"
             message = (
-                f"the program is over the axes {wanted}, and the mesh of the context has {sizes}, of which a shard_map "
-                f"around the call uses {used}"
+                f"the program is over the axes {program_axes}, and the mesh of the context has {sizes}, of which "
+                f"a shard_map around the call uses {used}"
             )
             hint = "propagate the program over the axes that are free there, without parts of axes"
             raise UnsupportedError(Diagnostic("mesh-conflict", message, hint=hint))

@@ -140,10 +140,10 @@ def _axes_on(mesh: Mesh, port: Port) -> list[tuple[AxisRef, ...]] | None:
     dims = [port.sharding.of_dimension(dim).axes for dim in range(len(port.shard_shape))]
     if port.mesh == mesh:
         return [tuple(axes) for axes in dims]
-    found = [axes_of_parts(mesh, shard_positions(port.mesh, axes)) for axes in dims]
-    known = [axes for axes in found if axes is not None]
+    axes_per_dim = [axes_of_parts(mesh, shard_positions(port.mesh, axes)) for axes in dims]
+    known = [axes for axes in axes_per_dim if axes is not None]
     pairs = combinations([axis for axes in known for axis in axes], 2)
-    is_possible = len(known) == len(found) and all(
+    is_possible = len(known) == len(axes_per_dim) and all(
         not one.overlaps(other) and one.can_coexist(other) for one, other in pairs
     )
     return known if is_possible else None

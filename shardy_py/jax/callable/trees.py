@@ -41,12 +41,12 @@ def call_with_trees(
     return results if is_flat else signature.unflatten_results(results)
 
 
-def check_argument_count(given: int, wanted: int) -> None:
+def check_argument_count(count: int, expected: int) -> None:
     """Check that a program gets one array per argument.
 
     Raises:
         OptionError: it does not.
     """
-    if given != wanted:
-        message = f"the module has {wanted} arguments, {given} were given"
+    if count != expected:
+        message = f"the module has {expected} arguments, {count} were given"
         raise OptionError(Diagnostic("argument-count", message, hint="give one array per argument"))

@@ -31,8 +31,8 @@ def varying_alike(values: Sequence[Any]) -> list[Any]:
     axes = [_varying_axes(jax.typeof(value)) for value in values]
     union: frozenset[Any] = frozenset().union(*axes)
     return [
-        value if own == union else jax.lax.pcast(value, tuple(sorted(union - own)), to="varying")
-        for value, own in zip(values, axes, strict=True)
+        value if varying_axes == union else jax.lax.pcast(value, tuple(sorted(union - varying_axes)), to="varying")
+        for value, varying_axes in zip(values, axes, strict=True)
     ]
 
 

@@ -16,8 +16,10 @@ def as_view(array: Any, mesh: Any) -> Any:
     import jax
 
     shards = {shard.device: shard.data for shard in array.addressable_shards}
-    own = [shards[device][None] for device in mesh.devices.flat if device in shards]
-    return jax.make_array_from_single_device_arrays((mesh.size, *own[0].shape[1:]), view_sharding(mesh), own)
+    local_shards = [shards[device][None] for device in mesh.devices.flat if device in shards]
+    return jax.make_array_from_single_device_arrays(
+        (mesh.size, *local_shards[0].shape[1:]), view_sharding(mesh), local_shards
+    )
 
 
 def from_view(array: Any, shape: Sequence[int], sharding: Any) -> Any:
@@ -31,8 +33,8 @@ def from_view(array: Any, shape: Sequence[int], sharding: Any) -> Any:
     import jax
 
     shards = {shard.device: shard.data for shard in array.addressable_shards}
-    own = [shards[device][0] for device in sharding.mesh.devices.flat if device in shards]
-    return jax.make_array_from_single_device_arrays(tuple(shape), sharding, own)
+    local_shards = [shards[device][0] for device in sharding.mesh.devices.flat if device in shards]
+    return jax.make_array_from_single_device_arrays(tuple(shape), sharding, local_shards)
 
 
 def view_sharding(mesh: Any) -> Any:

@@ -27,19 +27,19 @@ from shardy_py.cli.options import LAYOUTS, RANDOM_INPUTS, local_options, run_opt
 @needs_option("--compare", "compare", "tolerance")
 @needs(
     "seed",
-    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    when=lambda options: options["inputs"] == RANDOM_INPUTS,
     problem="on inputs of a file",
     hint="leave --seed or --inputs out",
 )
 @needs(
     "layout",
-    when=lambda given: not given["as_run"] and (given["as_json"] or not given["quiet"]),
+    when=lambda options: not options["as_run"] and (options["as_json"] or not options["quiet"]),
     problem="where no shards are reported",
     hint="leave --run or --quiet out",
 )
 @needs(
     "device",
-    when=lambda given: not given["as_json"] or given["output"] is not None,
+    when=lambda options: not options["as_json"] or options["output"] is not None,
     problem="with --json, which prints no module",
     hint="write the module with -o OUT",
 )

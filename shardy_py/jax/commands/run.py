@@ -31,7 +31,7 @@ from shardy_py.cli.options import (
 @needs_option("--compare", "compare", "tolerance")
 @needs(
     "seed",
-    when=lambda given: given["inputs"] == RANDOM_INPUTS,
+    when=lambda options: options["inputs"] == RANDOM_INPUTS,
     problem="on inputs of a file",
     hint="leave --seed or --inputs out",
 )

@@ -61,11 +61,11 @@ def run_compare_jit(
     """Print how the decisions compare; exit with 1 where they differ."""
     is_file = program == "-" or ":" not in program or Path(program).exists()
     # The file of a program of Python is never read.
-    given = GivenProgram.of(file=program, **options) if is_file else GivenProgram.of(file=os.devnull, **options)
+    input_program = GivenProgram.of(file=program, **options) if is_file else GivenProgram.of(file=os.devnull, **options)
     order = None if schedule is None else schedule_argument(schedule)
     with progress_bar("", enabled=not as_json) as show:
         reference = "" if is_file else program
-        answer = compare_in_child(given, reference, order, devices=devices, timeout=timeout, show=show)
+        answer = compare_in_child(input_program, reference, order, devices=devices, timeout=timeout, show=show)
     assert answer.comparison is not None
     print_warnings(answer.warnings)
     if as_json:
@@ -139,19 +139,19 @@ def _find_program(reference: str) -> Any:
     # Behind all else, so that no file of the folder stands for a module of a library.
     sys.path.append(os.getcwd())
     try:
-        found: Any = import_module(module)
+        program: Any = import_module(module)
         for part in name.split("."):
-            found = getattr(found, part)
-        if callable(found) and not hasattr(found, "lower") and not hasattr(found, "compiler_ir"):
-            found = found()
+            program = getattr(program, part)
+        if callable(program) and not hasattr(program, "lower") and not hasattr(program, "compiler_ir"):
+            program = program()
     except Exception as error:  # whatever the module of the user raises
         message = f"{reference} cannot be imported: {type(error).__name__}: {error}"
         raise OptionError(Diagnostic("no-program", message, hint="give module:name, or a file")) from error
-    if not hasattr(found, "lower") and not hasattr(found, "compiler_ir") and not hasattr(found, "mlir_module"):
-        message = f"{reference} is a {type(found).__name__}, not a program of JAX"
+    if not hasattr(program, "lower") and not hasattr(program, "compiler_ir") and not hasattr(program, "mlir_module"):
+        message = f"{reference} is a {type(program).__name__}, not a program of JAX"
         hint = "name what jax.jit(f).lower(...) returned, or a function without parameters that returns it"
         raise OptionError(Diagnostic("no-program", message, hint=hint))
-    return found
+    return program
 
 
 def main() -> None:

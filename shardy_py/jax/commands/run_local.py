@@ -43,18 +43,20 @@ def run_local_command(
     if as_run and (device is not None or output is not None):
         other = "--device" if device is not None else "--output"
         raise OptionError(Diagnostic("option-conflict", f"--run and {other} exclude each other"))
-    own = {item.name: options.pop(item.name) for item in attrs.fields(LocalOptions)}
-    given = GivenProgram.of(file=file, **options)
+    local_options = {item.name: options.pop(item.name) for item in attrs.fields(LocalOptions)}
+    input_program = GivenProgram.of(file=file, **options)
     order = None if schedule is None else schedule_argument(schedule)
     with step_bar(1, enabled=not quiet) as steps:
-        result = given.propagate(schedule=order, explicit_collectives=True, on_progress=steps.on_progress)
+        result = input_program.propagate(schedule=order, explicit_collectives=True, on_progress=steps.on_progress)
         steps.start("Writing the program of a device")
-        local = result.local(**own)
+        local = result.local(**local_options)
     warnings = (*result.warnings, *local.warnings)
     print_warnings(warnings)
     if as_run:
-        source = given.module if compare else None
-        sys.exit(_run(result, local, given, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet))
+        source = input_program.module if compare else None
+        sys.exit(
+            _run(result, local, input_program, source, inputs, seed, tolerance, outputs, as_json=as_json, quiet=quiet)
+        )
     memory = (
         None
         if layout is None
@@ -65,7 +67,7 @@ def run_local_command(
     if output is not None:
         write_atomically(output, local.form.file(module, output))
     if as_json:
-        click.echo(local_json(local, origin=origin_of(given), warnings=warnings, memory=memory))
+        click.echo(local_json(local, origin=origin_of(input_program), warnings=warnings, memory=memory))
     elif output is None:
         click.echo(text, nl=not text.endswith("\n"))
     if not quiet and not as_json:

@@ -49,17 +49,17 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
 
 
 def _check_simulated(request: RunRequest, kind: str) -> None:
-    """Check that nothing is asked of the devices of a program that runs on simulated ones, on the CPU.
+    """Check that a program that runs on simulated devices has no options about real devices.
 
     Raises:
-        OptionError: it is.
+        OptionError: it has one.
     """
-    given = [
+    options = [
         ("--platform", request.platform != "cpu"),
         ("--devices", request.devices is not None),
         ("--partitioner", request.partitioner is not None),
     ]
-    for option, is_given in given:
+    for option, is_given in options:
         if is_given:
             message = f"{option} has no effect on a program of {kind}: as many devices as the mesh has are simulated"
             hint = f"leave out {option}"

@@ -39,8 +39,8 @@ class HloTextInstruction:
 
     def attribute(self, name: str) -> str:
         """Return the name of the computation in an attribute, or ""."""
-        found = re.search(rf"\b{name}=%?([\w.\-]+)", self.rest)
-        return "" if found is None else found.group(1)
+        match = re.search(rf"\b{name}=%?([\w.\-]+)", self.rest)
+        return "" if match is None else match.group(1)
 
     @property
     def operand_names(self) -> tuple[str, ...]:
@@ -57,9 +57,9 @@ class HloTextInstruction:
     @property
     def branches(self) -> tuple[str, ...]:
         """The names of the computations of which a conditional runs one."""
-        found = _BRANCHES.search(self.rest)
-        if found is not None:
-            return tuple(item.strip().lstrip("%") for item in found.group(1).split(","))
+        match = _BRANCHES.search(self.rest)
+        if match is not None:
+            return tuple(item.strip().lstrip("%") for item in match.group(1).split(","))
         return tuple(filter(None, (self.attribute("true_computation"), self.attribute("false_computation"))))
 
 
@@ -91,8 +91,8 @@ def shape_leaves(shape: str) -> tuple[str, ...]:
     >>> shape_leaves("(f32[2,3]{1,0}, s32[])")
     ('f32[2,3]{1,0}', 's32[]')
     """
-    found = _TUPLE.match(shape)
-    return (shape,) if found is None else tuple(re.findall(r"\w+\[[^\]]*\](?:\{[^}]*\})?", found.group(1)))
+    match = _TUPLE.match(shape)
+    return (shape,) if match is None else tuple(re.findall(r"\w+\[[^\]]*\](?:\{[^}]*\})?", match.group(1)))
 
 
 def shape_bytes(shape: str) -> int:
@@ -123,8 +123,8 @@ def _computations(text: str) -> Iterator[HloTextComputation]:
             header = _HEADER.match(lines[0])
             assert header is not None
             instructions = (_INSTRUCTION.match(item) for item in lines[1:])
-            found = tuple(HloTextInstruction(*item.groups()) for item in instructions if item is not None)
-            yield HloTextComputation(header.group(2), header.group(1) is not None, "\n".join([*lines, line]), found)
+            parsed = tuple(HloTextInstruction(*item.groups()) for item in instructions if item is not None)
+            yield HloTextComputation(header.group(2), header.group(1) is not None, "\n".join([*lines, line]), parsed)
             lines = []
         elif lines:
             lines.append(line)

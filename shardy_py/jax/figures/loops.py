@@ -21,8 +21,8 @@ Costs = tuple[float, float, float]
 
 def trip_count(loop: HloTextInstruction) -> int | None:
     """Return the number of iterations of a loop; None where XLA does not know it."""
-    found = _TRIPS.search(loop.rest)
-    return None if found is None else int(found.group(1))
+    match = _TRIPS.search(loop.rest)
+    return None if match is None else int(match.group(1))
 
 
 def runs_of(computations: Mapping[str, HloTextComputation]) -> dict[str, float]:
@@ -64,19 +64,19 @@ class LoopWeights:
 
     def _more(self, name: str) -> Costs:
         """Return what XLA's costs of a computation leave out."""
-        found: Costs = (0.0, 0.0, 0.0)
+        costs: Costs = (0.0, 0.0, 0.0)
         for item in self.computations[name].instructions:
             if item.opcode == "conditional":
                 most = map(max, zip(*map(self.once, item.branches), strict=True))
-                found = _sum(found, _scaled(_as_costs(most), -1))
+                costs = _sum(costs, _scaled(_as_costs(most), -1))
             for callee, times in _run_by(item):
                 if item.opcode == "conditional":
-                    found = _sum(found, _scaled(self.total(callee), times))
+                    costs = _sum(costs, _scaled(self.total(callee), times))
                 elif item.opcode == "while":
-                    found = _sum(found, _scaled(self.total(callee), times), _scaled(self.once(callee), -1))
+                    costs = _sum(costs, _scaled(self.total(callee), times), _scaled(self.once(callee), -1))
                 else:
-                    found = _sum(found, _scaled(self._more(callee), times))
-        return found
+                    costs = _sum(costs, _scaled(self._more(callee), times))
+        return costs
 
     def _text(self, name: str) -> str:
         """Return a module whose entry is a computation."""

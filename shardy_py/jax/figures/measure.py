@@ -63,8 +63,8 @@ def measure(compiled: MeasuredProgram) -> XlaFigures:
 def _costs(client: Any, module: Any) -> Costs:
     from jaxlib import _jax
 
-    found = _jax.hlo_module_cost_analysis(client, module)
-    return found.get("flops", 0.0), found.get("transcendentals", 0.0), found.get("bytes accessed", 0.0)
+    analysis = _jax.hlo_module_cost_analysis(client, module)
+    return analysis.get("flops", 0.0), analysis.get("transcendentals", 0.0), analysis.get("bytes accessed", 0.0)
 
 
 def custom_calls(computations: dict[str, HloTextComputation]) -> float:

@@ -94,7 +94,7 @@ class _Constrainer:
         arguments = function.regions[0].blocks[0].arguments
         is_main = function.attributes.get("sym_name") == "main"
         for value in (*arguments, *function.function_results):
-            sharding = self._wanted(value)
+            sharding = self._closed_sharding(value)
             if is_main and sharding is not None:
                 # Arrays that go in and out are whole: nobody outside would add up the parts.
                 table[value.id] = evolve(sharding, unreduced_axes=())
@@ -108,23 +108,23 @@ class _Constrainer:
                 table.pop(value.id, None)
 
     def _even_interface(self, values: Iterable[Value]) -> dict[int, TensorSharding]:
-        """Return the shardings of arrays that go in and out in place of uneven ones, which no array of JAX has.
+        """Return even shardings for the arguments or results with uneven ones, which JAX arrays cannot have.
 
         An array goes in by the whole axes that divide its sizes; a constraint inside has the sharding of the program.
         """
-        found = {}
+        even_shardings = {}
         for value in values:
-            sharding = self._wanted(value)
+            sharding = self._closed_sharding(value)
             if sharding is None:
                 continue
             mesh = resolve_mesh(sharding.mesh, self.program.meshes)
             shape = static_shape(value.type)
             even = sharding if mesh is None or shape is None else evenly_sharded(sharding, shape, mesh)
             if even != sharding:
-                found[value.id] = evolve(
-                    even, dim_shardings=tuple(map(_whole_axes, even.dim_shardings, sharding.dim_shardings))
+                even_shardings[value.id] = evolve(
+                    even, dim_shardings=tuple(map(_common_axes, even.dim_shardings, sharding.dim_shardings))
                 )
-        return found
+        return even_shardings
 
     def _visit_block(self, block: Block, arguments: Sequence[Value]) -> None:
         """Constrain the results of the ops of a block, what their regions hold, and some arguments of the block."""
@@ -159,11 +159,11 @@ class _Constrainer:
         if data_flow is None:
             return
         for owner in data_flow.get_op_result_edge_owners(op):
-            sharding = self._wanted(owner)
+            sharding = self._closed_sharding(owner)
             if sharding is None:
                 continue
             for source in data_flow.get_edge_sources(op, owner):
-                if self._wanted(source.value) == sharding:
+                if self._closed_sharding(source.value) == sharding:
                     continue
                 constraint = self._new(source.value, sharding)
                 source.op.parent.insert_before(source.op, constraint)  # type: ignore[union-attr]
@@ -181,7 +181,7 @@ class _Constrainer:
                     if identity(_block_of(value)) not in inside and has_dimensions(value):
                         captured.setdefault(value.id, (value, []))[1].append((op, number))
         for value, uses in captured.values():
-            sharding = self._wanted(value)
+            sharding = self._closed_sharding(value)
             if sharding is None:
                 continue
             constraint = self._new(value, sharding)
@@ -190,7 +190,7 @@ class _Constrainer:
                 op.set_operand(number, constraint.results[0])
 
     def _constrain(self, value: Value) -> None:
-        sharding = self._wanted(value)
+        sharding = self._closed_sharding(value)
         if sharding is None or not value.uses:
             return
         constraint = self._new(value, sharding)
@@ -209,8 +209,8 @@ class _Constrainer:
         self.program.shardings[op.results[0].id] = sharding
         return op
 
-    def _wanted(self, value: Value) -> TensorSharding | None:
-        """Return the closed sharding of a value, or None for one that no constraint can be put on."""
+    def _closed_sharding(self, value: Value) -> TensorSharding | None:
+        """Return the closed sharding of a value, or None for a value that cannot have a constraint."""
         if not has_dimensions(value):
             return None
         sharding = self.program.shardings.get(value.id)
@@ -228,15 +228,15 @@ class _Constrainer:
         return known[1]
 
     def _replicate(self, rank: int) -> TensorSharding:
-        found = self._replicated.get(rank)
-        if found is None:
-            found = self._replicated[rank] = TensorSharding.fully_closed(self.mesh, rank)
-        return found
+        sharding = self._replicated.get(rank)
+        if sharding is None:
+            sharding = self._replicated[rank] = TensorSharding.fully_closed(self.mesh, rank)
+        return sharding
 
 
-def _whole_axes(even: DimensionSharding, given: DimensionSharding) -> DimensionSharding:
-    """Return an even dimension without the part of an axis that a given one has whole."""
-    return evolve(even, axes=tuple(axis for axis in even.axes if axis in given.axes))
+def _common_axes(even: DimensionSharding, original: DimensionSharding) -> DimensionSharding:
+    """Return an even dimension with only the axes of the original; a sub-axis of one of its axes is dropped."""
+    return evolve(even, axes=tuple(axis for axis in even.axes if axis in original.axes))
 
 
 def _block_of(value: Value) -> Block | None:

@@ -29,14 +29,14 @@ class DonateArgumentsPass:
         dictionaries = main.attributes.get("arg_attrs") if main is not None else None
         if main is None or not dictionaries:
             return
-        taken: set[int] = set()
+        aliased: set[int] = set()
         changed = []
         for value, item in zip(main.regions[0].blocks[0].arguments, dictionaries, strict=True):
             result = item.get(_ALIAS)
-            if result is not None and (result in taken or not _fits(program, main, value, result)):
+            if result is not None and (result in aliased or not _fits(program, main, value, result)):
                 item = {**{name: part for name, part in item.items() if name != _ALIAS}, _DONOR: True}
             elif result is not None:
-                taken.add(result)
+                aliased.add(result)
             changed.append(item)
         main.attributes["arg_attrs"] = tuple(changed)
 

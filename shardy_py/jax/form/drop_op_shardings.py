@@ -35,5 +35,5 @@ class DropOpShardingsPass:
 
 
 def _is_maximal(mesh: str | Mesh, meshes: Mapping[str, Mesh]) -> bool:
-    found = resolve_mesh(mesh, meshes)
-    return found is not None and found.is_maximal
+    resolved = resolve_mesh(mesh, meshes)
+    return resolved is not None and resolved.is_maximal

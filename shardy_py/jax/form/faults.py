@@ -98,9 +98,9 @@ class _Shards:
 
     def fault(self, op: Op, code: str, why: str, *pairs: tuple[Value, Collection[int] | None]) -> Iterator[Diagnostic]:
         """Yield a fault where a value is sharded along one of its dimensions, or may be."""
-        found = [self.along(value, dims) for value, dims in pairs if dims is None or dims]
-        if True in found or None in found:
-            yield _fault(op, code if True in found else _POSSIBLE.get(code, code), why)
+        are_sharded = [self.along(value, dims) for value, dims in pairs if dims is None or dims]
+        if True in are_sharded or None in are_sharded:
+            yield _fault(op, code if True in are_sharded else _POSSIBLE.get(code, code), why)
 
 
 def _fault(op: Op, code: str, why: str, hint: str = _HINT) -> Diagnostic:
@@ -149,8 +149,8 @@ def _several_windows(shards: _Shards, op: Op) -> Iterator[Diagnostic]:
         return
     first = next((item for item in known if item is not None), None)
     if first is not None:
-        whole = TensorSharding.fully_closed(first.mesh, first.rank)
-        if len({whole if item is None else closed(item) for item in known}) > 1:
+        replicated = TensorSharding.fully_closed(first.mesh, first.rank)
+        if len({replicated if item is None else closed(item) for item in known}) > 1:
             yield _fault(op, FAILS, "its tensors have different shardings")
 
 
@@ -209,13 +209,13 @@ def _starts(shards: _Shards, op: Op) -> Iterator[Diagnostic]:
     """Find slices along sharded dimensions whose start is outside, or may be: the parts on devices do not clamp it."""
     window = op.results[0] if op.name == _SLICE else op.operands[1]
     first = len(op.operands) - len(window.shape)
-    for dim, (whole, size) in enumerate(zip(op.operands[0].shape, window.shape, strict=True)):
+    for dim, (length, size) in enumerate(zip(op.operands[0].shape, window.shape, strict=True)):
         bounds = _bounds(op.operands[first + dim])
-        if whole is None or size is None or (bounds is not None and bounds[0] >= 0 and bounds[1] <= whole - size):
+        if length is None or size is None or (bounds is not None and bounds[0] >= 0 and bounds[1] <= length - size):
             continue
-        is_outside = bounds is not None and (bounds[1] < 0 or bounds[0] > whole - size)
+        is_outside = bounds is not None and (bounds[1] < 0 or bounds[0] > length - size)
         code = WRONG_NUMBERS if is_outside else MAY_BE_WRONG
-        why = f"a start outside of 0 to {whole - size} along the sharded dimension {dim} is not clamped"
+        why = f"a start outside of 0 to {length - size} along the sharded dimension {dim} is not clamped"
         ends = ((value, (dim,)) for value in (op.operands[0], op.results[0], window))
         for fault in shards.fault(op, code, why, *ends):
             yield evolve(fault, hint="clamp the start, as jnp.clip does, or leave partitioner='xla' out")

@@ -35,10 +35,10 @@ def ending_dims(op: Op) -> list[int]:
     As in XLA's spmd_partitioner.cc::ReshardAsWindowedInput: what is cut off in front must be whole steps of the
     dilation, and no more than there is. Windows over dilated elements fail other checks.
     """
-    found = enumerate(_dilations(op))
+    dilations = enumerate(_dilations(op))
     if op.name == _REDUCE_WINDOW:
-        return [dim for dim, (_, _, step) in found if step > 1]
-    return [dim for dim, (size, low, step) in found if low < 0 and (low % step or low < -((size - 1) * step + 1))]
+        return [dim for dim, (_, _, step) in dilations if step > 1]
+    return [dim for dim, (size, low, step) in dilations if low < 0 and (low % step or low < -((size - 1) * step + 1))]
 
 
 def dilated_dims(program: Program, op: Op) -> list[int]:
@@ -81,8 +81,8 @@ def index_vector_dims(op: Op) -> list[int]:
 
     XLA refuses to partition along it, or ends the process.
     """
-    found = _INDEX_VECTOR_DIM(str(op.attributes.get(_DIMENSION_NUMBERS[op.name])))
-    dim = int(found[1]) if found else 0
+    match = _INDEX_VECTOR_DIM(str(op.attributes.get(_DIMENSION_NUMBERS[op.name])))
+    dim = int(match[1]) if match else 0
     return [dim] if dim < len(op.operands[indices_of(op)].shape) else []
 
 
@@ -105,9 +105,9 @@ def scattered_sum_dims(program: Program, op: Op) -> list[int]:
     summed, others = map(_axes_along, (left, right), _summed_dims(op))
     if not summed or set(summed) != set(others):
         return []
-    found = [_large_axes(dim.axes, mesh) for dim in result.dim_shardings]
-    scattered = [dim for dim, axes in enumerate(found) if axes and set(axes) <= set(summed)]
-    rest = [axes for dim, axes in enumerate(found) if axes and dim not in scattered]
+    axes_per_dim = [_large_axes(dim.axes, mesh) for dim in result.dim_shardings]
+    scattered = [dim for dim, axes in enumerate(axes_per_dim) if axes and set(axes) <= set(summed)]
+    rest = [axes for dim, axes in enumerate(axes_per_dim) if axes and dim not in scattered]
     if not scattered or len(rest) != 1 or len(rest[0]) < 2:
         return []
     if axes_size((*summed, *rest[0]), mesh) != mesh.total_size:
@@ -142,12 +142,12 @@ def dilated_spatial_dims(op: Op) -> list[tuple[int, int]]:
     """
     steps = op.attributes.get("lhs_dilation") or ()
     of_input, _, of_result = convolution_dims(op)
-    found = []
+    pairs = []
     for number, (step, low) in enumerate(zip(steps, _lows(op, len(steps)), strict=False)):
         pair = of_input.index(str(number)), of_result.index(str(number))
         if step > 1 and (pair[0] != pair[1] or (low < 0 and low % step)):
-            found.append(pair)
-    return found
+            pairs.append(pair)
+    return pairs
 
 
 def _lows(op: Op, count: int) -> Sequence[int]:
@@ -182,5 +182,5 @@ def _large_axes(axes: Iterable[AxisRef], mesh: Mesh) -> AxisList:
 
 
 def _order(operand: TensorSharding, summed: Collection[AxisRef], axes: AxisList, mesh: Mesh) -> AxisList:
-    own = [axis for dim in operand.dim_shardings for axis in _large_axes(dim.axes, mesh) if axis not in summed]
-    return (*own, *sorted((axis for axis in axes if axis not in own), key=mesh.sort_key))
+    operand_axes = [axis for dim in operand.dim_shardings for axis in _large_axes(dim.axes, mesh) if axis not in summed]
+    return (*operand_axes, *sorted((axis for axis in axes if axis not in operand_axes), key=mesh.sort_key))

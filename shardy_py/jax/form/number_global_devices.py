@@ -41,15 +41,15 @@ def _is_local(op: Op, called: frozenset[str]) -> bool:
 def _called_from_manual(program: Program) -> frozenset[str]:
     """Return the names of the functions that manual computations call, through others too."""
     functions = program.functions
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(ops_named(program, MANUAL_COMPUTATION))
     while waiting:
         for op in waiting.pop().walk():
             name = op.attributes["callee"].name if op.name == CALL else None
-            if name in functions and name not in found:
-                found.add(name)
+            if name in functions and name not in names:
+                names.add(name)
                 waiting.append(functions[name])
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _replace(program: Program, op: Op) -> None:

@@ -13,10 +13,10 @@ def gspmd_module(module: Any, registry: Registry, warnings: list[Diagnostic] | N
     """Return a module in the form for compilers that know GSPMD and not Shardy."""
     from shardy_py.jax.gspmd.exporter import for_gspmd
 
-    program, found = for_gspmd(module, semantics=registry)
+    program, diagnostics = for_gspmd(module, semantics=registry)
     if warnings is not None:
-        warnings.extend(found)
+        warnings.extend(diagnostics)
     else:
-        for item in found:
+        for item in diagnostics:
             warn(item.show("warning"), stacklevel=3)
     return program.origin.module

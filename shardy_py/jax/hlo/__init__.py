@@ -57,7 +57,7 @@ def import_hlo(source: str | Path, *, name: str = "-") -> HloModule:
         name: What locations call the text; a path is called by its own name.
 
     Raises:
-        ParseError: the text cannot be read, or is no valid HLO.
+        ParseError: the text cannot be read, or is not valid HLO.
         UnsupportedError: jaxlib is missing.
     """
     from shardy_py.jax.hlo.load import load
@@ -170,7 +170,7 @@ def _refuse_partitioned(text: str, name: str) -> None:
 
 
 def _begins_with_keyword(source: str | bytes) -> bool:
-    """Return whether the first word that is no comment is that of an HLO module."""
+    """Return whether the first word outside of comments is that of an HLO module."""
     if isinstance(source, bytes):
         return _BYTES.match(source) is not None
     return _TEXT.match(source) is not None

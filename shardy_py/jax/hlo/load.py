@@ -66,7 +66,7 @@ def serialize(source: str | Path, name: str) -> bytes:
     _check_shapes(text, name)
     answer = PARSER.ask("parse", text.encode(), name)
     if "error" in answer:
-        raise _refused(answer["error"], name)
+        raise _parse_error(answer["error"], name)
     return base64.b64decode(answer["module"])
 
 
@@ -82,7 +82,7 @@ def _normal_form(code: bytes, name: str) -> bytes:
 
 
 def _check_shapes(text: str, name: str) -> None:
-    """Refuse invalid shapes with their places; what only XLA can read is left to XLA."""
+    """Reject invalid shapes with their locations; shapes that only XLA can read are left to XLA."""
     cursor = LayoutCursor(text)
     for match in _STRING_OR_SHAPE.finditer(text):
         if not match.group().endswith("["):
@@ -91,44 +91,44 @@ def _check_shapes(text: str, name: str) -> None:
         try:
             read_shape(cursor)
         except ParseError as error:
-            found = error.diagnostics[0]
-            if found.code != "unsupported-layout":
-                raise ParseError(evolve(found, location=f"{name}:{found.location}")) from None
+            diagnostic = error.diagnostics[0]
+            if diagnostic.code != "unsupported-layout":
+                raise ParseError(evolve(diagnostic, location=f"{name}:{diagnostic.location}")) from None
 
 
 def _convert(text: str, name: str) -> dict[str, str]:
     """Return the StableHLO bytecode that the worker makes of a text."""
     answer = PARSER.convert(text, name)
     if "error" in answer:
-        raise _refused(answer["error"], name)
+        raise _parse_error(answer["error"], name)
     return answer
 
 
-def _refused(error: str, name: str) -> ParseError:
-    """Return XLA's error as one of ours, at the place that it names."""
-    found = _PLACE.findall(error)
-    if not found:
+def _parse_error(error: str, name: str) -> ParseError:
+    """Return XLA's error as a `ParseError` at the location that it names."""
+    matches = _PLACE.findall(error)
+    if not matches:
         return ParseError(Diagnostic("malformed-module", error.split("\n", 1)[0], name))
-    line, column, _ = found[0]
+    line, column, _ = matches[0]
     # XLA reports the attempts it made at this place, and counts columns from 0.
-    message = "; ".join(dict.fromkeys(text.rstrip(": ") for *place, text in found if place == [line, column]))
+    message = "; ".join(dict.fromkeys(text.rstrip(": ") for *place, text in matches if place == [line, column]))
     return ParseError(Diagnostic("malformed-module", message, f"{name}:{line}:{int(column) + 1}"))
 
 
-def _located(found: Diagnostic, text: str, name: str) -> Diagnostic:
+def _located(diagnostic: Diagnostic, text: str, name: str) -> Diagnostic:
     """Return an error about an op of the StableHLO module with the line of its instruction.
 
     XLA's parser does not check types; MLIR does, and knows an instruction by its name, or by that in its metadata.
     Names may occur once per computation, so that only one that is unique says which line it is.
     """
-    quoted = re.escape(found.location)
+    quoted = re.escape(diagnostic.location)
     by_name, by_metadata = rf"^[ \t]*(?:ROOT\s+)?%?{quoted}\s*=", rf'\bop_name="{quoted}"'
-    for pattern in (by_name, by_metadata) if found.location else ():
+    for pattern in (by_name, by_metadata) if diagnostic.location else ():
         lines = [text.count("\n", 0, match.end()) for match in re.finditer(pattern, text, re.MULTILINE)]
         if len(lines) == 1:
             line = text.split("\n")[lines[0]]
-            return evolve(found, location=f"{name}:{lines[0] + 1}:{len(line) - len(line.lstrip()) + 1}")
-    return evolve(found, location=name)
+            return evolve(diagnostic, location=f"{name}:{lines[0] + 1}:{len(line) - len(line.lstrip()) + 1}")
+    return evolve(diagnostic, location=name)
 
 
 def _entry_layout(text: str) -> tuple[tuple[AnyShape, ...], AnyShape]:

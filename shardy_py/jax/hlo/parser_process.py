@@ -31,11 +31,11 @@ class ParserProcess:
         """Return the answer of the worker to HLO text; see `ask`."""
         return self.ask("convert", text.encode(), name)
 
-    def ask(self, what: str, data: bytes, name: str) -> dict[str, str]:
+    def ask(self, command: str, data: bytes, name: str) -> dict[str, str]:
         """Return the answer of the worker: a module, or XLA's error.
 
         Args:
-            what: What it does; see `worker.py`.
+            command: The name of the conversion; see `worker.py`.
             data: The module.
             name: What locations call it.
 
@@ -45,7 +45,7 @@ class ParserProcess:
         """
         with self._lock:
             try:
-                answer: dict[str, str] = json.loads(self._ask(f"{what}\n".encode() + data))
+                answer: dict[str, str] = json.loads(self._ask(f"{command}\n".encode() + data))
                 return answer
             except ChildTimeout:
                 message = f"XLA's parser did not end within {SECONDS:g} seconds"

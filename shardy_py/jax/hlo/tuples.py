@@ -47,15 +47,15 @@ def _is_taken_apart(op: Op) -> bool:
 def _flatten(op: Op) -> None:
     block = op.parent
     assert block is not None
-    made = Op(op.program, op.name, op.operands, _types(op), copy(op.attributes))
+    new_op = Op(op.program, op.name, op.operands, _types(op), copy(op.attributes))
     shardings = {int(user.attributes["index"]): user.attributes.get(SHARDING) for user, _ in op.results[0].uses}
     if SHARDING not in op.attributes and any(shardings.values()):
-        made.attributes[SHARDING] = (
-            f"{{{', '.join(shardings.get(item.index) or '{unknown}' for item in made.results)}}}"
+        new_op.attributes[SHARDING] = (
+            f"{{{', '.join(shardings.get(item.index) or '{unknown}' for item in new_op.results)}}}"
         )
-    block.insert_before(op, made)
+    block.insert_before(op, new_op)
     for user, _ in list(op.results[0].uses):
-        user.results[0].replace_all_uses_with(made.results[int(user.attributes["index"])])
+        user.results[0].replace_all_uses_with(new_op.results[int(user.attributes["index"])])
         user.erase()
     op.erase()
 

@@ -24,9 +24,9 @@ def main() -> None:
     hlo = _bindings()  # First of all, so that a missing jaxlib is said before a request is read.
 
     def answer(request: bytes, show: ShowStep) -> bytes:
-        what, _, data = request.partition(b"\n")
+        command, _, data = request.partition(b"\n")
         bound_memory(_LEAST_MEMORY, _MEMORY_PER_BYTE, len(data))
-        return json.dumps(_answer(hlo, what.decode(), data)).encode()
+        return json.dumps(_answer(hlo, command.decode(), data)).encode()
 
     serve(answer, idle_seconds=IDLE_SECONDS)
 
@@ -40,25 +40,25 @@ def _bindings() -> Any:
     return hlo
 
 
-def _answer(hlo: Any, what: str, data: bytes) -> dict[str, str]:
+def _answer(hlo: Any, command: str, data: bytes) -> dict[str, str]:
     """Return the answer to a request, or XLA's error.
 
     Args:
         hlo: The `_bindings`.
-        what: ``convert`` for HLO text to StableHLO, ``parse`` for HLO text to a serialized module, ``lower`` for
+        command: ``convert`` for HLO text to StableHLO, ``parse`` for HLO text to a serialized module, ``lower`` for
             StableHLO to a serialized module of HLO, ``raise`` for that to StableHLO.
         data: What to convert.
     """
     from jaxlib import _jax
 
     try:
-        if what == "convert":
+        if command == "convert":
             return _convert(hlo, data.decode())
-        if what == "parse":
+        if command == "parse":
             converted = hlo.hlo_module_from_text(data.decode()).as_serialized_hlo_module_proto()
-        elif what == "lower":
-            found = _jax.mlir.mlir_module_to_xla_computation(data, use_tuple_args=False, return_tuple=False)
-            converted = found.as_serialized_hlo_module_proto()
+        elif command == "lower":
+            computation = _jax.mlir.mlir_module_to_xla_computation(data, use_tuple_args=False, return_tuple=False)
+            converted = computation.as_serialized_hlo_module_proto()
         else:
             converted = _jax.mlir.hlo_to_stablehlo(data)
     except Exception as error:  # what the bindings raise has no common base

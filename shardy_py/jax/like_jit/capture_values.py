@@ -61,25 +61,29 @@ def _capture(loop: Op) -> bool:
     loop.regions = ()
     operands = [loop.operands[index] for index in carried]
     types = [loop.results[index].type for index in carried]
-    made = Op(loop.program, loop.name, operands, types, copy(loop.attributes), regions)
+    new_loop = Op(loop.program, loop.name, operands, types, copy(loop.attributes), regions)
     assert loop.parent is not None
-    loop.parent.insert_before(loop, made)
+    loop.parent.insert_before(loop, new_loop)
     for index, result in enumerate(loop.results):
-        result.replace_all_uses_with(loop.operands[index] if index in unchanged else made.results[carried.index(index)])
+        result.replace_all_uses_with(
+            loop.operands[index] if index in unchanged else new_loop.results[carried.index(index)]
+        )
     loop.erase()
     return True
 
 
 def _without_arguments(block: Block, loop: Op, carried: list[int]) -> Block:
     """Return a block with the ops of another and some of its arguments; operands of the loop replace the others."""
-    made = Block(loop.program, [block.arguments[index].type for index in carried])
+    new_block = Block(loop.program, [block.arguments[index].type for index in carried])
     for index, argument in enumerate(block.arguments):
         is_carried = index in carried
-        argument.replace_all_uses_with(made.arguments[carried.index(index)] if is_carried else loop.operands[index])
+        argument.replace_all_uses_with(
+            new_block.arguments[carried.index(index)] if is_carried else loop.operands[index]
+        )
     for op in list(block.ops):
         block.remove(op)
-        made.append(op)
-    return made
+        new_block.append(op)
+    return new_block
 
 
 def open_captured_values(program: Program) -> None:

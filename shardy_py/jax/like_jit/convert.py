@@ -86,10 +86,10 @@ def _raise(proto: bytes) -> bytes:
     return code
 
 
-def _ask(what: str, data: bytes, name: str) -> bytes:
-    """Return what the process of XLA's parser makes of a module."""
+def _ask(command: str, data: bytes, name: str) -> bytes:
+    """Convert a module in the process of XLA's parser."""
     try:
-        answer = PARSER.ask(what, data, name)
+        answer = PARSER.ask(command, data, name)
     except ShardyError as error:
         raise ConversionError(error.diagnostics[0].message) from None
     if "error" in answer:

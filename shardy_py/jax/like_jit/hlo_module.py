@@ -86,10 +86,10 @@ class HloModuleInstruction:
 
     def attribute(self, name: str) -> str | None:
         """Return the frontend attribute of a name, or None."""
-        wanted = name.encode()
+        key = name.encode()
         for _, entry, _, _ in read_fields(self.frontend_attributes):
             pair = {number: value for number, value, _, _ in read_fields(entry)}  # type: ignore[arg-type]
-            if pair.get(1) == wanted:
+            if pair.get(1) == key:
                 return bytes(pair.get(2, b"")).decode()
         return None
 
@@ -204,11 +204,16 @@ def with_scope(metadata: bytes, scope: bytes) -> bytes:
 
 def _read_instruction(data: Any) -> tuple[HloModuleInstruction, tuple[list[int], list[int]]]:
     """Return an instruction, and the numbers of its operands and of its control predecessors."""
-    found = HloModuleInstruction.__new__(HloModuleInstruction)
+    instruction = HloModuleInstruction.__new__(HloModuleInstruction)
     # Fields with the value zero are not written.
-    found.name, found.opcode, found.number = b"", "", 0
-    found.metadata, found.called, found.parameter_number = None, [], 0
-    found.channel_id, found.has_side_effect, found.backend_config, found.frontend_attributes = 0, False, b"", b""
+    instruction.name, instruction.opcode, instruction.number = b"", "", 0
+    instruction.metadata, instruction.called, instruction.parameter_number = None, [], 0
+    instruction.channel_id, instruction.has_side_effect, instruction.backend_config, instruction.frontend_attributes = (
+        0,
+        False,
+        b"",
+        b"",
+    )
     operands: list[int] = []
     predecessors: list[int] = []
     rest: list[bytes] = []
@@ -220,34 +225,34 @@ def _read_instruction(data: Any) -> tuple[HloModuleInstruction, tuple[list[int],
                 rest.append(data[begin:start])
             begin = end
             if number == _NAME:
-                found.name = value
+                instruction.name = value
             elif number == _METADATA:
-                found.metadata = value
+                instruction.metadata = value
             elif number == _ID:
-                found.number = value
+                instruction.number = value
             elif number == _OPERANDS:
                 operands += read_integers(value)
             elif number == _CONTROL_PREDECESSORS:
                 predecessors += read_integers(value)
             else:
-                found.called += read_integers(value)
+                instruction.called += read_integers(value)
         elif number == _OPCODE:
-            found.opcode = value.decode()
+            instruction.opcode = value.decode()
         elif number == _PARAMETER_NUMBER:
-            found.parameter_number = value
+            instruction.parameter_number = value
         elif number == _CHANNEL_ID:
-            found.channel_id = value
+            instruction.channel_id = value
         elif number == _HAS_SIDE_EFFECT:
-            found.has_side_effect = bool(value)
+            instruction.has_side_effect = bool(value)
         elif number == _BACKEND_CONFIG:
-            found.backend_config = value
+            instruction.backend_config = value
         elif number == _FRONTEND_ATTRIBUTES:
-            found.frontend_attributes = value
+            instruction.frontend_attributes = value
         last = end
     if begin < last:
         rest.append(data[begin:last])
-    found.rest = b"".join(rest)
-    return found, (operands, predecessors)
+    instruction.rest = b"".join(rest)
+    return instruction, (operands, predecessors)
 
 
 def _write_instruction(instruction: HloModuleInstruction) -> bytes:

@@ -98,12 +98,12 @@ class _Inliner:
         if not calls:
             return
         self.has_inlined = computation.is_changed = True
-        wanted = {identity(call) for call in calls}
+        call_ids = {identity(call) for call in calls}
         results: dict[int, HloModuleInstruction] = {}
         for call in post_order(computation):
-            if identity(call) in wanted:
+            if identity(call) in call_ids:
                 results[identity(call)] = self._clone_callee(call, computation)
-        computation.instructions = [item for item in computation.instructions if identity(item) not in wanted]
+        computation.instructions = [item for item in computation.instructions if identity(item) not in call_ids]
         for instruction in computation.instructions:
             instruction.operands = [_resolve(operand, results) for operand in instruction.operands]
             if instruction.control_predecessors:
@@ -133,8 +133,8 @@ class _Inliner:
         """Return metadata with the name stack of a call in front of its own."""
         key = metadata, scope
         if key not in self._scopes:
-            own = scope_of(metadata)
-            self._scopes[key] = with_scope(metadata, scope + b"/" + own) if own else metadata
+            inner_scope = scope_of(metadata)
+            self._scopes[key] = with_scope(metadata, scope + b"/" + inner_scope) if inner_scope else metadata
         return self._scopes[key]
 
     def _is_inlineable(self, call: HloModuleInstruction) -> bool:

@@ -59,12 +59,12 @@ def _merge(before: Any, after: Any, name: str, move: Any) -> None:
     if name not in before.attributes:
         return
     items = [ir.DictAttr(item) for item in before.attributes[name]]
-    own = [ir.DictAttr(item) for item in after.attributes[name]] if name in after.attributes else []
+    new_items = [ir.DictAttr(item) for item in after.attributes[name]] if name in after.attributes else []
     merged = []
     for index, item in enumerate(items):
         entries = {entry.name: move(entry.attr) for entry in item if entry.name not in _SHARDINGS}
-        if index < len(own):
-            entries |= {entry.name: entry.attr for entry in own[index]}
+        if index < len(new_items):
+            entries |= {entry.name: entry.attr for entry in new_items[index]}
         merged.append(ir.DictAttr.get(entries, context=after.context))
     after.attributes[name] = ir.ArrayAttr.get(merged, context=after.context)
 

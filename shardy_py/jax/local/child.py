@@ -51,5 +51,5 @@ def run_whole(module: Any, arrays: Sequence[Any]) -> list[Any]:
     import numpy
 
     bytecode = as_replicas(without_shardings(module))
-    found = run_in_child(bytecode, 1, [numpy.asarray(array)[None] for array in arrays])
-    return [parts[0] for parts in found]
+    results = run_in_child(bytecode, 1, [numpy.asarray(array)[None] for array in arrays])
+    return [parts[0] for parts in results]

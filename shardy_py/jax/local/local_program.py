@@ -75,8 +75,8 @@ class LocalProgram:
     @cached_property
     def collectives(self) -> tuple[LocalCollective, ...]:
         """The collectives in the order of the text, each with its groups of devices."""
-        found = (self.ops.read_collective(op) for op in self.program.walk())
-        return tuple(item for item in found if item is not None)
+        collectives = (self.ops.read_collective(op) for op in self.program.walk())
+        return tuple(item for item in collectives if item is not None)
 
     def per_device(self, device: int) -> Any:
         """Return a copy of the module for one device: its number, and the offsets that follow from it, are constants.

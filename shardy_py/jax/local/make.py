@@ -178,7 +178,7 @@ class _Source:
         if is_dynamic:
             take_numbers(program)
             types = _with_unknown_sizes(types[0]), _with_unknown_sizes(types[1])
-        made = LocalProgram(
+        local_program = LocalProgram(
             self.form.write(program),
             program,
             mesh,
@@ -189,7 +189,7 @@ class _Source:
             tuple(context.communication or ()),
             self.form,
         )
-        return Attempt(made, sent, sum(context.sent_bytes or ()), bool(context.communication))
+        return Attempt(local_program, sent, sum(context.sent_bytes or ()), bool(context.communication))
 
 
 def _with_unknown_sizes(types: Sequence[ArrayType]) -> tuple[ArrayType, ...]:

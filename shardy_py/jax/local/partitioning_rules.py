@@ -42,15 +42,15 @@ def call_partitioning_rules(program: Program, semantics: OpSemantics) -> Program
     Raises:
         UnsupportedError: a user's function fails.
     """
-    found = [
+    partitioned = [
         (op, information)
         for op in ops_named(program, "stablehlo.custom_call")
         if op.attributes.get("call_target_name") == _TARGET and (information := _information(op)) is not None
     ]
-    if not found:
+    if not partitioned:
         return program
     load_shardings(program, semantics)
-    pairs = enumerate(found)
+    pairs = enumerate(partitioned)
     functions = [_Call(program, semantics, *pair, number).replace() for number, pair in pairs]
     store_shardings(program, semantics)
     text = print_module(write_back(program), with_locations=True).rstrip()
@@ -83,10 +83,10 @@ class _Call:
         import jax
 
         information = self.information
-        whole = self._whole_dims()
-        arguments = [self._shape(value, dims) for value, dims in zip(self.op.operands, whole, strict=False)]
+        whole_dims = self._whole_dims()
+        arguments = [self._shape(value, dims) for value, dims in zip(self.op.operands, whole_dims, strict=False)]
         results = [
-            self._shape(value, dims) for value, dims in zip(self.op.results, whole[len(arguments) :], strict=True)
+            self._shape(value, dims) for value, dims in zip(self.op.results, whole_dims[len(arguments) :], strict=True)
         ]
         try:
             mesh, function, result_shardings, argument_shardings = information.partition(
@@ -119,7 +119,7 @@ class _Call:
             for mapping in rule.mappings
         ]
 
-    def _shape(self, value: Value, whole: Collection[int]) -> Any:
+    def _shape(self, value: Value, whole_dims: Collection[int]) -> Any:
         """Return the shape of a value with its sharding; JAX has no parts of axes, which are left out."""
         import jax
 
@@ -127,7 +127,7 @@ class _Call:
 
         sharding = self.program.sharding(value)
         entries = [
-            None if dim in whole else tuple(axis.name for axis in item.axes if axis.sub_axis is None) or None
+            None if dim in whole_dims else tuple(axis.name for axis in item.axes if axis.sub_axis is None) or None
             for dim, item in enumerate(() if sharding is None else sharding.dim_shardings)
         ]
         entries += [None] * (len(value.shape) - len(entries))
@@ -183,11 +183,11 @@ class _Call:
         Raises:
             UnsupportedError: it has none.
         """
-        wanted = {name: size for name, size in self.information.mesh.shape.items() if size > 1}
+        axis_sizes = {name: size for name, size in self.information.mesh.shape.items() if size > 1}
         for name, mesh in self.program.meshes.items():
-            if {axis.name: axis.size for axis in mesh.axes if axis.size > 1} == wanted:
+            if {axis.name: axis.size for axis in mesh.axes if axis.size > 1} == axis_sizes:
                 return name
-        raise self._failed(f"no mesh of the program has the axes {wanted}")
+        raise self._failed(f"no mesh of the program has the axes {axis_sizes}")
 
     def _functions(self, text: str, name: str) -> str:
         """Return the functions of a module with names of their own, over the mesh of the program."""

@@ -56,11 +56,11 @@ class Port:
         Raises:
             OptionError: it has another shape or dtype.
         """
-        given = as_numpy(array, number)
-        if not self._fits(type_ := ArrayType(tuple(given.shape), given.dtype)):
+        values = as_numpy(array, number)
+        if not self._fits(type_ := ArrayType(tuple(values.shape), values.dtype)):
             message = f"argument {number} is {self.type}, given is {type_}"
             raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
-        return tuple(given.shape)
+        return tuple(values.shape)
 
     def of_shape(self, shape: Sequence[int], number: int) -> Port:
         """Return the port for an array whose sizes are in the places of the dynamic ones.
@@ -91,13 +91,13 @@ class Port:
             for dim in range(len(shape))
         ]
         sizes = zip(self.type.shape, shape, counts, strict=True)
-        whole = tuple(part * count if size < 0 else size for size, part, count in sizes)
-        return Port(ArrayType(whole, self.type.dtype), tuple(shape), self.sharding, self.mesh)
+        global_shape = tuple(part * count if size < 0 else size for size, part, count in sizes)
+        return Port(ArrayType(global_shape, self.type.dtype), tuple(shape), self.sharding, self.mesh)
 
     def parts(self, count: int) -> list[tuple[slice, ...]]:
         """Return the part of the global array that each of some devices has, without padding."""
         sizes = zip(self.shard_shape, self.type.shape, strict=True)
-        columns = [self._column(dim, size, whole, count) for dim, (size, whole) in enumerate(sizes)]
+        columns = [self._column(dim, size, length, count) for dim, (size, length) in enumerate(sizes)]
         return [tuple(column[device] for column in columns) for device in range(count)]
 
     def _fits(self, other: ArrayType) -> bool:
@@ -105,10 +105,10 @@ class Port:
         same_rank = len(other.shape) == len(self.type.shape) and other.dtype == self.type.dtype
         return same_rank and all(size in (-1, new) for size, new in zip(self.type.shape, other.shape, strict=True))
 
-    def _column(self, dim: int, size: int, whole: int, count: int) -> list[slice]:
+    def _column(self, dim: int, size: int, length: int, count: int) -> list[slice]:
         axes = () if self.sharding is None else self.sharding.of_dimension(dim).axes
         places = shard_positions(self.mesh, axes) if axes else [0] * count
-        return [slice(min(place * size, whole), min((place + 1) * size, whole)) for place in places]
+        return [slice(min(place * size, length), min((place + 1) * size, length)) for place in places]
 
     def split(self, array: Any, count: int, number: int) -> Any:
         """Return the shards of an array, stacked by device; zeros are where it ends before the shards do.
@@ -125,15 +125,15 @@ class Port:
         """
         import numpy
 
-        given = as_numpy(array, number)
-        shape = self.checked_shape(given, number)
+        values = as_numpy(array, number)
+        shape = self.checked_shape(values, number)
         if self.is_dynamic:
-            return self.of_shape(shape, number).split(given, count, number)
-        result = numpy.zeros((count, *self.shard_shape), given.dtype)
+            return self.of_shape(shape, number).split(values, count, number)
+        result = numpy.zeros((count, *self.shard_shape), values.dtype)
         has_zeros = self.reduction_op == "sum"
         for device, (part, number) in enumerate(zip(self.parts(count), self.addends(count), strict=True)):
             if not (has_zeros and number):
-                result[device, ...][_from_zero(part)] = given[part]
+                result[device, ...][_from_zero(part)] = values[part]
         return result
 
     def join(self, shards: Any, number: int) -> Any:
@@ -161,8 +161,10 @@ class Port:
             real = _from_zero(part)
             if key not in first:
                 first[key] = device
-                own = shards[device, ...][real]
-                result[part] = _COMBINED[self.reduction_op or "sum"](numpy, result[part], own) if addend else own
+                elements = shards[device, ...][real]
+                result[part] = (
+                    _COMBINED[self.reduction_op or "sum"](numpy, result[part], elements) if addend else elements
+                )
             elif shards[device, ...][real].tobytes() != shards[first[key], ...][real].tobytes():
                 message = f"result {number} differs between devices {first[key]} and {device}, which have the same part"
                 raise UnsupportedError(

@@ -42,10 +42,10 @@ def as_replicas(module: Any) -> bytes:
 
 def _replace(program: Program, op: Op, name: str, attributes: dict[str, Any]) -> None:
     """Put an op without operands in the place of another one."""
-    made = Op(program, name, (), [op.result.type], attributes)
+    new_op = Op(program, name, (), [op.result.type], attributes)
     if op.parent is not None:
-        op.parent.insert_before(op, made)
-    op.result.replace_all_uses_with(made.result)
+        op.parent.insert_before(op, new_op)
+    op.result.replace_all_uses_with(new_op.result)
     op.erase()
 
 
@@ -58,7 +58,7 @@ def keep_layout(program: Program, op: Op) -> None:
     rank = len(result.shape)
     layouts = RawAttribute(f"[dense<{list(reversed(range(rank)))}> : tensor<{rank}xindex>]")
     attributes = {"call_target_name": "LayoutConstraint", "operand_layouts": layouts, "result_layouts": layouts}
-    made = Op(program, "stablehlo.custom_call", [result], [result.type], attributes)
-    result.replace_all_uses_with(made.result, except_op=made)
+    constraint = Op(program, "stablehlo.custom_call", [result], [result.type], attributes)
+    result.replace_all_uses_with(constraint.result, except_op=constraint)
     if op.parent is not None:
-        op.parent.insert_after(op, made)
+        op.parent.insert_after(op, constraint)

@@ -33,8 +33,8 @@ def run(bytecode: bytes, count: int, shards: Sequence[Any]) -> list[Any]:
     ids = numpy.array([[device.id] for device in devices], numpy.int32)
     options.device_assignment = build.device_assignment = xla_client.DeviceAssignment.create(ids)
     executable = devices[0].client.compile_and_load(bytecode, xla_client.DeviceList(tuple(devices)), options)
-    found = executable.execute_sharded([_placed(array, devices) for array in shards])
-    parts = found.disassemble_into_single_device_arrays()
+    outputs = executable.execute_sharded([_placed(array, devices) for array in shards])
+    parts = outputs.disassemble_into_single_device_arrays()
     return [numpy.stack([numpy.asarray(part) for part in result]) for result in parts]
 
 

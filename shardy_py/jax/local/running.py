@@ -56,19 +56,19 @@ def run_local(
         raise UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))
     from shardy_py.jax.unsharded import has_manual_computations
 
-    given = given_arrays(result, [port.type for port in local.arguments], inputs, seed=seed)
+    arguments = given_arrays(result, [port.type for port in local.arguments], inputs, seed=seed)
     step = on_step or tell_nothing
     step("Running")
     start = perf_counter()
     with foreign_ops_named(result.program):
-        arrays = local.run(*given)
+        arrays = local.run(*arguments)
     seconds = perf_counter() - start
-    wanted: Sequence[Any] | None = None
+    expected: Sequence[Any] | None = None
     notes: tuple[str, ...] = ()
     compared_with = ""
     if source is not None and isinstance(local.form, FrontendForm):
         step("Running without shardings")
-        wanted, compared_with = _run_on_one_device(source, result, given), "one device, without shardings"
+        expected, compared_with = _run_on_one_device(source, result, arguments), "one device, without shardings"
     elif source is not None:
         from shardy_py.jax.local.child import run_whole
 
@@ -77,9 +77,9 @@ def run_local(
             notes = ("the program has manual computations, which one device cannot run: it is not compared",)
         else:
             step("Running without shardings")
-            wanted, compared_with = run_whole(native, given), "one device, without shardings"
+            expected, compared_with = run_whole(native, arguments), "one device, without shardings"
     shown = [(str(port.type), str(port.sharding or "")) for port in local.results]
-    lines = result_lines(result, shown, arrays, wanted, tolerance=tolerance)
+    lines = result_lines(result, shown, arrays, expected, tolerance=tolerance)
     return RunReport(local.device_count, "cpu", lines, seconds, compared_with, tuple(arrays), notes)
 
 
@@ -89,5 +89,5 @@ def _run_on_one_device(source: Any, result: Result, arrays: Sequence[Any]) -> li
     program.shardings.clear()
     for op in [op for op in program.body.ops if op.name == MESH]:
         op.erase()
-    whole = make_local_graph(program, registry=result.registry, options=LocalOptions(), is_explicit=True)
-    return whole.run(*arrays)
+    unsharded = make_local_graph(program, registry=result.registry, options=LocalOptions(), is_explicit=True)
+    return unsharded.run(*arrays)

@@ -38,8 +38,8 @@ def _tables(console: Console, report: RunReport) -> list[Table]:
     title = _title(report)
     if not report.compared_with:
         return make_tables(console, title, _HEADINGS, [rows], words=_WORDS)
-    whole = [(*row, *difference) for row, difference in zip(rows, differences, strict=True)]
-    tables = make_tables(console, title, (*_HEADINGS, *_COMPARED), [whole], words=_WORDS)
+    joined = [(*row, *difference) for row, difference in zip(rows, differences, strict=True)]
+    tables = make_tables(console, title, (*_HEADINGS, *_COMPARED), [joined], words=_WORDS)
     if len(tables) == 1:
         return tables
     compared = [(line.name, *cells) for line, cells in zip(report.results, differences, strict=True)]

@@ -30,7 +30,7 @@ class AxisGroup:
     mesh_name: str
     mesh: Mesh
     axes: tuple[AxisRef, ...]
-    _whole: dict[TensorSharding, TensorSharding | None] = field(factory=dict, init=False, eq=False, repr=False)
+    _remaining: dict[TensorSharding, TensorSharding | None] = field(factory=dict, init=False, eq=False, repr=False)
     _shards: dict[TensorSharding, bool] = field(factory=dict, init=False, eq=False, repr=False)
     _unfit: set[TensorSharding] = field(factory=set, init=False, eq=False, repr=False)
 
@@ -42,11 +42,11 @@ class AxisGroup:
         """
         if sharding is None:
             return False
-        found = self._shards.get(sharding)
-        if found is None:
-            found = any(self._has(axis) for dim in sharding.dim_shardings for axis in dim.axes)
-            self._shards[sharding] = found
-        return found
+        has_axis = self._shards.get(sharding)
+        if has_axis is None:
+            has_axis = any(self._has(axis) for dim in sharding.dim_shardings for axis in dim.axes)
+            self._shards[sharding] = has_axis
+        return has_axis
 
     def without(self, sharding: TensorSharding | None) -> TensorSharding | None:
         """Return a sharding without the axes; None where nothing is sharded.
@@ -56,17 +56,17 @@ class AxisGroup:
         """
         if sharding is None:
             return None
-        if sharding in self._whole:
-            return self._whole[sharding]
+        if sharding in self._remaining:
+            return self._remaining[sharding]
         if sharding in self._unfit:
             raise UnfitAxes
         try:
-            found = self._without(sharding)
+            remaining = self._without(sharding)
         except UnfitAxes:
             self._unfit.add(sharding)
             raise
-        self._whole[sharding] = found
-        return found
+        self._remaining[sharding] = remaining
+        return remaining
 
     def own_axes(self, axes: Iterable[AxisRef]) -> tuple[AxisRef, ...]:
         """Return those of some axes that belong to the group.
@@ -87,8 +87,8 @@ class AxisGroup:
             return None
         if sharding.mesh != self.mesh_name:
             raise UnfitAxes
-        found = TensorSharding(sharding.mesh, tuple(map(self._major, sharding.dim_shardings)))
-        return None if found.is_fully_replicated else found
+        remaining = TensorSharding(sharding.mesh, tuple(map(self._major, sharding.dim_shardings)))
+        return None if remaining.is_fully_replicated else remaining
 
     def _major(self, dim: DimensionSharding) -> DimensionSharding:
         has = [self._has(axis) for axis in dim.axes]
@@ -98,10 +98,10 @@ class AxisGroup:
         return DimensionSharding(dim.axes[:count])
 
     def _has(self, axis: AxisRef) -> bool:
-        for own in self.axes:
-            if own.contains(axis):
+        for group_axis in self.axes:
+            if group_axis.contains(axis):
                 return True
-            if own.overlaps(axis):
+            if group_axis.overlaps(axis):
                 raise UnfitAxes
         return False
 

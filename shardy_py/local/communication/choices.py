@@ -101,14 +101,14 @@ class ModeChoices:
     def _add_values(self, values: Iterable[Value], choice: ModeChoice) -> None:
         for value in values:
             sharding = self.routes.sharding(value)
-            choice.given[value.id] = (sharding, sharding)
+            choice.value_modes[value.id] = (sharding, sharding)
             self.by_value[value.id] = choice
             self.values.append(value)
 
     def _add_uses(self, op: Op, numbers: Iterable[int], choice: ModeChoice) -> None:
         for number in numbers:
             sharding = self.routes.sharding(op.operands[number])
-            choice.wanted[op.id, number] = (sharding, sharding)
+            choice.operand_modes[op.id, number] = (sharding, sharding)
             self.by_use[op.id, number] = choice
 
     def _add_op(self, op: Op, *, is_open: bool) -> None:
@@ -127,7 +127,7 @@ class ModeChoices:
             self._set_modes(op, choice)
         except UnfitAxes:
             self._add_uses(op, range(len(op.operands)), choice)
-            choice.given.update({value.id: (self.routes.sharding(value),) * 2 for value in op.results})
+            choice.value_modes.update({value.id: (self.routes.sharding(value),) * 2 for value in op.results})
             choice.modes, choice.current = (WHOLE,), WHOLE
 
     def _is_flexible(self, op: Op) -> bool:
@@ -148,20 +148,21 @@ class ModeChoices:
         sources = list(map(source_of, op.operands))
         if any(value.id in self.partial_values for value in (*sources, *op.results)):
             raise UnfitAxes
-        now = [choice.wanted[op.id, number][0] for number in range(len(op.operands))]
-        results = [choice.given[value.id][0] for value in op.results]
+        now = [choice.operand_modes[op.id, number][0] for number in range(len(op.operands))]
+        results = [choice.value_modes[value.id][0] for value in op.results]
         summed = [axis for value in op.results for route in self.routes.of(value) for axis in route.summed_axes]
         partial, rule = group.own_axes(summed), self.semantics.get_sharding_rule(op)
         held = [
-            self.by_value[item.id].given[item.id][SHARDED] if item.id in self.by_value else None for item in sources
+            self.by_value[item.id].value_modes[item.id][SHARDED] if item.id in self.by_value else None
+            for item in sources
         ]
         key = self._known.key(op, rule, (*now, *results, *held), partial, self.counts.of_block(op.parent))
         if self._known.recall(key, op, choice):
             return
         for number, sharding in enumerate(now):
-            choice.wanted[op.id, number] = (sharding, group.without(sharding))
+            choice.operand_modes[op.id, number] = (sharding, group.without(sharding))
         for value, sharding in zip(op.results, results, strict=True):
-            choice.given[value.id] = (sharding, group.without(sharding))
+            choice.value_modes[value.id] = (sharding, group.without(sharding))
         if partial or any(map(group.shards, (*now, *results))):
             choice.modes, choice.current = (SHARDED, WHOLE), SHARDED
         elif rule is not None and self._shard_along_gathered(op, choice, rule):
@@ -173,23 +174,30 @@ class ModeChoices:
         self._known.remember(key, choice)
 
     def _count_sent(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> None:
-        """Count what the local form of an op sends itself."""
+        """Set the bytes that the local form of an op sends in each mode."""
         runs = self.counts.of_block(op.parent)
         for mode in choice.modes:
-            operands = [choice.wanted[op.id, number][mode] for number in range(len(op.operands))]
-            results = [choice.given[value.id][mode] for value in op.results]
+            operands = [choice.operand_modes[op.id, number][mode] for number in range(len(op.operands))]
+            results = [choice.value_modes[value.id][mode] for value in op.results]
             choice.sent[mode] = runs * self.exchanges.sent(op, rule, operands, results)
         source = source_of(op.operands[0])
         if source.id not in self.by_value:
             return
-        sharding, whole = self.by_value[source.id].given[source.id][SHARDED], choice.wanted[op.id, 0][WHOLE]
+        sharding = self.by_value[source.id].value_modes[source.id][SHARDED]
+        whole_sharding = choice.operand_modes[op.id, 0][WHOLE]
         if sharding is None or not self.group.shards(sharding):
             return
-        rank, kept = sharding.rank, [] if whole is None else [dim.axes for dim in whole.dim_shardings]
-        moved = [axis for dim in sharding.dim_shardings for axis in dim.axes if not any(axis in own for own in kept)]
+        rank = sharding.rank
+        whole_axes = [] if whole_sharding is None else [dim.axes for dim in whole_sharding.dim_shardings]
+        moved = [
+            axis
+            for dim in sharding.dim_shardings
+            for axis in dim.axes
+            if not any(axis in dim_axes for dim_axes in whole_axes)
+        ]
         others = sharding.map_dims(lambda dim: DimensionSharding(tuple(axis for axis in dim.axes if axis not in moved)))
-        if self.group.closed(others, rank) == self.group.closed(whole, rank):
-            results = [choice.given[value.id][WHOLE] for value in op.results]
+        if self.group.closed(others, rank) == self.group.closed(whole_sharding, rank):
+            results = [choice.value_modes[value.id][WHOLE] for value in op.results]
             collected = self.exchanges.collected(op, rule, sharding, moved, results)
             if collected is not None:
                 choice.collected[op.id, 0] = runs * collected
@@ -201,7 +209,7 @@ class ModeChoices:
         group = self.group
         reductions = self.semantics.get_reductions(op)
         if self.exchanges.has_form(op):
-            # Its local form sees to it that initial values count once.
+            # Its local form counts initial values once.
             reductions = evolve(reductions, initial_operands=())
         types = [getattr(value.type, "element_type", "") for value in op.results]
         rule, words = with_collectives_only(rule, reductions, types)
@@ -216,11 +224,14 @@ class ModeChoices:
         if is_reduced and (reductions.initial_operands or words.get(factor) is None):
             return False
         for number, mapping in enumerate(rule.operand_mappings):
-            whole = choice.wanted[op.id, number][WHOLE]
-            choice.wanted[op.id, number] = (self._with_axes(whole, mapping, factor, axes), whole)
+            whole_sharding = choice.operand_modes[op.id, number][WHOLE]
+            choice.operand_modes[op.id, number] = (
+                self._with_axes(whole_sharding, mapping, factor, axes),
+                whole_sharding,
+            )
         for value, mapping in zip(op.results, rule.result_mappings, strict=True):
-            whole = choice.given[value.id][WHOLE]
-            choice.given[value.id] = (self._with_axes(whole, mapping, factor, axes), whole)
+            whole_sharding = choice.value_modes[value.id][WHOLE]
+            choice.value_modes[value.id] = (self._with_axes(whole_sharding, mapping, factor, axes), whole_sharding)
         if is_reduced:
             choice.partial, choice.reduction = axes, words[factor]
         return group.mesh is not None
@@ -228,15 +239,15 @@ class ModeChoices:
     def _moves_by_itself(self, op: Op, rule: OpShardingRule, factor: int) -> bool:
         """Return whether the local form of an op moves elements along a factor of the first operand."""
         dims = [dim for dim, factors in enumerate(rule.operand_mappings[0]) if factor in factors]
-        whole = self.group
-        return any(self.exchanges.ops.exchanged(op, dim, axes_size(whole.axes, whole.mesh)) is not None for dim in dims)
+        group = self.group
+        return any(self.exchanges.ops.exchanged(op, dim, axes_size(group.axes, group.mesh)) is not None for dim in dims)
 
     def _gathered_factor(self, op: Op, rule: OpShardingRule) -> tuple[int | None, tuple[AxisRef, ...]]:
         """Return the factor along which an operand is sharded before it is gathered, and the axes."""
         for operand, mapping in zip(op.operands, rule.operand_mappings, strict=True):
             source = source_of(operand)
             choice = self.by_value.get(source.id)
-            sharding = None if choice is None else choice.given[source.id][SHARDED]
+            sharding = None if choice is None else choice.value_modes[source.id][SHARDED]
             if sharding is None or not self.group.shards(sharding):
                 continue
             for dim, factors in enumerate(mapping):
@@ -248,7 +259,7 @@ class ModeChoices:
     def _with_axes(
         self, sharding: TensorSharding | None, mapping: Sequence[Sequence[int]], factor: int, axes: tuple[AxisRef, ...]
     ) -> TensorSharding | None:
-        """Return a sharding with axes more along a factor.
+        """Return a sharding with further axes along a factor.
 
         Raises:
             UnfitAxes: the factor is only a part of a dimension.
@@ -259,16 +270,16 @@ class ModeChoices:
         if len(dims) > 1 or len(mapping[dims[0]]) > 1:
             raise UnfitAxes
         base = sharding or TensorSharding.fully_closed(self.group.mesh_name, len(mapping))
-        own = list(base.dim_shardings)
-        own[dims[0]] = DimensionSharding((*own[dims[0]].axes, *axes))
-        return self.routes.same(evolve(base, dim_shardings=tuple(own)))
+        dim_shardings = list(base.dim_shardings)
+        dim_shardings[dims[0]] = DimensionSharding((*dim_shardings[dims[0]].axes, *axes))
+        return self.routes.same(evolve(base, dim_shardings=tuple(dim_shardings)))
 
     def _work(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> float:
         """Return what an op costs more where it is whole: its operations, and the bytes that it reads and writes."""
         mesh, group = self.group.mesh, self.group
         sharded: set[AxisRef] = set()
         others: set[AxisRef] = set()
-        for first, second in (*choice.wanted.values(), *choice.given.values()):
+        for first, second in (*choice.operand_modes.values(), *choice.value_modes.values()):
             for axes, sharding in ((sharded, first), (others, second)):
                 axes.update(axis for dim in (sharding.dim_shardings if sharding else ()) for axis in dim.axes)
         count = axes_size(group.own_axes(sharded), mesh)
@@ -276,11 +287,11 @@ class ModeChoices:
         touched = 0.0
         for number, value in enumerate((*op.operands, *op.results)):
             is_operand = number < len(op.operands)
-            modes = choice.wanted[op.id, number] if is_operand else choice.given[value.id]
+            modes = choice.operand_modes[op.id, number] if is_operand else choice.value_modes[value.id]
             sharded_bytes, whole_bytes = (shard_bytes(value.type, item, mesh) for item in modes)
             touched += whole_bytes - sharded_bytes
-        own = self.machine.operations(operations * (1 - 1 / count)) + self.machine.touched(touched)
-        return own * self.counts.of_block(op.parent)
+        cost = self.machine.operations(operations * (1 - 1 / count)) + self.machine.touched(touched)
+        return cost * self.counts.of_block(op.parent)
 
     def _add_edges(self, op: Op, flow: ShardableDataFlowOpInterface) -> None:
         """Add the edges of a loop or a branch, each a choice of its own."""
@@ -303,8 +314,8 @@ class ModeChoices:
     def _fits_in_loop(self, op: Op, owner: Value, sharding: TensorSharding | None) -> bool:
         if not isinstance(owner.type, TensorType) or static_shape(owner.type) is None:
             return False
-        whole = shard_bytes(owner.type, self.group.without(sharding), self.group.mesh)
-        return whole - shard_bytes(owner.type, sharding, self.group.mesh) <= self.machine.loop_memory
+        whole_bytes = shard_bytes(owner.type, self.group.without(sharding), self.group.mesh)
+        return whole_bytes - shard_bytes(owner.type, sharding, self.group.mesh) <= self.machine.loop_memory
 
 
 class ChoiceTables(Protocol):
@@ -318,7 +329,7 @@ class ChoiceTables(Protocol):
 def assign_edge(
     tables: ChoiceTables, choice: ModeChoice, modes: Modes, sources: Iterable[OpOperand], targets: Iterable[Value]
 ) -> None:
-    """Let what flows along an edge of a loop or a branch be one choice.
+    """Assign one choice to all sources and targets of an edge of a loop or a branch.
 
     Args:
         tables: The choices of the function.
@@ -328,10 +339,10 @@ def assign_edge(
         targets: The values that it gives.
     """
     for source in sources:
-        choice.wanted[source.op.id, source.number] = modes
+        choice.operand_modes[source.op.id, source.number] = modes
         tables.by_use[source.op.id, source.number] = choice
     for target in targets:
-        choice.given[target.id] = modes
+        choice.value_modes[target.id] = modes
         if target.id not in tables.by_value:
             tables.values.append(target)
         tables.by_value[target.id] = choice

@@ -41,7 +41,7 @@ class ComposeSlicesPass(NoFields):
 
 
 def _compose(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics) -> bool:
-    """Put one op in the place of an op and its producer, for all users; return whether that was done."""
+    """Replace an op and its producer by one op for all users; return whether that was done."""
     if len(op.operands) != 1 or len(op.results) != 1 or op.parent is None:
         return False
     producer = source_of(op.operands[0]).defining_op
@@ -52,28 +52,28 @@ def _compose(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics) -> b
         return False
     if _is_whole_along(op, sharding, routes):
         return False
-    found = ops.composed(op, producer)
-    if found is None:
+    composed = ops.composed(op, producer)
+    if composed is None:
         return False
-    name, attributes = found
-    made = Op(op.program, name, producer.operands, [op.results[0].type], dict(attributes))
-    op.parent.insert_before(op, made)
-    value = made.results[0]
+    name, attributes = composed
+    composed_op = Op(op.program, name, producer.operands, [op.results[0].type], dict(attributes))
+    op.parent.insert_before(op, composed_op)
+    value = composed_op.results[0]
     op.program.shardings[value.id] = sharding
-    if _sends_more(made, op, producer, sharding, ops, routes, semantics):
-        made.erase()
+    if _sends_more(composed_op, op, producer, sharding, ops, routes, semantics):
+        composed_op.erase()
         return False
     for route in routes.of(op.results[0]):
-        wanted = route.sharding or TensorSharding.fully_closed(sharding.mesh, sharding.rank)
+        target = route.sharding or TensorSharding.fully_closed(sharding.mesh, sharding.rank)
         arrived = value
-        if not wanted.is_equivalent(sharding) and route.user.parent is not None:
-            arrived = reshard(op.program, value, wanted, route.user.parent, route.user)
+        if not target.is_equivalent(sharding) and route.user.parent is not None:
+            arrived = reshard(op.program, value, target, route.user.parent, route.user)
         route.user.set_operand(route.number, arrived)
     return True
 
 
 def _sends_more(
-    made: Op,
+    composed_op: Op,
     op: Op,
     producer: Op,
     sharding: TensorSharding,
@@ -81,22 +81,22 @@ def _sends_more(
     routes: Routes,
     semantics: OpSemantics,
 ) -> bool:
-    """Return whether one op sends more than the two for which it stands, with the collectives between and behind."""
+    """Return whether a composed op sends more than the two it replaces, with the collectives between and after them."""
     mesh = op.program.meshes.get(str(sharding.mesh))
     ends = [(item, routes.sharding(item.operands[0])) for item in (op, producer)]
     if mesh is None or any(end is None for _, end in ends):
         return False
-    after = _own_bytes(made, sharding, mesh, ops, semantics)
-    own = [_own_bytes(item, end, mesh, ops, semantics) for item, end in ends if end is not None]
-    known = [item for item in own if item is not None]
-    if after is None or len(known) < len(own):
+    after = _op_bytes(composed_op, sharding, mesh, ops, semantics)
+    sent_bytes = [_op_bytes(item, end, mesh, ops, semantics) for item, end in ends if end is not None]
+    known = [item for item in sent_bytes if item is not None]
+    if after is None or len(known) < len(sent_bytes):
         return False
     between = bytes_to(routes, producer.results[0], routes.sharding(op.operands[0]), mesh)
     behind = bytes_to_users(op, routes.sharding(op.results[0]), routes, mesh)
     return after + bytes_to_users(op, sharding, routes, mesh) > sum(known) + between + behind
 
 
-def _own_bytes(op: Op, sharding: TensorSharding, mesh: Mesh, ops: LocalOps, semantics: OpSemantics) -> float | None:
+def _op_bytes(op: Op, sharding: TensorSharding, mesh: Mesh, ops: LocalOps, semantics: OpSemantics) -> float | None:
     rule = semantics.get_sharding_rule(op)
     if rule is None:
         return None

@@ -81,18 +81,18 @@ class Delivery:
 
     @property
     def flexible_users(self) -> list[ModeChoice]:
-        """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
+        """The users that need another sharding of the value in another mode, each once, without the producer."""
         if self._flexible is None:
             self._flexible = self._find_flexible_users()
         return self._flexible
 
     def _find_flexible_users(self) -> list[ModeChoice]:
-        found: dict[int, ModeChoice] = {}
+        flexible_users: dict[int, ModeChoice] = {}
         for route, user in zip(self.routes, self.users, strict=True):
-            first, second = user.wanted[route.user.id, route.number]
+            first, second = user.operand_modes[route.user.id, route.number]
             if user is not self.producer and len(user.modes) > 1 and self._closed(first) != self._closed(second):
-                found[user.number] = user
-        return list(found.values())
+                flexible_users[user.number] = user
+        return list(flexible_users.values())
 
     @property
     def reduction(self) -> ReductionOp:
@@ -106,13 +106,13 @@ class Delivery:
     def targets(self, mode_of: ModeOf) -> dict[TensorSharding, list[Route]]:
         """Return the routes by the sharding that their users get."""
         shipment = self.shipment(mode_of)
-        found: dict[TensorSharding, list[Route]] = {}
+        routes_by_target: dict[TensorSharding, list[Route]] = {}
         for route, user in zip(self.routes, self.users, strict=True):
             key = route.user.id, route.number
             is_collected = shipment.is_collected and mode_of(user) == WHOLE and key in user.collected
-            wanted = shipment.source if is_collected else self._closed(user.wanted[key][mode_of(user)])
-            found.setdefault(wanted, []).append(route)
-        return found
+            target = shipment.source if is_collected else self._closed(user.operand_modes[key][mode_of(user)])
+            routes_by_target.setdefault(target, []).append(route)
+        return routes_by_target
 
     def cost(self, mode_of: ModeOf) -> float:
         """Return the bytes that a device sends for the value."""
@@ -124,20 +124,20 @@ class Delivery:
         A user may take a sharded value though it gives whole results, and have its local form send what it needs.
         """
         mode = mode_of(self.producer)
-        source = self._closed(self.producer.given[self.value.id][mode])
+        source = self._closed(self.producer.value_modes[self.value.id][mode])
         targets: dict[TensorSharding, None] = {}
         others: dict[TensorSharding, None] = {}
         collected = 0.0
         for route, user in zip(self.routes, self.users, strict=True):
             key = route.user.id, route.number
-            wanted = self._closed(user.wanted[key][mode_of(user)])
-            targets[wanted] = None
+            target = self._closed(user.operand_modes[key][mode_of(user)])
+            targets[target] = None
             may_be_collected = self.group.shards(source) and not self._summed(mode) and key in user.collected
             if may_be_collected and mode_of(user) == WHOLE:
                 collected += user.collected[key] / self.runs
                 others[source] = None
             else:
-                others[wanted] = None
+                others[target] = None
         known = (mode, tuple(targets), tuple(others), collected)
         if known not in self._known:
             direct = self._cheapest(source, self._summed(mode), tuple(targets))
@@ -173,8 +173,8 @@ class Delivery:
             return now
         if mode == SHARDED:
             return (*now, *self.producer.partial)
-        own = self.group.own_axes(now)
-        return tuple(axis for axis in now if axis not in own)
+        group_axes = self.group.own_axes(now)
+        return tuple(axis for axis in now if axis not in group_axes)
 
     def _bytes(self, source: TensorSharding, targets: Sequence[TensorSharding]) -> float:
         total = 0.0
@@ -188,14 +188,14 @@ class Delivery:
 
 
 def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
-    """Yield the deliveries of the values whose collectives can be made anew; what the others touch is pinned."""
+    """Yield the deliveries of the values whose collectives can be replaced; choices at the others are pinned."""
     for value in choices.values:
         producer, routes = choices.by_value[value.id], choices.routes.of(value)
         users = [choices.by_use.get((route.user.id, route.number)) for route in routes]
         known = [user for user in users if user is not None]
         if not routes or (not is_static(value) and not any(route.steps for route in routes)):
             continue
-        if len(known) < len(users) or not can_be_made_anew(value, producer, routes, known, choices.group):
+        if len(known) < len(users) or not can_replace_collectives(value, producer, routes, known, choices.group):
             for choice in (producer, *known):
                 choice.pin()
             continue
@@ -206,7 +206,7 @@ def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
         yield Delivery(value, producer, routes, known, choices.group, block, choices.counts.of_block(block), sent)
 
 
-def can_be_made_anew(
+def can_replace_collectives(
     value: Value, producer: ModeChoice, routes: Sequence[Route], users: Sequence[ModeChoice], group: AxisGroup
 ) -> bool:
     """Return whether the collectives of a value can be replaced by others along some axes.
@@ -225,9 +225,9 @@ def can_be_made_anew(
         return False
     if any(route.summed_axes != first.summed_axes or _reductions(route) != _reductions(first) for route in routes):
         return False
-    shardings = [*producer.given[value.id]]
+    shardings = [*producer.value_modes[value.id]]
     for route, user in zip(routes, users, strict=True):
-        shardings += user.wanted[route.user.id, route.number]
+        shardings += user.operand_modes[route.user.id, route.number]
     try:
         for sharding in shardings:
             group.without(sharding)
@@ -269,11 +269,11 @@ def sent_now(routes: Sequence[Route], choices: ModeChoices | PartialChoices) -> 
     for route in routes:
         # What is gathered for one such op only is not gathered: its local form sends what it needs.
         choice, step = choices.by_use.get((route.user.id, route.number)), route.steps[-1] if route.steps else None
-        own = None if choice is None else choice.collected.get((route.user.id, route.number))
-        if own is not None and step is not None and step.name == ALL_GATHER and step.results[0].has_one_use:
+        op_bytes = None if choice is None else choice.collected.get((route.user.id, route.number))
+        if op_bytes is not None and step is not None and step.name == ALL_GATHER and step.results[0].has_one_use:
             steps.pop(step.id, None)
             sent = collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
-            collected += min(own, sent * choices.counts.of_block(step.parent))
+            collected += min(op_bytes, sent * choices.counts.of_block(step.parent))
     return collected + sum(
         collective_bytes(step, choices.routes.sharding(step.operands[0]), group.mesh)
         * _early_share(step, choices)
@@ -282,11 +282,11 @@ def sent_now(routes: Sequence[Route], choices: ModeChoices | PartialChoices) -> 
     )
 
 
-def modes_now(choice: ModeChoice) -> int:
+def current_mode(choice: ModeChoice) -> int:
     """Return the mode in which a choice runs now."""
     return choice.current
 
 
-def all_in(mode: int) -> ModeOf:
-    """Return what gives one mode for all choices that have it."""
+def mode_for_all(mode: int) -> ModeOf:
+    """Return a function that gives a mode for the choices that have it, and the current mode for the others."""
     return lambda choice: mode if mode in choice.modes else choice.current

@@ -71,8 +71,8 @@ def _exchange(
         return None
     numbers = _alike(rule, held)
     others = [routes.sharding(value) for number, value in enumerate(op.operands) if number not in numbers]
-    taken = {axis.name for other in others if other is not None for axis in other.axes()}
-    if any(axis.name in taken for axis in held.axes()):
+    other_axes = {axis.name for other in others if other is not None for axis in other.axes()}
+    if any(axis.name in other_axes for axis in held.axes()):
         return None
     brought = sum(bytes_to(routes, sources[number], held, mesh) for number in numbers)
     now = sum(bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers)
@@ -181,42 +181,42 @@ def unmoved(value: Value) -> Value:
     return value
 
 
-def bytes_to(routes: Routes, value: Value, wanted: TensorSharding | None, mesh: Mesh) -> float:
+def bytes_to(routes: Routes, value: Value, target: TensorSharding | None, mesh: Mesh) -> float:
     """Return the bytes that a device sends to give a value another sharding; None is that of a whole tensor."""
     source = routes.sharding(value)
     if source is None:
         return 0.0
-    end = wanted or TensorSharding.fully_closed(source.mesh, source.rank)
+    end = target or TensorSharding.fully_closed(source.mesh, source.rank)
     sent = reshard_bytes(value.type, source, end, mesh)
     return float("inf") if sent is None else sent
 
 
 def bytes_to_users(op: Op, held: TensorSharding | None, routes: Routes, mesh: Mesh) -> float:
-    """Return the bytes that a device sends to bring the result of an op to its users, were it sharded in some way."""
+    """Return the bytes that a device sends to bring the result of an op, under a sharding, to its users."""
     if held is None:
         return 0.0
-    whole = TensorSharding.fully_closed(held.mesh, held.rank)
-    wanted = {route.sharding or whole: None for route in routes.of(op.results[0])}
-    sent = [reshard_bytes(op.results[0].type, held, item, mesh) for item in wanted]
+    replicated = TensorSharding.fully_closed(held.mesh, held.rank)
+    targets = {route.sharding or replicated: None for route in routes.of(op.results[0])}
+    sent = [reshard_bytes(op.results[0].type, held, item, mesh) for item in targets]
     return sum(float("inf") if item is None else item for item in sent)
 
 
 def reshard_result(op: Op, held: TensorSharding, routes: Routes) -> None:
-    """Give the result of an op another sharding, and its users the one that it had."""
+    """Change the sharding of the result of an op, and reshard it to the previous one for its users."""
     program, result, current = op.program, op.results[0], routes.sharding(op.results[0])
     after = op.next
     if held.is_equivalent(current) or op.parent is None or after is None:
         return
     uses: Sequence[tuple[Op, int]] = list(result.uses)
     program.shardings[result.id] = held
-    whole = TensorSharding.fully_closed(held.mesh, held.rank)
-    moved = reshard(program, result, current or whole, op.parent, after)
+    replicated = TensorSharding.fully_closed(held.mesh, held.rank)
+    moved = reshard(program, result, current or replicated, op.parent, after)
     for user, number in uses:
         user.set_operand(number, moved)
 
 
-def _resharded(value: Value, wanted: TensorSharding, routes: Routes, op: Op) -> Value:
+def _resharded(value: Value, target: TensorSharding, routes: Routes, op: Op) -> Value:
     source = routes.sharding(value)
-    if op.parent is None or (source is not None and wanted.is_equivalent(source)):
+    if op.parent is None or (source is not None and target.is_equivalent(source)):
         return value
-    return reshard(op.program, value, wanted, op.parent, op)
+    return reshard(op.program, value, target, op.parent, op)

@@ -27,19 +27,19 @@ class InlineExplicitCallsPass(NoFields):
         """Inline the calls of all functions.
 
         Raises:
-            UnsupportedError: functions call each other in a circle.
+            UnsupportedError: functions are recursive.
         """
         resharded: list[Op] = []
 
-        def at_border(call: Op, value: Value, wanted: TensorSharding | None) -> Value:
+        def at_border(call: Op, value: Value, border_sharding: TensorSharding | None) -> Value:
             carrier = shardable_value(value, context.semantics)
             sharding = program.sharding(value if carrier is None else carrier)
-            if _is_same(sharding, wanted):
+            if _is_same(sharding, border_sharding):
                 return value
-            model = wanted or sharding
+            model = border_sharding or sharding
             assert model is not None
             assert call.parent is not None
-            target = wanted or TensorSharding.fully_closed(model.mesh, model.rank)
+            target = border_sharding or TensorSharding.fully_closed(model.mesh, model.rank)
             op = Op(program, RESHARD, [value], [value.type], {"sharding": target})
             call.parent.insert_before(call, op)
             program.shardings[op.result.id] = target

@@ -59,8 +59,8 @@ class KnownModes:
         known = None if key is None else self._known.get(key)
         if known is None:
             return False
-        choice.wanted.update({(op.id, number): modes for (_, number), modes in known.wanted.items()})
-        choice.given.update(zip((value.id for value in op.results), known.given.values(), strict=True))
+        choice.operand_modes.update({(op.id, number): modes for (_, number), modes in known.operand_modes.items()})
+        choice.value_modes.update(zip((value.id for value in op.results), known.value_modes.values(), strict=True))
         choice.modes, choice.current, choice.work = known.modes, known.current, known.work
         choice.partial, choice.reduction, choice.sent = known.partial, known.reduction, list(known.sent)
         choice.collected = {(op.id, number): sent for (_, number), sent in known.collected.items()}

@@ -112,7 +112,7 @@ class _Move:
 
 
 def _bring(op: Op, number: int, held: TensorSharding, mesh: Mesh, ops: LocalOps, routes: Routes) -> _Move | None:
-    """Return how an operand that an op writes arrives sharded as what it goes into; None where it does not.
+    """Return the move that shards a written operand like the tensor that it is written into; None where none does.
 
     Args:
         op: The op.
@@ -139,11 +139,11 @@ def _bring(op: Op, number: int, held: TensorSharding, mesh: Mesh, ops: LocalOps,
     if not is_sharded:
         # Each device has what it writes.
         return None
-    wanted = TensorSharding(held.mesh, tuple(dims))
-    brought = reshard_bytes(value.type, source, wanted, mesh)
+    target = TensorSharding(held.mesh, tuple(dims))
+    brought = reshard_bytes(value.type, source, target, mesh)
     if brought is None:
         return None
-    return _Move(number, value, wanted, brought + pieces * shard_bytes(value.type, wanted, mesh))
+    return _Move(number, value, target, brought + pieces * shard_bytes(value.type, target, mesh))
 
 
 def _sent(op: Op, numbers: Sequence[int], routes: Routes, mesh: Mesh) -> float:
@@ -196,7 +196,7 @@ def _read_bytes(
 
     Args:
         op: The read.
-        form: It, or a slice that does the same.
+        form: The read, or an equivalent slice.
         held: The sharding of what is read.
         mesh: The mesh.
         ops: The ops of the dialect.
@@ -207,9 +207,11 @@ def _read_bytes(
     operand = routes.sharding(op.operands[0])
     gathered = bytes_to(routes, unmoved(op.operands[0]), operand, mesh)
     collected = collected_bytes(form, held, operand, current, mesh, ops)
-    own = min(gathered, collected) + bytes_to_users(op, current, routes, mesh)
+    current_bytes = min(gathered, collected) + bytes_to_users(op, current, routes, mesh)
     exchanged = None if rule is None else exchanged_bytes(form, held, mesh, rule, ops)
-    return own if exchanged is None else min(own, exchanged + bytes_to_users(op, held, routes, mesh))
+    return (
+        current_bytes if exchanged is None else min(current_bytes, exchanged + bytes_to_users(op, held, routes, mesh))
+    )
 
 
 def _replace(op: Op, ops: LocalOps, routes: Routes) -> None:

@@ -46,7 +46,7 @@ class FlowNetwork:
             self.add_edge(_SOURCE, node, at_sink)
 
     def add_edge(self, first: int, second: int, cost: float) -> None:
-        """Let it cost something that the first node is on the side of the source, and the second on the other."""
+        """Add a cost for the first node on the side of the source together with the second on that of the sink."""
         for start, end, capacity in ((first, second, cost), (second, first, 0.0)):
             self._edges[start].append(len(self._target))
             self._target.append(end)
@@ -104,12 +104,12 @@ class FlowNetwork:
 
     def _reaching_sink(self) -> set[int]:
         """Return the nodes from which the sink can still be reached."""
-        found, pending = {_SINK}, [_SINK]
+        reaching, pending = {_SINK}, [_SINK]
         while pending:
             node = pending.pop()
             for edge in self._edges[node]:
                 start = self._target[edge]
-                if self._capacity[edge ^ 1] > _TOLERANCE and start not in found:
-                    found.add(start)
+                if self._capacity[edge ^ 1] > _TOLERANCE and start not in reaching:
+                    reaching.add(start)
                     pending.append(start)
-        return found
+        return reaching

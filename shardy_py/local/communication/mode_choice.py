@@ -19,8 +19,8 @@ class ModeChoice:
 
     Attributes:
         number: Its position in the program.
-        wanted: The shardings of operands, by op and number.
-        given: The shardings of results, by value.
+        operand_modes: The shardings of operands in each mode, by op id and operand number.
+        value_modes: The shardings of results, or of the values on the edge, in each mode, by value id.
         modes: The modes in which it can run.
         current: The mode in which it runs.
         work: What it costs more to run whole, in bytes that could be sent meanwhile.
@@ -31,8 +31,8 @@ class ModeChoice:
     """
 
     number: int
-    wanted: dict[tuple[int, int], Modes] = field(factory=dict)
-    given: dict[int, Modes] = field(factory=dict)
+    operand_modes: dict[tuple[int, int], Modes] = field(factory=dict)
+    value_modes: dict[int, Modes] = field(factory=dict)
     modes: tuple[int, ...] = (WHOLE,)
     current: int = WHOLE
     work: float = 0.0

@@ -80,7 +80,7 @@ class OwnExchanges:
         moved: Sequence[AxisRef],
         results: Shardings,
     ) -> float | None:
-        """Return the bytes that a device sends to get results of the parts of the first operand.
+        """Return the bytes that a device sends to compute whole results from shards of the first operand.
 
         Args:
             op: The op.
@@ -97,12 +97,12 @@ class OwnExchanges:
         factors = []
         for dim, item in enumerate(sharding.dim_shardings):
             parts = item.sharded_size(self.mesh)
-            own = [axis for axis in item.axes if axis in moved]
-            if parts > 1 and not own and not all(map(rule.is_pass_through, rule.operand_mappings[0][dim])):
+            moved_axes = [axis for axis in item.axes if axis in moved]
+            if parts > 1 and not moved_axes and not all(map(rule.is_pass_through, rule.operand_mappings[0][dim])):
                 # Elements move along it, too.
                 return None
-            if parts > 1 and own:
-                factors.append(self.ops.collected(op, dim, parts) if len(own) == len(item.axes) else None)
+            if parts > 1 and moved_axes:
+                factors.append(self.ops.collected(op, dim, parts) if len(moved_axes) == len(item.axes) else None)
         known = [factor for factor in factors if factor is not None]
         if not known or len(known) < len(factors):
             return None
@@ -124,27 +124,29 @@ class OwnExchanges:
 
     def _moving_dims(self, rule: OpShardingRule, operands: Shardings) -> list[tuple[int, int]]:
         """Return the sharded dimensions of the first operand along which elements move, with their parts."""
-        found = []
+        moving_dims = []
         for mapping, sharding in zip(rule.operand_mappings, operands, strict=False):
             for dim, factors in enumerate(mapping if sharding is not None else ()):
                 parts = 1 if sharding is None else sharding.of_dimension(dim).sharded_size(self.mesh)
                 if parts > 1 and any(rule.kind(factor) not in _LOCAL for factor in factors):
-                    found.append((dim, parts))
-        return found
+                    moving_dims.append((dim, parts))
+        return moving_dims
 
     def _placed(self, op: Op, operands: Shardings, results: Shardings) -> float:
         """Return the bytes that a device sends to put operands that are sharded as the result into their place."""
         total, shape = 0.0, static_shape(op.results[0].type) if op.results else None
         for number, sharding in enumerate(operands[1:], 1):
-            own = static_shape(op.operands[number].type)
-            if sharding is None or shape is None or own is None or len(own) != len(shape):
+            operand_shape = static_shape(op.operands[number].type)
+            if sharding is None or shape is None or operand_shape is None or len(operand_shape) != len(shape):
                 continue
             for dim, item in enumerate(sharding.dim_shardings):
                 parts = item.sharded_size(self.mesh)
-                elements = self.ops.placed(op, number, dim, parts) if parts > 1 and own[dim] < shape[dim] else None
+                elements = (
+                    self.ops.placed(op, number, dim, parts) if parts > 1 and operand_shape[dim] < shape[dim] else None
+                )
                 if elements:
                     part = shard_bytes(op.operands[number].type, sharding, self.mesh)
-                    total += elements * part / -(-own[dim] // parts)
+                    total += elements * part / -(-operand_shape[dim] // parts)
         return total
 
     def _exchanged(self, op: Op, dim: int, parts: int, results: Shardings) -> float:

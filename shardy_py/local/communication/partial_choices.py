@@ -88,10 +88,10 @@ class PartialChoices:
         return bool(routes) and set(routes[0].summed_axes) == set(self.kind.group.axes) and self._combines(value)
 
     def _combines(self, value: Value) -> bool:
-        """Return whether collectives combine a value as this kind says; what they add up may say otherwise."""
+        """Return whether all collectives on a value combine it with the combiner of this kind."""
         steps = [step for route in self.routes.of(value) for step in route.steps if step.name in SUMS]
-        found = {combiner_of_collective(step, self.semantics) for step in steps}
-        return found == {COMBINERS[self.kind.reduction]}
+        combiners = {combiner_of_collective(step, self.semantics) for step in steps}
+        return combiners == {COMBINERS[self.kind.reduction]}
 
     def _find_edges(self, block: Block) -> None:
         """Find the edges of loops, each with the values that flow into it and those that it gives."""
@@ -112,13 +112,13 @@ class PartialChoices:
         edges = [edge for edge in self._edges if _can_add(edge[1])]
         while True:
             self._able = {target.id for edge in edges for target in edge[2]}
-            found = [self._find_able_in(block) for block in blocks]
-            if not any(found):
+            makes_partial = [self._find_able_in(block) for block in blocks]
+            if not any(makes_partial):
                 return False
-            kept = [edge for edge in edges if all(self._gets_partial(edge, source) for source in edge[3])]
-            if len(kept) == len(edges):
+            remaining = [edge for edge in edges if all(self._gets_partial(edge, source) for source in edge[3])]
+            if len(remaining) == len(edges):
                 return True
-            edges = kept
+            edges = remaining
 
     def _gets_partial(self, edge: tuple[Op, Value, list[Value], list[Value]], source: Value) -> bool:
         """Return whether what a region hands on to an edge could be partial, and is not the edge itself."""
@@ -127,23 +127,23 @@ class PartialChoices:
 
     def _find_able_in(self, block: Block) -> bool:
         """Add the results of a block that could be partial; return whether some ops make partial results."""
-        found = False
+        makes_partial = False
         for op in block.ops:
             if op.name in STEPS or self.semantics.get_data_flow(op) is None:
                 for value in op.results if op.name not in STEPS else ():
                     if _can_add(value) and self.is_produced_partial(value):
                         self._able.add(value.id)
-                        found = True
+                        makes_partial = True
                 if self._partial_group(op) is not None:
                     self._able.update(value.id for value in op.results)
                 continue
             for region in op.regions:
                 for inner in region.blocks:
-                    found |= self._find_able_in(inner)
-        return found
+                    makes_partial |= self._find_able_in(inner)
+        return makes_partial
 
     def _partial_group(self, op: Op) -> Collection[int] | None:
-        """Return the operands in which an op may take partial results, one of which may be some."""
+        """Return the numbers of the operands that may be partial together, if one of them can be; otherwise None."""
         if op.name in STEPS or not op.operands or len(op.results) != 1 or not _can_add(op.results[0]):
             return None
         if self.routes.of(op.results[0]) and self.routes.of(op.results[0])[0].summed_axes:
@@ -151,8 +151,8 @@ class PartialChoices:
         for group in self.distribution(op, COMBINERS[self.kind.reduction]):
             if any(source_of(op.operands[number]).id in self._able for number in group):
                 others = (source_of(value).id for n, value in enumerate(op.operands) if n not in group)
-                own = {source_of(op.operands[number]).id for number in group}
-                return group if own.isdisjoint(others) else None
+                group_values = {source_of(op.operands[number]).id for number in group}
+                return group if group_values.isdisjoint(others) else None
         return None
 
     def _add_block(self, block: Block) -> None:
@@ -184,7 +184,7 @@ class PartialChoices:
         choice = self._new()
         for value in values:
             sharding = self.routes.sharding(value)
-            choice.given[value.id] = (sharding, sharding)
+            choice.value_modes[value.id] = (sharding, sharding)
             self.by_value[value.id] = choice
             self.values.append(value)
 
@@ -192,7 +192,7 @@ class PartialChoices:
         for number in numbers:
             choice = self._new()
             sharding = self.routes.sharding(op.operands[number])
-            choice.wanted[op.id, number] = (sharding, sharding)
+            choice.operand_modes[op.id, number] = (sharding, sharding)
             self.by_use[op.id, number] = choice
 
     def _add_op(self, op: Op) -> None:
@@ -200,22 +200,22 @@ class PartialChoices:
         try:
             for number, value in enumerate(op.operands):
                 sharding = self.routes.sharding(value)
-                choice.wanted[op.id, number] = (sharding if group is None else self._without(sharding), sharding)
+                choice.operand_modes[op.id, number] = (sharding if group is None else self._without(sharding), sharding)
             for value in op.results:
                 sharding = self.routes.sharding(value)
-                choice.given[value.id] = (sharding if group is None else self._without(sharding), sharding)
+                choice.value_modes[value.id] = (sharding if group is None else self._without(sharding), sharding)
         except UnfitAxes:
             self._pin_uses(op, range(len(op.operands)))
             self._pin_values(op.results)
             return
-        self.by_use.update(dict.fromkeys(choice.wanted, choice))
-        self.by_value.update(dict.fromkeys(choice.given, choice))
+        self.by_use.update(dict.fromkeys(choice.operand_modes, choice))
+        self.by_value.update(dict.fromkeys(choice.value_modes, choice))
         self.values.extend(op.results)
         if group is None:
             return
         self.partial_uses.update((op.id, number) for number in group)
         choice.modes, choice.current = (PARTIAL, COMPLETE), COMPLETE
-        growth = self._growth(op.results[0], *choice.given[op.results[0].id])
+        growth = self._growth(op.results[0], *choice.value_modes[op.results[0].id])
         # What runs on whole tensors instead of shards reads and writes more.
         choice.work = -growth * self.counts.of_block(op.parent) / self.machine.memory_per_byte
 
@@ -236,9 +236,9 @@ class PartialChoices:
             sources = flow.get_edge_sources(op, owner)
             if owner.id in self._able:
                 try:
-                    whole = self.kind.group.without(sharding)
-                    if self._growth(owner, whole, sharding) <= self.machine.loop_memory:
-                        modes = (whole, sharding)
+                    remaining = self.kind.group.without(sharding)
+                    if self._growth(owner, remaining, sharding) <= self.machine.loop_memory:
+                        modes = (remaining, sharding)
                         choice.modes, choice.current = (PARTIAL, COMPLETE), COMPLETE
                         self.partial_uses.update((item.op.id, item.number) for item in sources)
                 except UnfitAxes:

@@ -8,7 +8,7 @@ from attrs import field
 
 from shardy_py.ir.graph.program import Block, Value
 from shardy_py.local.communication.axis_group import AxisGroup
-from shardy_py.local.communication.deliveries import ModeOf, can_be_made_anew, is_static, sent_now
+from shardy_py.local.communication.deliveries import ModeOf, can_replace_collectives, is_static, sent_now
 from shardy_py.local.communication.mode_choice import ModeChoice
 from shardy_py.local.communication.moves import all_reduce_bytes, is_one_reduce_scatter, reshard_bytes
 from shardy_py.local.communication.partial_choices import PARTIAL, PartialChoices
@@ -50,14 +50,14 @@ class PartialDelivery:
 
     @property
     def flexible_users(self) -> list[ModeChoice]:
-        """The users that want the value otherwise in another mode, each once; not what makes it, as an edge does."""
-        found: dict[int, ModeChoice] = {}
+        """The users that need another sharding or partial results in another mode, each once, without the producer."""
+        users_by_number: dict[int, ModeChoice] = {}
         for route, user in zip(self.routes, self.users, strict=True):
             key = route.user.id, route.number
-            is_told_apart = key in self.choices.partial_uses or len({*map(self._closed, user.wanted[key])}) > 1
-            if user is not self.producer and len(user.modes) > 1 and is_told_apart:
-                found[user.number] = user
-        return list(found.values())
+            depends_on_mode = key in self.choices.partial_uses or len({*map(self._closed, user.operand_modes[key])}) > 1
+            if user is not self.producer and len(user.modes) > 1 and depends_on_mode:
+                users_by_number[user.number] = user
+        return list(users_by_number.values())
 
     def is_partial(self, mode_of: ModeOf) -> bool:
         """Return whether the value is partial."""
@@ -67,16 +67,16 @@ class PartialDelivery:
 
     def source(self, mode_of: ModeOf) -> TensorSharding:
         """Return the sharding of the value."""
-        return self._closed(self.producer.given[self.value.id][mode_of(self.producer)])
+        return self._closed(self.producer.value_modes[self.value.id][mode_of(self.producer)])
 
     def targets(self, mode_of: ModeOf) -> dict[tuple[TensorSharding, bool], list[Route]]:
         """Return the routes by the sharding that their users want, and whether they want partial results."""
-        found: dict[tuple[TensorSharding, bool], list[Route]] = {}
+        routes_by_target: dict[tuple[TensorSharding, bool], list[Route]] = {}
         for route, user in zip(self.routes, self.users, strict=True):
             key, mode = (route.user.id, route.number), mode_of(user)
             wants_partial = key in self.choices.partial_uses and len(user.modes) > 1 and mode == PARTIAL
-            found.setdefault((self._closed(user.wanted[key][mode]), wants_partial), []).append(route)
-        return found
+            routes_by_target.setdefault((self._closed(user.operand_modes[key][mode]), wants_partial), []).append(route)
+        return routes_by_target
 
     def placement(self, routes: Sequence[Route]) -> Block:
         """Return the block in which collectives for some users stand."""
@@ -135,7 +135,7 @@ def partial_deliveries(choices: PartialChoices) -> Iterator[PartialDelivery]:
         if not routes or all(len(choice.modes) == 1 for choice in (producer, *known)):
             continue
         is_fit = is_static(value) and len(known) == len(users)
-        is_fit = is_fit and can_be_made_anew(value, producer, routes, known, choices.kind.group)
+        is_fit = is_fit and can_replace_collectives(value, producer, routes, known, choices.kind.group)
         has_other_sums = bool(routes[0].summed_axes) and not choices.is_produced_partial(value)
         if not is_fit or has_other_sums:
             for choice in (producer, *known):

@@ -25,8 +25,8 @@ from shardy_py.local.communication.report import CommunicationChange, record_cha
 from shardy_py.local.communication.rewriting import (
     first_names,
     first_user,
+    has_changed_delivery,
     insert,
-    is_delivered_otherwise,
     reshard,
     set_shardings,
 )
@@ -85,7 +85,7 @@ class CombinePartialSumsLatePass:
 def _kinds(program: Program, semantics: OpSemantics) -> list[PartialSums]:
     """Return the kinds of partial results that collectives combine."""
     meshes = meshes_by_name(program)
-    found: dict[tuple[object, ...], PartialSums] = {}
+    kinds: dict[tuple[object, ...], PartialSums] = {}
     for op in ops_among(program, (ALL_REDUCE, REDUCE_SCATTER)):
         sharding = program.sharding(op.results[0])
         axes = moved_axes(op)
@@ -95,82 +95,88 @@ def _kinds(program: Program, semantics: OpSemantics) -> list[PartialSums]:
         if reduction is None:
             continue
         kind = PartialSums(AxisGroup(sharding.mesh, meshes[sharding.mesh], axes), reduction)
-        found.setdefault((sharding.mesh, frozenset(axes), reduction), kind)
-    return list(found.values())
+        kinds.setdefault((sharding.mesh, frozenset(axes), reduction), kind)
+    return list(kinds.values())
 
 
 def _describe(item: Improvement) -> CommunicationChange:
-    makers = [own.value.defining_op for own in item.deliveries if own.sent and own.value.defining_op is not None]
-    concerned = [own for own in item.deliveries if is_delivered_otherwise(own, item)]
-    ops = [own.value.defining_op for own in concerned] + [route.user for own in concerned for route in own.routes]
+    makers = [
+        delivery.value.defining_op
+        for delivery in item.deliveries
+        if delivery.sent and delivery.value.defining_op is not None
+    ]
+    concerned = [delivery for delivery in item.deliveries if has_changed_delivery(delivery, item)]
+    ops = [delivery.value.defining_op for delivery in concerned] + [
+        route.user for delivery in concerned for route in delivery.routes
+    ]
     locations = tuple(dict.fromkeys(op.location for op in ops if op is not None and op.location))
-    what = f"partial results of {first_names(dict.fromkeys(op.name for op in makers))} are combined later"
-    return CommunicationChange(what, item.before, item.after, makers[0].location if makers else "", locations)
+    description = f"partial results of {first_names(dict.fromkeys(op.name for op in makers))} are combined later"
+    return CommunicationChange(description, item.before, item.after, makers[0].location if makers else "", locations)
 
 
 def _apply(program: Program, item: Improvement, context: PassContext) -> None:
-    changed = {choice.number: choice for own in item.deliveries for choice in (own.producer, *own.users)}
+    changed = {choice.number: choice for delivery in item.deliveries for choice in (delivery.producer, *delivery.users)}
     for choice in changed.values():
         if item.mode_of(choice) != choice.current:
             set_shardings(program, choice, item.mode_of(choice))
-            for own in item.deliveries:
-                if own.producer is choice and isinstance(own, PartialDelivery):
-                    context.partial_values[own.value.id] = _marked(own, own.source(item.mode_of))
-    for own in item.deliveries:
-        if not isinstance(own, PartialDelivery):
+            for delivery in item.deliveries:
+                if delivery.producer is choice and isinstance(delivery, PartialDelivery):
+                    context.partial_values[delivery.value.id] = _marked(delivery, delivery.source(item.mode_of))
+    for delivery in item.deliveries:
+        if not isinstance(delivery, PartialDelivery):
             continue
-        concerned = any(item.mode_of(choice) != choice.current for choice in (own.producer, *own.users))
-        if concerned or own.cost(item.mode_of) < own.sent:
-            _deliver(program, own, item, context)
+        concerned = any(item.mode_of(choice) != choice.current for choice in (delivery.producer, *delivery.users))
+        if concerned or delivery.cost(item.mode_of) < delivery.sent:
+            _deliver(program, delivery, item, context)
 
 
-def _deliver(program: Program, own: PartialDelivery, item: Improvement, context: PassContext) -> None:
+def _deliver(program: Program, delivery: PartialDelivery, item: Improvement, context: PassContext) -> None:
     mode_of = item.mode_of
-    source, is_partial = own.source(mode_of), own.is_partial(mode_of)
-    targets = own.targets(mode_of)
+    source, is_partial = delivery.source(mode_of), delivery.is_partial(mode_of)
+    targets = delivery.targets(mode_of)
     complete = [route for (_, wants_partial), routes in targets.items() if not wants_partial for route in routes]
-    value = own.value
+    value = delivery.value
     if is_partial and complete:
-        value = _all_reduce(program, own, source, complete)
+        value = _all_reduce(program, delivery, source, complete)
     for (target, wants_partial), routes in targets.items():
-        arrived = own.value if wants_partial else value
-        block = own.placement(routes)
+        arrived = delivery.value if wants_partial else value
+        block = delivery.placement(routes)
         anchor = first_user(block, routes)
         if target != source:
             arrived = reshard(program, arrived, target, block, anchor)
         if wants_partial and not is_partial:
-            arrived = _keep_on_first(program, arrived, own, target, routes)
-            context.partial_values[arrived.id] = _marked(own, target)
+            arrived = _keep_on_first(program, arrived, delivery, target, routes)
+            context.partial_values[arrived.id] = _marked(delivery, target)
         elif wants_partial:
-            context.partial_values[own.value.id] = _marked(own, source)
+            context.partial_values[delivery.value.id] = _marked(delivery, source)
         for route in routes:
             route.user.set_operand(route.number, arrived)
-    depths = {step: depth for route in own.routes for depth, step in enumerate(route.steps)}
+    depths = {step: depth for route in delivery.routes for depth, step in enumerate(route.steps)}
     for step in sorted(depths, key=lambda step: -depths[step]):
         if not step.results[0].uses:
             step.erase()
 
 
-def _all_reduce(program: Program, own: PartialDelivery, source: TensorSharding, routes: Sequence[Route]) -> Value:
+def _all_reduce(program: Program, delivery: PartialDelivery, source: TensorSharding, routes: Sequence[Route]) -> Value:
     """Insert the collective that combines partial results for the users that want them complete."""
-    block = own.placement(routes)
-    attributes: dict[str, object] = {"reduction_axes": AxisRefList(own.group.axes), "out_sharding": source}
-    if own.choices.kind.reduction != "sum":
-        attributes["reduction_op"] = RawAttribute(reduction_op_text(own.choices.kind.reduction))
-    return insert(program, ALL_REDUCE, own.value, attributes, source, block, first_user(block, routes))
+    block = delivery.placement(routes)
+    attributes: dict[str, object] = {"reduction_axes": AxisRefList(delivery.group.axes), "out_sharding": source}
+    if delivery.choices.kind.reduction != "sum":
+        attributes["reduction_op"] = RawAttribute(reduction_op_text(delivery.choices.kind.reduction))
+    return insert(program, ALL_REDUCE, delivery.value, attributes, source, block, first_user(block, routes))
 
 
 def _keep_on_first(
-    program: Program, value: Value, own: PartialDelivery, sharding: TensorSharding, routes: Sequence[Route]
+    program: Program, value: Value, delivery: PartialDelivery, sharding: TensorSharding, routes: Sequence[Route]
 ) -> Value:
     """Make partial results of a complete value: it is on one device, and neutral elements are on the others."""
-    target = _marked(own, sharding)
-    attributes = {"axes": AxisRefList(own.group.axes), "out_sharding": target}
-    block = own.placement(routes)
+    target = _marked(delivery, sharding)
+    attributes = {"axes": AxisRefList(delivery.group.axes), "out_sharding": target}
+    block = delivery.placement(routes)
     marked = evolve(target, unreduced_axes=())
     return insert(program, REPLICATED_TO_UNREDUCED, value, attributes, marked, block, first_user(block, routes))
 
 
-def _marked(own: PartialDelivery, sharding: TensorSharding) -> TensorSharding:
+def _marked(delivery: PartialDelivery, sharding: TensorSharding) -> TensorSharding:
     """Return a sharding that says along which axes a value is partial."""
-    return evolve(sharding, unreduced_axes=own.group.axes, reduction_op=own.choices.kind.reduction)
+    return evolve(sharding, unreduced_axes=delivery.group.axes, reduction_op=delivery.choices.kind.reduction)

@@ -83,15 +83,15 @@ class PlanCommunicationPass:
 def _axis_groups(program: Program) -> list[AxisGroup]:
     """Return the axes along which collectives run, those of most devices first; all axes come last, each by itself."""
     meshes = meshes_by_name(program)
-    found: dict[tuple[str, frozenset[AxisRef]], AxisGroup] = {}
+    groups: dict[tuple[str, frozenset[AxisRef]], AxisGroup] = {}
     for op in ops_among(program, STEPS):
         sharding = program.sharding(op.results[0])
         axes = moved_axes(op)
         if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:
             continue
-        found.setdefault((sharding.mesh, frozenset(axes)), AxisGroup(sharding.mesh, meshes[sharding.mesh], axes))
+        groups.setdefault((sharding.mesh, frozenset(axes)), AxisGroup(sharding.mesh, meshes[sharding.mesh], axes))
     for name in sorted({str(sharding.mesh) for sharding in program.shardings.values()} & meshes.keys()):
         for axis in meshes[name].axes:
-            own = (AxisRef(axis.name),)
-            found.setdefault((name, frozenset(own)), AxisGroup(name, meshes[name], own))
-    return sorted(found.values(), key=lambda item: -axes_size(item.axes, item.mesh))
+            single_axis = (AxisRef(axis.name),)
+            groups.setdefault((name, frozenset(single_axis)), AxisGroup(name, meshes[name], single_axis))
+    return sorted(groups.values(), key=lambda item: -axes_size(item.axes, item.mesh))

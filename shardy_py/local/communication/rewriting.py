@@ -9,7 +9,7 @@ from attrs import evolve
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.op_names import ALL_REDUCE, RESHARD
 from shardy_py.ir.graph.program import Block, Op, Program, Value
-from shardy_py.local.communication.deliveries import Delivery, ModeOf, modes_now
+from shardy_py.local.communication.deliveries import Delivery, ModeOf, current_mode
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.report import CommunicationChange
 from shardy_py.local.communication.routes import Route
@@ -24,13 +24,13 @@ _MOST_NAMES = 3
 
 def apply_improvement(program: Program, item: Improvement) -> None:
     """Give ops their new modes, and bring values to their users as these want them."""
-    changed = {choice.number: choice for own in item.deliveries for choice in (own.producer, *own.users)}
+    changed = {choice.number: choice for delivery in item.deliveries for choice in (delivery.producer, *delivery.users)}
     for choice in changed.values():
         if item.mode_of(choice) != choice.current:
             set_shardings(program, choice, item.mode_of(choice))
-    for own in item.deliveries:
-        if isinstance(own, Delivery) and _is_concerned(own, item):
-            _deliver(program, own, item.mode_of)
+    for delivery in item.deliveries:
+        if isinstance(delivery, Delivery) and _has_to_be_rewritten(delivery, item):
+            _deliver(program, delivery, item.mode_of)
 
 
 def describe(item: Improvement) -> CommunicationChange:
@@ -38,28 +38,29 @@ def describe(item: Improvement) -> CommunicationChange:
     moved: dict[int, dict[str, None]] = {SHARDED: {}, WHOLE: {}}
     sources: dict[str, None] = {}
     concerned: dict[str, None] = {}
-    for own in item.deliveries:
-        if not is_delivered_otherwise(own, item):
+    for delivery in item.deliveries:
+        if not has_changed_delivery(delivery, item):
             continue
-        producer = own.value.defining_op
+        producer = delivery.value.defining_op
         sources["an argument" if producer is None else producer.name] = None
-        ops = [(own.producer, producer)] if producer is not None else []
-        ops += [(user, route.user) for user, route in zip(own.users, own.routes, strict=True)]
+        ops = [(delivery.producer, producer)] if producer is not None else []
+        ops += [(user, route.user) for user, route in zip(delivery.users, delivery.routes, strict=True)]
         for choice, op in ops:
             concerned[op.location] = None
             if item.mode_of(choice) != choice.current:
                 moved[item.mode_of(choice)][op.name] = None
     words = (("moved behind", moved[SHARDED]), ("moved before", moved[WHOLE]))
     parts = [f"{word} {first_names(names)}" for word, names in words if names]
-    what = " and ".join(parts) or f"what {first_names(sources)} gives is sent once"
+    description = " and ".join(parts) or f"what {first_names(sources)} gives is sent once"
     locations = tuple(location for location in concerned if location)
-    return CommunicationChange(what, item.before, item.after, next(iter(locations), ""), locations)
+    return CommunicationChange(description, item.before, item.after, next(iter(locations), ""), locations)
 
 
-def is_delivered_otherwise(own: Movement, item: Improvement) -> bool:
+def has_changed_delivery(delivery: Movement, item: Improvement) -> bool:
     """Return whether an improvement changes how a value gets to its users, or what is sent for it."""
-    choices = (own.producer, *own.users)
-    return any(item.mode_of(choice) != modes_now(choice) for choice in choices) or own.sent > own.cost(item.mode_of)
+    choices = (delivery.producer, *delivery.users)
+    has_other_mode = any(item.mode_of(choice) != current_mode(choice) for choice in choices)
+    return has_other_mode or delivery.sent > delivery.cost(item.mode_of)
 
 
 def first_names(names: Iterable[str]) -> str:
@@ -71,7 +72,7 @@ def first_names(names: Iterable[str]) -> str:
 
 def set_shardings(program: Program, choice: ModeChoice, mode: int) -> None:
     """Give the results of an op, or the values of an edge, their shardings in a mode."""
-    for number, modes in choice.given.items():
+    for number, modes in choice.value_modes.items():
         sharding = modes[mode]
         if sharding is None:
             program.shardings.pop(number, None)
@@ -79,21 +80,21 @@ def set_shardings(program: Program, choice: ModeChoice, mode: int) -> None:
             program.shardings[number] = sharding
 
 
-def _is_concerned(own: Delivery, item: Improvement) -> bool:
+def _has_to_be_rewritten(delivery: Delivery, item: Improvement) -> bool:
     """Return whether a value has to be brought to its users in another way."""
-    if any(item.mode_of(choice) != choice.current for choice in (own.producer, *own.users)):
+    if any(item.mode_of(choice) != choice.current for choice in (delivery.producer, *delivery.users)):
         return True
-    return own.cost(item.mode_of) < own.sent
+    return delivery.cost(item.mode_of) < delivery.sent
 
 
-def _deliver(program: Program, own: Delivery, mode_of: ModeOf) -> None:
-    shipment, targets = own.shipment(mode_of), own.targets(mode_of)
-    block, anchor = own.block, first_user(own.block, own.routes)
-    value, sharding = own.value, shipment.source
+def _deliver(program: Program, delivery: Delivery, mode_of: ModeOf) -> None:
+    shipment, targets = delivery.shipment(mode_of), delivery.targets(mode_of)
+    block, anchor = delivery.block, first_user(delivery.block, delivery.routes)
+    value, sharding = delivery.value, shipment.source
     if shipment.summed:
         attributes = {"reduction_axes": AxisRefList(shipment.summed)}
-        if own.reduction != "sum":
-            attributes["reduction_op"] = RawAttribute(reduction_op_text(own.reduction))  # type: ignore[assignment]
+        if delivery.reduction != "sum":
+            attributes["reduction_op"] = RawAttribute(reduction_op_text(delivery.reduction))  # type: ignore[assignment]
         value = insert(program, ALL_REDUCE, value, {**attributes, "out_sharding": sharding}, sharding, block, anchor)
     source = value
     if shipment.through is not None:
@@ -104,7 +105,7 @@ def _deliver(program: Program, own: Delivery, mode_of: ModeOf) -> None:
             arrived = reshard(program, value, target, block, anchor)
         for route in routes:
             route.user.set_operand(route.number, arrived)
-    depths = {step: depth for route in own.routes for depth, step in enumerate(route.steps)}
+    depths = {step: depth for route in delivery.routes for depth, step in enumerate(route.steps)}
     for step in sorted(depths, key=lambda step: -depths[step]):
         if not step.results[0].uses:
             step.erase()

@@ -69,10 +69,10 @@ class Routes:
         if value.id in self._shardings:
             return self._shardings[value.id]
         carrier = shardable_value(value, self.semantics)
-        found = self.program.sharding(value if carrier is None else carrier)
+        sharding = self.program.sharding(value if carrier is None else carrier)
         if self.is_fixed:
-            found = self._shardings[value.id] = self.same(found)
-        return found
+            sharding = self._shardings[value.id] = self.same(sharding)
+        return sharding
 
     def same(self, sharding: TensorSharding | None) -> TensorSharding | None:
         """Return the one object for equal shardings."""

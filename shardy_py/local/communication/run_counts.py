@@ -50,7 +50,7 @@ class RunCounts:
         """Return how often each function runs per run of the main one; 0 for what nothing calls.
 
         Args:
-            program: A program whose functions do not call each other in a circle.
+            program: A program without recursive functions.
             main: The name of the main function.
         """
         calls: dict[str, list[tuple[str, Block | None]]] = {}

@@ -30,7 +30,7 @@ class CountSentBytesPass(NoFields):
     name: ClassVar[str] = "count-sent-bytes"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Record the bytes, where somebody asks for them; the program stays as it is."""
+        """Record the bytes in the context, if it collects them; the program stays as it is."""
         if context.sent_bytes is None:
             return
         semantics, meshes = context.semantics, meshes_by_name(program)
@@ -61,11 +61,11 @@ def local_sent_bytes(program: Program, ops: LocalOps, semantics: OpSemantics, me
     counts, total = RunCounts(semantics), 0.0
     runs = counts.of_functions(program)
     for name, op in _ops_by_function(program):
-        found = ops.read_collective(op)
-        if found is None or not op.operands:
+        collective = ops.read_collective(op)
+        if collective is None or not op.operands:
             continue
         size = sum(shard_bytes(value.type, None, mesh) for value in op.operands)
-        total += size * _sends(found, max(1, mesh.total_size)) * counts.of_block(op.parent) * runs[name]
+        total += size * _sends(collective, max(1, mesh.total_size)) * counts.of_block(op.parent) * runs[name]
     return total
 
 
@@ -76,11 +76,11 @@ def _ops_by_function(program: Program) -> Iterator[tuple[str, Op]]:
             yield name, op
 
 
-def _sends(found: LocalCollective, devices: int) -> float:
+def _sends(collective: LocalCollective, devices: int) -> float:
     """Return how often a device sends its operand."""
-    if found.kind == "collective_permute":
-        return sum(source != target for source, target in found.groups) / devices
-    size = max((len(group) for group in found.groups), default=1)
-    if found.kind == "all_gather":
+    if collective.kind == "collective_permute":
+        return sum(source != target for source, target in collective.groups) / devices
+    size = max((len(group) for group in collective.groups), default=1)
+    if collective.kind == "all_gather":
         return size - 1.0
-    return (2.0 if found.kind == "all_reduce" else 1.0) * (size - 1) / size
+    return (2.0 if collective.kind == "all_reduce" else 1.0) * (size - 1) / size

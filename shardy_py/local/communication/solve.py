@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import field
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.local.communication.deliveries import ModeOf, all_in, modes_now
+from shardy_py.local.communication.deliveries import ModeOf, current_mode, mode_for_all
 from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.routes import Route
@@ -81,20 +81,20 @@ class Improvement:
 
 
 def improvements(deliveries: Sequence[Movement]) -> list[Improvement]:
-    """Return how less could be sent, for each part of a program by itself.
+    """Return the modes under which less is sent, for each independent part of a program.
 
     Args:
         deliveries: The values with their users.
     """
-    found = []
+    results = []
     for part in _parts(deliveries):
-        own = sum(choice.sent[choice.current] for choice in _flexible(part).values())
-        if not own and not any(item.sent for item in part):
+        sent = sum(choice.sent[choice.current] for choice in _flexible(part).values())
+        if not sent and not any(item.sent for item in part):
             continue
         improvement = _improve(part)
         if improvement is not None:
-            found.append(improvement)
-    return found
+            results.append(improvement)
+    return results
 
 
 def _improve(part: Sequence[Movement]) -> Improvement | None:
@@ -104,9 +104,10 @@ def _improve(part: Sequence[Movement]) -> Improvement | None:
     candidates = [modes, {}] if modes else [{}]
     best: Improvement | None = None
     for candidate in candidates:
-        before = sum(own.sent for own in part) + sum(choice.sent[choice.current] for choice in choices.values())
+        before = sum(delivery.sent for delivery in part)
+        before += sum(choice.sent[choice.current] for choice in choices.values())
         item = Improvement(part, candidate, before, 0.0)
-        after = sum(own.cost(item.mode_of) for own in part)
+        after = sum(delivery.cost(item.mode_of) for delivery in part)
         after += sum(choice.sent[item.mode_of(choice)] for choice in choices.values())
         work = sum(choices[number].work * (1 if mode == WHOLE else -1) for number, mode in candidate.items())
         if after < item.before - _LEAST_GAIN and after + work < item.before - _LEAST_GAIN:
@@ -122,12 +123,12 @@ def _work_of(item: Improvement, choices: dict[int, ModeChoice]) -> float:
 
 def _flexible(part: Sequence[Movement]) -> dict[int, ModeChoice]:
     """Return the choices with several modes, by number."""
-    found: dict[int, ModeChoice] = {}
+    choices: dict[int, ModeChoice] = {}
     for item in part:
         for choice in (item.producer, *item.flexible_users):
             if len(choice.modes) > 1:
-                found[choice.number] = choice
-    return found
+                choices[choice.number] = choice
+    return choices
 
 
 def _cut(part: Sequence[Movement], choices: dict[int, ModeChoice]) -> dict[int, int]:
@@ -139,8 +140,8 @@ def _cut(part: Sequence[Movement], choices: dict[int, ModeChoice]) -> dict[int, 
         nodes[number] = network.add_node(at_source=sent[SHARDED], at_sink=sent[WHOLE] + choices[number].work)
     for item in part:
         _Costs(item).enter(network, nodes)
-    whole = network.sink_side()
-    return {number: WHOLE if node in whole else SHARDED for number, node in nodes.items()}
+    whole_nodes = network.sink_side()
+    return {number: WHOLE if node in whole_nodes else SHARDED for number, node in nodes.items()}
 
 
 @define(eq=False)
@@ -158,7 +159,7 @@ class _Costs:
         self._users = self.item.flexible_users
 
     def enter(self, network: FlowNetwork, nodes: dict[int, int]) -> None:
-        """Add the costs: of a node for the producer, and one that is whole as soon as one of the users is."""
+        """Add the costs of a node for the producer and of one for the users, which is whole as soon as one user is."""
         producer = nodes.get(self.item.producer.number)
         if not self._users:
             if producer is not None:
@@ -171,18 +172,18 @@ class _Costs:
             mode = self.item.producer.current
             network.add_cost(users, self._cost(mode, SHARDED), self._cost(mode, WHOLE))
             return
-        kept, gathered = self._cost(SHARDED, SHARDED), self._cost(SHARDED, WHOLE)
-        sliced, whole = self._cost(WHOLE, SHARDED), self._cost(WHOLE, WHOLE)
+        both_sharded, gathered = self._cost(SHARDED, SHARDED), self._cost(SHARDED, WHOLE)
+        sliced, both_whole = self._cost(WHOLE, SHARDED), self._cost(WHOLE, WHOLE)
         # Pieces can be cut from what is gathered, so that several reshards never cost more than it.
-        kept = min(kept, gathered + sliced - whole)
-        network.add_cost(producer, kept, sliced)
-        network.add_cost(users, 0.0, whole - sliced)
-        network.add_edge(producer, users, gathered + sliced - whole - kept)
+        both_sharded = min(both_sharded, gathered + sliced - both_whole)
+        network.add_cost(producer, both_sharded, sliced)
+        network.add_cost(users, 0.0, both_whole - sliced)
+        network.add_edge(producer, users, gathered + sliced - both_whole - both_sharded)
 
     def _collected(self, user: ModeChoice) -> float:
-        """Return what it costs that a user gives whole results, and takes the value sharded."""
-        own = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
-        known = [cost for cost in own if cost is not None]
+        """Return the cost of a user that computes whole results from the sharded value."""
+        costs = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
+        known = [cost for cost in costs if cost is not None]
         return sum(known) if known else INFINITE
 
     def _cost(self, producer: int, users: int) -> float:
@@ -191,7 +192,7 @@ class _Costs:
         def mode_of(choice: ModeChoice) -> int:
             if choice is self.item.producer:
                 return producer if producer in choice.modes else choice.current
-            return all_in(users)(choice) if choice.number in flexible else modes_now(choice)
+            return mode_for_all(users)(choice) if choice.number in flexible else current_mode(choice)
 
         return self.item.cost(mode_of)
 

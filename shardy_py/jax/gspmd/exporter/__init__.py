@@ -36,7 +36,7 @@ def for_gspmd(module: Any, *, semantics: OpSemantics) -> tuple[Program, tuple[Di
         A program whose `origin` holds the module, written back; and a warning if GSPMD has no words for something.
 
     Raises:
-        UnsupportedError: the module has an op of Shardy that is no part of a propagated module.
+        UnsupportedError: the module has an op of Shardy that does not occur in a propagated module.
         VerificationError: a sharding is not valid.
     """
     program = import_module(_copy(to_module(module)))

@@ -106,14 +106,14 @@ def _annotate_interface(function: Op, name: str, values: Sequence[Value], texts:
     if not values:
         return
     body = function.regions[0].blocks[0] if function.regions and function.regions[0].blocks else None
-    is_said = not texts.is_all_manual(body)
+    has_sharding = not texts.is_all_manual(body)
     old: Sequence[dict[str, Any]] = function.attributes.get(name) or ({},) * len(values)
     new = []
     for item, value in zip(old, values, strict=True):
-        kept = {key: attribute for key, attribute in item.items() if not key.startswith("sdy.")}
-        if isinstance(value.type, TensorType) and is_said:
-            kept[SHARDING] = str(texts.of_value(value, body))
-        new.append(kept)
+        entries = {key: attribute for key, attribute in item.items() if not key.startswith("sdy.")}
+        if isinstance(value.type, TensorType) and has_sharding:
+            entries[SHARDING] = str(texts.of_value(value, body))
+        new.append(entries)
     if any(new):
         function.attributes[name] = tuple(new)
     elif name in function.attributes:
@@ -124,11 +124,11 @@ def _text(op: Op, texts: Texts) -> str | None:
     """Return the sharding of the results of an op; None for scalars alone of which nothing is said."""
     if not any(_is_worth_it(value, texts) for value in op.results):
         return None
-    found = [texts.of_value(value, op.parent) for value in op.results]
-    return str(found[0] if len(found) == 1 else HloSharding.tuple_of(found))
+    shardings = [texts.of_value(value, op.parent) for value in op.results]
+    return str(shardings[0] if len(shardings) == 1 else HloSharding.tuple_of(shardings))
 
 
 def _is_worth_it(value: Value, texts: Texts) -> bool:
     if not isinstance(value.type, TensorType):
         return False
-    return value.type.rank > 0 or texts.is_said(value)
+    return value.type.rank > 0 or texts.has_sharding(value)

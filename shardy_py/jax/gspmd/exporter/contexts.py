@@ -12,7 +12,7 @@ from shardy_py.jax.gspmd.exporter.texts import Context, Texts
 
 
 def settle_contexts(program: Program, texts: Texts) -> None:
-    """Tell the manual axes around each function; one that is called under different axes is copied for each.
+    """Record the manual axes around each function; a function called under different axes is copied for each.
 
     In a manual computation values have other shardings than outside of it, so a function is either inside or outside.
     """

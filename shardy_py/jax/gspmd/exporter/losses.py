@@ -15,15 +15,15 @@ from shardy_py.sharding.tensor import TensorSharding
 
 def find_losses(program: Program) -> tuple[Diagnostic, ...]:
     """Return one warning that lists what gets lost, or none."""
-    found = Counter(loss for sharding in program.shardings.values() for loss in _losses_of(sharding))
+    losses = Counter(loss for sharding in program.shardings.values() for loss in _losses_of(sharding))
     groups = len(ops_named(program, SHARDING_GROUP))
     barriers = len(ops_named(program, PROPAGATION_BARRIER))
     rules = sum(RULE_ATTRIBUTE in op.attributes for op in program.walk())
-    found.update({"members of sharding groups": groups, "propagation barriers": barriers, "sharding rules": rules})
+    losses.update({"members of sharding groups": groups, "propagation barriers": barriers, "sharding rules": rules})
     counts = {mesh.total_size for mesh in program.meshes.values() if mesh.axes}
     if len(counts) > 1:
-        found["meshes of different numbers of devices"] = len(counts)
-    parts = [f"{count} {loss}" for loss, count in sorted(found.items()) if count]
+        losses["meshes of different numbers of devices"] = len(counts)
+    parts = [f"{count} {loss}" for loss, count in sorted(losses.items()) if count]
     if not parts:
         return ()
     message = f"GSPMD has no words for what the module says here: {', '.join(parts)}"

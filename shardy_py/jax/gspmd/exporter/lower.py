@@ -88,12 +88,12 @@ def _call(before: Op, target: str, operand: Value, type_: Type, sharding: HloSha
 def _constant(op: Op, texts: Texts) -> Sequence[Value]:
     """Insert a constant of StableHLO for one of Shardy."""
     value = op.results[0]
-    made = Op(op.program, _STABLEHLO_CONSTANT, (), [value.type], dict(op.attributes))
-    drop_shardy_attributes(made)
+    constant = Op(op.program, _STABLEHLO_CONSTANT, (), [value.type], dict(op.attributes))
+    drop_shardy_attributes(constant)
     if not texts.is_all_manual(op.parent):
-        made.attributes[SHARDING] = str(texts.of_value(value, op.parent))
-    _block(op).insert_before(op, made)
-    return made.results
+        constant.attributes[SHARDING] = str(texts.of_value(value, op.parent))
+    _block(op).insert_before(op, constant)
+    return constant.results
 
 
 def _inline(op: Op) -> None:
@@ -167,8 +167,8 @@ def _inside(op: Op, attribute: str, values: Sequence[Value], body: Block, texts:
 def _cut(op: Op, number: int, inside: HloSharding, texts: Texts) -> Value:
     """Return the shards of an operand."""
     operand, argument = op.operands[number], op.regions[0].block.arguments[number]
-    whole = texts.of(op.attributes["in_shardings"].shardings[number], operand, op.parent)
-    cut = _call(op, SHARDING_CALL, operand, operand.type, whole)
+    outside = texts.of(op.attributes["in_shardings"].shardings[number], operand, op.parent)
+    cut = _call(op, SHARDING_CALL, operand, operand.type, outside)
     return _call(op, FULL_TO_SHARD, cut, argument.type, inside)
 
 
@@ -176,8 +176,8 @@ def _put_together(op: Op, number: int, value: Value, inside: HloSharding, texts:
     """Return the whole value of the shards that leave a body."""
     result = op.results[number]
     shards = _call(op, SHARDING_CALL, value, value.type, inside)
-    whole = texts.of(op.attributes["out_shardings"].shardings[number], result, op.parent)
-    return _call(op, SHARD_TO_FULL, shards, result.type, whole)
+    outside = texts.of(op.attributes["out_shardings"].shardings[number], result, op.parent)
+    return _call(op, SHARD_TO_FULL, shards, result.type, outside)
 
 
 def _block(op: Op) -> Block:

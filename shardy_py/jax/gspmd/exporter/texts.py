@@ -36,15 +36,15 @@ class Texts:
         """Return the manual axes in a block, and the mesh they are on; no axes outside of manual computations."""
         if block is None:
             return Mesh(), ()
-        found = self._around.get(block)
-        if found is None:
+        context = self._around.get(block)
+        if context is None:
             op = block.parent_op
             mesh, axes = (Mesh(), ()) if op is None else self.contexts.get(op) or self.around(op.parent)
             if op is not None and op.name == MANUAL_COMPUTATION:
-                own = mesh_of(op)
-                mesh, axes = mesh if own is None else own, (*axes, *op.attributes["manual_axes"].names)
-            found = self._around[block] = mesh, axes
-        return found
+                op_mesh = mesh_of(op)
+                mesh, axes = mesh if op_mesh is None else op_mesh, (*axes, *op.attributes["manual_axes"].names)
+            context = self._around[block] = mesh, axes
+        return context
 
     def is_all_manual(self, block: Block | None) -> bool:
         """Return whether all axes are manual in a block."""
@@ -60,8 +60,8 @@ class Texts:
             sharding = None if carrier is None else self._program.shardings.get(carrier.id)
         return self.of(sharding, value, block)
 
-    def is_said(self, value: Value) -> bool:
-        """Return whether a value has a sharding of its own."""
+    def has_sharding(self, value: Value) -> bool:
+        """Return whether the program has a sharding for a value itself."""
         return value.id in self._program.shardings
 
     def of(self, sharding: TensorSharding | None, value: Value, block: Block | None) -> HloSharding:
@@ -72,14 +72,14 @@ class Texts:
                 return HloSharding.replicated()
             sharding = TensorSharding.fully_closed(mesh, value.type.rank if isinstance(value.type, TensorType) else 0)
         key = sharding, axes
-        found = self._known.get(key)
-        if found is None:
+        hlo_sharding = self._known.get(key)
+        if hlo_sharding is None:
             named = sharding.mesh if isinstance(sharding.mesh, Mesh) else self._meshes[sharding.mesh]
             if axes and not named.axes:
                 # Nothing is on the empty mesh, which has no manual axes either.
                 sharding, named = self._over(mesh, sharding)
-            found = self._known[key] = to_hlo_sharding(sharding, named, manual_axes=axes)
-        return found
+            hlo_sharding = self._known[key] = to_hlo_sharding(sharding, named, manual_axes=axes)
+        return hlo_sharding
 
     def _over(self, mesh: str | Mesh, sharding: TensorSharding) -> tuple[TensorSharding, Mesh]:
         named = mesh if isinstance(mesh, Mesh) else self._meshes[mesh]

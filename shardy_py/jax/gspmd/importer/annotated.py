@@ -30,7 +30,7 @@ def annotated_ops(program: Program, attribute_names: Collection[str] | None = No
     """
     if attribute_names is not None and SHARDING not in attribute_names:
         return [op for op in ops_named(program, FUNCTION) if _is_annotated(op)]
-    found: list[Op] = []
+    annotated: list[Op] = []
     # Ops share their attributes, and few have an annotation.
     without: set[object] = set()
     for op in all_ops(program):
@@ -38,10 +38,10 @@ def annotated_ops(program: Program, attribute_names: Collection[str] | None = No
         if shared in without:
             continue
         if SHARDING in op.attributes or (op.name == FUNCTION and _is_annotated(op)):
-            found.append(op)
+            annotated.append(op)
         elif shared is not None:
             without.add(shared)
-    return found
+    return annotated
 
 
 def _is_annotated(function: Op) -> bool:
@@ -50,8 +50,8 @@ def _is_annotated(function: Op) -> bool:
 
 def dictionaries(function: Op, name: str) -> Sequence[dict[str, Any]]:
     """Return the attributes of the arguments or of the results of a function."""
-    found: Sequence[dict[str, Any]] = function.attributes.get(name) or ()
-    return found
+    items: Sequence[dict[str, Any]] = function.attributes.get(name) or ()
+    return items
 
 
 def is_round_trip(program: Program) -> bool:
@@ -71,5 +71,5 @@ def mark_round_trip(program: Program) -> bool:
 
 def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the dictionary that compilers hand on; an empty one where there is none."""
-    found = attributes.get(FRONTEND)
-    return found if isinstance(found, Mapping) else {}
+    dictionary = attributes.get(FRONTEND)
+    return dictionary if isinstance(dictionary, Mapping) else {}

@@ -39,9 +39,9 @@ class Annotations:
         return [sharding for op in ops for sharding in self._at(op)]
 
     def _at(self, op: Op) -> Iterator[HloSharding]:
-        own = self.of(op)
-        if own is not None:
-            yield own
+        sharding = self.of(op)
+        if sharding is not None:
+            yield sharding
         if op.name == FUNCTION:
             for name in INTERFACE:
                 for item in dictionaries(op, name):
@@ -57,10 +57,10 @@ class Annotations:
         """Return the sharding of a value and its unspecified dimensions; of a function argument, its own."""
         op = value.defining_op
         if op is not None:
-            found = self.of(op)
-            if found is not None and found.kind == "tuple":
-                found = found.elements[value.index] if value.index < len(found.elements) else None
-            return found, unspecified_dims(op)
+            sharding = self.of(op)
+            if sharding is not None and sharding.kind == "tuple":
+                sharding = sharding.elements[value.index] if value.index < len(sharding.elements) else None
+            return sharding, unspecified_dims(op)
         block = value.owner
         function = block.parent_op if isinstance(block, Block) else None
         if function is None or function.name != FUNCTION:
@@ -73,17 +73,17 @@ class Annotations:
         """Return the sharding in an attribute.
 
         Raises:
-            ParseError: it is no sharding.
+            ParseError: it is not a valid sharding.
         """
-        found = self._known.get(str(text))
-        if found is None:
+        sharding = self._known.get(str(text))
+        if sharding is None:
             try:
-                found = self._known[str(text)] = parse_hlo_sharding(str(text))
+                sharding = self._known[str(text)] = parse_hlo_sharding(str(text))
             except ParseError as error:
                 raise ParseError(
                     *(evolve(item, location=op.location, op=op.name) for item in error.diagnostics)
                 ) from None
-        return found
+        return sharding
 
 
 def target_of(op: Op) -> str | None:
@@ -94,5 +94,5 @@ def target_of(op: Op) -> str | None:
 
 def unspecified_dims(op: Op) -> frozenset[int]:
     """Return the unspecified dimensions of the sharding of a custom call."""
-    found = _UNSPECIFIED.search(str(op.attributes.get("backend_config", "")))
-    return frozenset(map(int, found[1].split(","))) if found and found[1].strip() else frozenset()
+    match = _UNSPECIFIED.search(str(op.attributes.get("backend_config", "")))
+    return frozenset(map(int, match[1].split(","))) if match and match[1].strip() else frozenset()

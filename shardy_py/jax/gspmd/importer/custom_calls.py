@@ -25,11 +25,18 @@ def _replace(op: Op, sharding: HloSharding, meshes: Meshes) -> None:
     assert block is not None
     value = operand
     if sharding.kind not in ("manual", "unknown"):
-        found = meshes.read(sharding, op.results[0].type, open_dims=unspecified_dims(op))
-        made = Op(op.program, CONSTRAINT, (operand,), (op.results[0].type,), {"sharding": found}, register_uses=False)
-        block.insert_before(op, made)
-        operand.uses[operand.uses.index((op, 0))] = (made, 0)
-        value = made.results[0]
+        tensor_sharding = meshes.read(sharding, op.results[0].type, open_dims=unspecified_dims(op))
+        constraint = Op(
+            op.program,
+            CONSTRAINT,
+            (operand,),
+            (op.results[0].type,),
+            {"sharding": tensor_sharding},
+            register_uses=False,
+        )
+        block.insert_before(op, constraint)
+        operand.uses[operand.uses.index((op, 0))] = (constraint, 0)
+        value = constraint.results[0]
     replace_in_order(op.results[0], value, at=(op, 0))
     if sharding.group is not None:
         add_group_member(value, sharding.group.number, at=op)

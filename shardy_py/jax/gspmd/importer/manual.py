@@ -79,7 +79,7 @@ class _Reader:
         ]
         anchor, block = region.last, region.last.parent
         assert block is not None
-        made = Op(
+        computation = Op(
             self._program,
             MANUAL_COMPUTATION,
             [border.value for border in inputs],
@@ -92,12 +92,12 @@ class _Reader:
             register_uses=False,
         )
         body = Block(self._program, [op.results[0].type for op in region.entries])
-        made.add_region(Region([body]))
-        block.insert_after(anchor, made)
+        computation.add_region(Region([body]))
+        block.insert_after(anchor, computation)
         self._fill(body, region, copied)
-        for number, value in enumerate(made.operands):
-            value.uses.append((made, number))
-        for op, result in zip(region.exits, made.results, strict=True):
+        for number, value in enumerate(computation.operands):
+            value.uses.append((computation, number))
+        for op, result in zip(region.exits, computation.results, strict=True):
             replace_in_order(op.results[0], result)
             op.erase()
         for op in region.entries:
@@ -155,34 +155,34 @@ class _Reader:
         return copies[value.id]
 
     def _source(self, op: Op) -> Value:
-        """Return the shard that a custom call puts together, without what JAX says about it right before."""
+        """Return the shard that a custom call joins, without the sharding annotation that JAX puts right before it."""
         value = op.operands[0]
-        said = value.defining_op
-        if said is None or target_of(said) != SHARDING_CALL or len(value.uses) > 1:
+        producer = value.defining_op
+        if producer is None or target_of(producer) != SHARDING_CALL or len(value.uses) > 1:
             return value
-        sharding = self._annotations.of(said)
+        sharding = self._annotations.of(producer)
         is_plain = sharding is not None and sharding.tiles is not None and max(sharding.tile_dims, default=1) == 1
         rank = len(value.type.shape) if isinstance(value.type, TensorType) else 0
-        return said.operands[0] if is_plain and len(unspecified_dims(said)) == rank else value
+        return producer.operands[0] if is_plain and len(unspecified_dims(producer)) == rank else value
 
     def _erase_entry(self, op: Op) -> None:
-        """Erase a custom call that cuts a value, and what said how it is cut if nothing else uses that."""
-        said = op.operands[0].defining_op
+        """Erase a custom call that cuts a value, and the annotation of its operand if nothing else uses it."""
+        producer = op.operands[0].defining_op
         op.erase()
-        if said is not None and target_of(said) == SHARDING_CALL and not said.results[0].uses:
-            said.erase()
+        if producer is not None and target_of(producer) == SHARDING_CALL and not producer.results[0].uses:
+            producer.erase()
 
     def _sharding(self, op: Op) -> HloSharding:
-        found = self._annotations.of(op)
-        if found is None:
-            raise _unsaid(op)
-        return found
+        sharding = self._annotations.of(op)
+        if sharding is None:
+            raise _missing_sharding(op)
+        return sharding
 
     def _mesh(self, region: ShardRegion) -> str:
         """Return the name of the mesh: that of a sharding at the border with tiles, else the default one."""
-        said = [self._annotations.of_value(op.operands[0])[0] for op in (*region.entries, *region.exits)]
-        said += [self._annotations.of(op) for op in (*region.entries, *region.exits)]
-        tiled = next((sharding for sharding in said if sharding is not None and sharding.tiles is not None), None)
+        shardings = [self._annotations.of_value(op.operands[0])[0] for op in (*region.entries, *region.exits)]
+        shardings += [self._annotations.of(op) for op in (*region.entries, *region.exits)]
+        tiled = next((sharding for sharding in shardings if sharding is not None and sharding.tiles is not None), None)
         return self._meshes.default if tiled is None else self._meshes.name_of(tiled)
 
     def _manual_axes(self, region: ShardRegion, mesh: str) -> tuple[str, ...]:
@@ -191,20 +191,20 @@ class _Reader:
         Raises:
             UnsupportedError: the custom calls do not agree.
         """
-        found: dict[tuple[str, ...], None] = {}
+        candidates: dict[tuple[str, ...], None] = {}
         for op in region.entries:
             outer = self._annotations.of_value(op.operands[0])[0]
-            found[self._difference(self._sharding(op), outer, mesh)] = None
+            candidates[self._difference(self._sharding(op), outer, mesh)] = None
         for op in region.exits:
             inner = self._annotations.of_value(op.operands[0])[0]
             if inner is not None:
-                found[self._difference(inner, self._sharding(op), mesh)] = None
-        if len(found) == 1:
-            return next(iter(found))
+                candidates[self._difference(inner, self._sharding(op), mesh)] = None
+        if len(candidates) == 1:
+            return next(iter(candidates))
         op = (*region.entries, *region.exits)[0]
         message = (
             "the manual axes of shards that are used together differ"
-            if found
+            if candidates
             else "it is not said which axes are manual"
         )
         raise UnsupportedError(Diagnostic("manual-axes", message, op.location, op.name))
@@ -219,15 +219,15 @@ class _Reader:
         sharding, open_dims = self._annotations.of_value(value)
         if sharding is None:
             if type_ != op.results[0].type:
-                raise _unsaid(op)
+                raise _missing_sharding(op)
             sharding, open_dims = HloSharding.replicated(), frozenset()
-        said = value.defining_op
-        if said is not None and target_of(said) == SHARDING_CALL and len(value.uses) == 1:
-            value = said.operands[0]
+        producer = value.defining_op
+        if producer is not None and target_of(producer) == SHARDING_CALL and len(value.uses) == 1:
+            value = producer.operands[0]
         return _Border(value, self._meshes.read(sharding, type_, open_dims=open_dims, mesh=mesh))
 
 
-def _unsaid(op: Op) -> UnsupportedError:
+def _missing_sharding(op: Op) -> UnsupportedError:
     message = "it is not said how the value is cut"
     hint = "give its operand a sharding with a custom call @Sharding, as JAX does it"
     return UnsupportedError(Diagnostic("manual-sharding-missing", message, op.location, op.name, hint))

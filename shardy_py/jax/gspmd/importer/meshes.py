@@ -83,23 +83,23 @@ class Meshes:
 
 def _leaves(shardings: Iterable[HloSharding]) -> list[HloSharding]:
     """Return the distinct tiled shardings, also those in tuples."""
-    found: dict[HloSharding, None] = {}
+    leaves: dict[HloSharding, None] = {}
     for sharding in shardings:
         for leaf in sharding.elements or (sharding,):
             if leaf.tiles is not None:
-                found[leaf] = None
-    return list(found)
+                leaves[leaf] = None
+    return list(leaves)
 
 
-def _add(program: Program, mesh: Mesh, wanted: str) -> str:
+def _add(program: Program, mesh: Mesh, name: str) -> str:
     """Add a mesh after those of the program and return its name."""
     others = [op for op in program.body.ops if op.name == MESH]
-    op = Op(program, MESH, attributes={SYMBOL_NAME: wanted, "mesh": mesh})
+    op = Op(program, MESH, attributes={SYMBOL_NAME: name, "mesh": mesh})
     symbols = SymbolTable(program)
     program.body.insert_after(others[-1] if others else None, op)
     return symbols.insert(op)
 
 
 def _empty_mesh(program: Program) -> str:
-    found = next((name for name, mesh in program.meshes.items() if mesh.is_empty), None)
-    return _add(program, Mesh(), _EMPTY) if found is None else found
+    existing = next((name for name, mesh in program.meshes.items() if mesh.is_empty), None)
+    return _add(program, Mesh(), _EMPTY) if existing is None else existing

@@ -78,14 +78,14 @@ def _connected(mark: Op, block: Block) -> Iterator[Op]:
 
 
 def _users(op: Op, block: Block) -> Iterator[Op]:
-    """Yield the ops of a block that use the results of one, be it inside."""
+    """Yield the ops of a block that use the results of an op, themselves or in their regions."""
     for value in op.results:
         for user, _ in value.uses:
-            found = within(user, block)
-            if found is None or found is block.terminator:
+            ancestor = within(user, block)
+            if ancestor is None or ancestor is block.terminator:
                 message = "a shard leaves its block without SPMDShardToFullShape"
                 raise UnsupportedError(Diagnostic("manual-value-escapes", message, op.location, op.name, _HINT))
-            yield found
+            yield ancestor
 
 
 def _producers(op: Op, block: Block) -> Iterator[Op]:
@@ -106,10 +106,10 @@ def whole_value_used(op: Op) -> UnsupportedError:
 
 def within(op: Op, block: Block) -> Op | None:
     """Return the op of a block that is or contains another, or None."""
-    found: Op | None = op
-    while found is not None and found.parent is not block:
-        found = found.parent_op
-    return found
+    ancestor: Op | None = op
+    while ancestor is not None and ancestor.parent is not block:
+        ancestor = ancestor.parent_op
+    return ancestor
 
 
 def used_values(op: Op) -> list[Value]:
@@ -137,8 +137,8 @@ def check_borders(region: ShardRegion, outside: Sequence[Op]) -> None:
     end = order[region.last]
     for op in region.exits:
         for user, _ in op.results[0].uses:
-            found = within(user, block)
-            if found is not None and found not in region.exits and order[found] < end:
+            ancestor = within(user, block)
+            if ancestor is not None and ancestor not in region.exits and order[ancestor] < end:
                 message = "a result of shards is used before all of them are computed"
                 raise UnsupportedError(Diagnostic("manual-order", message, op.location, op.name, _HINT))
 

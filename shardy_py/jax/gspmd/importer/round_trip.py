@@ -43,25 +43,25 @@ def read_shardings(program: Program) -> None:
         if op.name == FUNCTION:
             _read_interface(op)
         op.attributes.pop(SHARDING, None)
-        kept = frontend_attributes(op.attributes)
+        texts = frontend_attributes(op.attributes)
         target = str(op.attributes.get(TARGET, "")).rpartition(PREFIX)[2]
-        if _GROUP_ID in kept and target == "ShardingGroup":
-            add_group_member(op.operands[0], int(str(kept[_GROUP_ID]).split(":", 1)[0]), at=op)
+        if _GROUP_ID in texts and target == "ShardingGroup":
+            add_group_member(op.operands[0], int(str(texts[_GROUP_ID]).split(":", 1)[0]), at=op)
             op.erase()
-        elif _DIRECTION in kept and target == "PropagationBarrier":
+        elif _DIRECTION in texts and target == "PropagationBarrier":
             # It is the number of a direction with its type.
-            _replace(op, PROPAGATION_BARRIER, {"allowed_direction": RawAttribute(str(kept[_DIRECTION]))})
-        elif _SHARDING in kept:
-            _read_op(op, target, kept)
-        elif _RULE in kept:
-            _read_rule(op, kept)
+            _replace(op, PROPAGATION_BARRIER, {"allowed_direction": RawAttribute(str(texts[_DIRECTION]))})
+        elif _SHARDING in texts:
+            _read_op(op, target, texts)
+        elif _RULE in texts:
+            _read_rule(op, texts)
 
 
 def drop_texts(op: Op) -> None:
     """Remove the texts of Shardy from the dictionary of an op."""
-    kept = {name: value for name, value in frontend_attributes(op.attributes).items() if not name.startswith(PREFIX)}
-    if kept:
-        op.attributes[FRONTEND] = kept
+    others = {name: value for name, value in frontend_attributes(op.attributes).items() if not name.startswith(PREFIX)}
+    if others:
+        op.attributes[FRONTEND] = others
     else:
         op.attributes.pop(FRONTEND, None)
 
@@ -119,41 +119,41 @@ def _read_interface(function: Op) -> None:
 def _converted(item: dict[str, Any], function: Op) -> dict[str, Any]:
     """Return the attributes of one argument or result."""
     rest = {name: value for name, value in item.items() if name not in (SHARDING, FRONTEND)}
-    kept = dict(frontend_attributes(item))
-    text = kept.pop(_SHARDING, None)
-    if kept:
-        rest[FRONTEND] = kept
+    others = dict(frontend_attributes(item))
+    text = others.pop(_SHARDING, None)
+    if others:
+        rest[FRONTEND] = others
     if text is not None:
         rest[SHARDY_SHARDING] = read_text(text, function)
     return rest
 
 
-def _read_op(op: Op, target: str, kept: Mapping[str, Any]) -> None:
-    value: TensorShardingPerValue = read_text(kept[_SHARDING], op)
+def _read_op(op: Op, target: str, texts: Mapping[str, Any]) -> None:
+    value: TensorShardingPerValue = read_text(texts[_SHARDING], op)
     if target == "Sharding":
         _replace(op, CONSTRAINT, {"sharding": value.shardings[0]})
     elif target == "FuncResultSharding":
         _read_result(op, value)
     else:
         op.attributes[SHARDY_SHARDING] = value
-        _read_rule(op, kept)
+        _read_rule(op, texts)
 
 
-def _read_rule(op: Op, kept: Mapping[str, Any]) -> None:
+def _read_rule(op: Op, texts: Mapping[str, Any]) -> None:
     """Give an op the rule that is kept as text, if there is one."""
-    if _RULE in kept:
-        op.attributes["sdy.sharding_rule"] = read_text(kept[_RULE], op)
+    if _RULE in texts:
+        op.attributes["sdy.sharding_rule"] = read_text(texts[_RULE], op)
     drop_texts(op)
 
 
 def _replace(op: Op, name: str, attributes: dict[str, Any]) -> None:
     """Put an op of Shardy in the place of a custom call with one operand and one result."""
     (result,), (operand,) = op.results, op.operands
-    made = Op(op.program, name, op.operands, (result.type,), attributes, register_uses=False)
+    new_op = Op(op.program, name, op.operands, (result.type,), attributes, register_uses=False)
     assert op.parent is not None
-    op.parent.insert_before(op, made)
-    operand.uses[operand.uses.index((op, 0))] = (made, 0)
-    replace_in_order(result, made.results[0])
+    op.parent.insert_before(op, new_op)
+    operand.uses[operand.uses.index((op, 0))] = (new_op, 0)
+    replace_in_order(result, new_op.results[0])
     op.operands = ()
     op.erase()
 

@@ -34,11 +34,11 @@ def read_manual_calls(program: Program) -> None:
     calls = [op for op in ops_named(program, CALL) if _BODY in (callee_of(op) or "")]
     order = {function: number for number, function in enumerate(functions_callees_first(program))} if calls else {}
     for call in sorted(calls, key=lambda call: order[outermost(call)]):
-        inline_call(_rebuilt(call))
+        inline_call(_rebuild(call))
 
 
-def _rebuilt(call: Op) -> Op:
-    """Put a call into a manual computation in the place of what is around it, and return the call."""
+def _rebuild(call: Op) -> Op:
+    """Replace a call and the custom calls around it by a manual computation with the call, and return the call."""
     program, block = call.program, call.parent
     assert block is not None
     cut = _source(call.operands[0]) if call.operands else None
@@ -48,26 +48,26 @@ def _rebuilt(call: Op) -> Op:
     if not is_cut or not is_joined:
         message = "the body of a manual computation is not called between the custom calls that change shapes"
         raise UnsupportedError(Diagnostic("manual-call", message, call.location, call.name))
-    said: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for op in (cut, join, call):
         if op is not None:
-            said.update({name: read_text(text, op) for name, text in _texts(op).items()})
+            attributes.update({name: read_text(text, op) for name, text in _texts(op).items()})
     outputs = [] if join is None else _parts(join)
-    made = Op(
+    computation = Op(
         program,
         MANUAL_COMPUTATION,
         () if cut is None else cut.operands,
         [value.type for value in outputs],
         {
-            "in_shardings": said.get("in_shardings", TensorShardingPerValue(())),
-            "out_shardings": said.get("out_shardings", TensorShardingPerValue(())),
-            "manual_axes": said["manual_axes"],
+            "in_shardings": attributes.get("in_shardings", TensorShardingPerValue(())),
+            "out_shardings": attributes.get("out_shardings", TensorShardingPerValue(())),
+            "manual_axes": attributes["manual_axes"],
         },
     )
     body = Block(program, [value.type for value in call.operands])
-    made.add_region(Region([body]))
-    block.insert_before(call, made)
-    for value, result in zip(outputs, made.results, strict=True):
+    computation.add_region(Region([body]))
+    block.insert_before(call, computation)
+    for value, result in zip(outputs, computation.results, strict=True):
         replace_in_order(value, result)
     for number, argument in enumerate(body.arguments):
         call.set_operand(number, argument)

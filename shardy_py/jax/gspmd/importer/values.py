@@ -108,17 +108,17 @@ def _elements(sharding: HloSharding, count: int) -> Sequence[HloSharding] | None
 
 
 def _set_shardings(op: Op, elements: Sequence[HloSharding], meshes: Meshes) -> None:
-    found: list[TensorSharding | None] = [
+    shardings: list[TensorSharding | None] = [
         meshes.read(element, value.type) if element.kind not in _SILENT and isinstance(value.type, TensorType) else None
         for value, element in zip(op.results, elements, strict=True)
     ]
-    mesh = next((sharding.mesh for sharding in found if sharding is not None), None)
+    mesh = next((sharding.mesh for sharding in shardings if sharding is not None), None)
     if mesh is None:
         return
     ranks = [value.type.rank if isinstance(value.type, TensorType) else 0 for value in op.results]
     op.attributes[SHARDY_SHARDING] = TensorShardingPerValue(
         tuple(
             TensorSharding.fully_open(mesh, rank) if sharding is None else sharding
-            for sharding, rank in zip(found, ranks, strict=True)
+            for sharding, rank in zip(shardings, ranks, strict=True)
         )
     )
