@@ -60,12 +60,12 @@ def _own_class(write: OperatorWriter, value: Value, target: Value, dim: int) -> 
     return _sharded_like(write, value, write.pointwise("eq.Tensor", "i1", self=numbers, other=wide)), counted
 
 
-def _sharded_like(write: OperatorWriter, value: Value, made: Value) -> Value:
-    """Return a value of the shape of another one, which it is sharded like."""
+def _sharded_like(write: OperatorWriter, value: Value, result: Value) -> Value:
+    """Shard a result like a value of the same shape, and return it."""
     sharding = write.program.shardings.get(value.id)
-    if sharding is not None and shape_of(made) == shape_of(value):
-        write.program.shardings[made.id] = sharding
-    return made
+    if sharding is not None and shape_of(result) == shape_of(value):
+        write.program.shardings[result.id] = sharding
+    return result
 
 
 def _weights(write: OperatorWriter, value: Value, is_own: Value, counted: Value, dim: int) -> Value:
@@ -77,5 +77,5 @@ def _weights(write: OperatorWriter, value: Value, is_own: Value, counted: Value,
         return rows
     for _ in range(len(shape_of(value)) - 1 - dim):
         weight = write.unsqueezed(weight, len(shape_of(weight)))
-    own = write.pointwise("where.ScalarOther", type_, condition=is_own, self=weight, other=0.0)
-    return write.pointwise("mul.Tensor", self=write.total(own, [dim], keepdim=False), other=rows)
+    class_weights = write.pointwise("where.ScalarOther", type_, condition=is_own, self=weight, other=0.0)
+    return write.pointwise("mul.Tensor", self=write.total(class_weights, [dim], keepdim=False), other=rows)
