@@ -86,7 +86,7 @@ def check_rule_numerically(
     pieces = pieces_of(rule, shapes)
     checks = tuple(judge(bench, known, pieces, factor) for factor in range(rule.num_factors))
     search = find_missing(bench, rule, pieces, checks)
-    return RuleReport(rule, shapes[:count], shapes[count:], checks, search.found, search.is_complete)
+    return RuleReport(rule, shapes[:count], shapes[count:], checks, search.missing, search.is_complete)
 
 
 def assert_rule_holds(

@@ -91,7 +91,7 @@ MOST_CANDIDATES = 4096
 class Search:
     """The missing factors, and whether all combinations of dimensions were tried."""
 
-    found: tuple[MissingFactor, ...]
+    missing: tuple[MissingFactor, ...]
     is_complete: bool = True
 
 

@@ -70,14 +70,14 @@ class ShardComparison:
     """Compares what devices have of each value with the whole value.
 
     Args:
-        whole: The program on whole tensors.
+        program: The program on whole tensors.
         devices: The devices, which ran its local program.
         values: What each value became, by its id.
         tolerances: The largest difference of the elements of each value, by its id, relative to the largest one.
         semantics: What is known about ops.
     """
 
-    whole: Program
+    program: Program
     devices: VirtualDevices
     values: Mapping[int, LocalValue]
     tolerances: Mapping[int, float]
@@ -89,7 +89,7 @@ class ShardComparison:
         Args:
             seen: The values of the run on whole tensors, by the ids of their results.
         """
-        for value in all_values(self.whole):
+        for value in all_values(self.program):
             if value.id not in seen or value.id not in self.values or _is_partial(value):
                 continue
             if self._is_in_body(value):

@@ -48,7 +48,7 @@ def _product_plus(product: str, left: str, right: str) -> Rewrite:
     def rewrite(emit: Emit, call: Call) -> list[Value | None] | None:
         call_arguments = call.arguments
         arguments = {"self": call_arguments[left], "mat2": call_arguments[right]}
-        matrix_product = _one(emit, evolve(call, name=product, arguments=arguments, pointwise=False))
+        matrix_product = _emit_single(emit, evolve(call, name=product, arguments=arguments, pointwise=False))
         added = _scale(emit, call, call_arguments["self"], call_arguments.get("beta", 1))
         return [_add(emit, call, _scale(emit, call, matrix_product, call_arguments.get("alpha", 1)), added)]
 
@@ -71,8 +71,10 @@ def _mean_of(emit: Emit, call: Call, value: Value, dims: Any, keepdim: bool) -> 
     count = prod(_shape(value)[dim] for dim in reduced_dims) if rank else 1
     inner = evolve(type_, element_type="f32", text="") if type_.element_type in _SHORT else type_
     arguments = {"self": value, "dim": list(reduced_dims), "keepdim": keepdim, "dtype": _dtype(inner)}
-    total = _one(emit, evolve(call, name="aten.sum.dim_IntList", arguments=arguments, types=(inner,), pointwise=False))
-    mean = _one(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": max(count, 1)}, inner))
+    total = _emit_single(
+        emit, evolve(call, name="aten.sum.dim_IntList", arguments=arguments, types=(inner,), pointwise=False)
+    )
+    mean = _emit_single(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": max(count, 1)}, inner))
     return mean if inner is type_ else _cast(emit, call, mean, type_)
 
 
@@ -82,7 +84,7 @@ def _loss(emit: Emit, call: Call) -> list[Value | None] | None:
     value = call.arguments["self"]
     if reduction not in (_MEAN, _SUM) or _shape(value) != _shape(call.arguments["target"]):
         return None
-    elements = _one(emit, evolve(call, arguments={**call.arguments, "reduction": 0}, types=(value.type,)))
+    elements = _emit_single(emit, evolve(call, arguments={**call.arguments, "reduction": 0}, types=(value.type,)))
     if reduction == _MEAN:
         return [_mean_of(emit, call, elements, None, False)]
     return emit(evolve(call, name="aten.sum.default", arguments={"self": elements}, pointwise=False))
@@ -93,7 +95,7 @@ def _loss_gradient(emit: Emit, call: Call) -> list[Value | None] | None:
     value = call.arguments["self"]
     if call.arguments.get("reduction", _MEAN) != _MEAN or _shape(value) != _shape(call.arguments["target"]):
         return None
-    gradient = _one(emit, evolve(call, arguments={**call.arguments, "reduction": _SUM}))
+    gradient = _emit_single(emit, evolve(call, arguments={**call.arguments, "reduction": _SUM}))
     return [_scale(emit, call, gradient, 1 / max(prod(_shape(value)), 1))]
 
 
@@ -104,7 +106,7 @@ def _nll_loss_forward(emit: Emit, call: Call) -> list[Value | None] | None:
     loss, weight = emit(evolve(call, arguments={**call.arguments, "reduction": _SUM}))
     (type_, _) = call.types
     assert type_ is not None, "the loss is computed"
-    return [_one(emit, _pointwise(call, "aten.div.Tensor", {"self": loss, "other": weight}, type_)), weight]
+    return [_emit_single(emit, _pointwise(call, "aten.div.Tensor", {"self": loss, "other": weight}, type_)), weight]
 
 
 def _nll_loss(emit: Emit, call: Call) -> list[Value | None] | None:
@@ -114,15 +116,15 @@ def _nll_loss(emit: Emit, call: Call) -> list[Value | None] | None:
         return None
     (type_,) = call.types
     assert type_ is not None, "a loss has a result"
-    total = _one(emit, evolve(call, arguments={**call_arguments, "reduction": _SUM}))
+    total = _emit_single(emit, evolve(call, arguments={**call_arguments, "reduction": _SUM}))
     target = call_arguments["target"]
     flags = TensorType(_shape(target), "i1")
-    counted = _one(
+    counted = _emit_single(
         emit, _pointwise(call, "aten.ne.Scalar", {"self": target, "other": call_arguments["ignore_index"]}, flags)
     )
     arguments = {"self": counted, "dtype": _dtype(type_)}
-    count = _one(emit, evolve(call, name="aten.sum.default", arguments=arguments, pointwise=False))
-    return [_one(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": count}, type_))]
+    count = _emit_single(emit, evolve(call, name="aten.sum.default", arguments=arguments, pointwise=False))
+    return [_emit_single(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": count}, type_))]
 
 
 def _cross_entropy(emit: Emit, call: Call) -> list[Value | None] | None:
@@ -137,7 +139,7 @@ def _cross_entropy(emit: Emit, call: Call) -> list[Value | None] | None:
         return None
     dim = 0 if _rank(logits) == 1 else 1
     arguments = {"self": logits, "dim": dim}
-    logs = _one(emit, evolve(call, name="aten.log_softmax.int", arguments=arguments, types=(logits.type,)))
+    logs = _emit_single(emit, evolve(call, name="aten.log_softmax.int", arguments=arguments, types=(logits.type,)))
     nll = {
         "self": logs,
         "target": target,
@@ -226,14 +228,14 @@ REWRITES: Mapping[str, Rewrite] = {
 """The rewrites by the name of the overload."""
 
 
-def _one(emit: Emit, call: Call) -> Value:
+def _emit_single(emit: Emit, call: Call) -> Value:
     (result,) = emit(call)
     assert result is not None, "the only result is computed"
     return result
 
 
 def _without(emit: Emit, call: Call, name: str) -> Value:
-    return _one(emit, evolve(call, arguments={**call.arguments, name: None}))
+    return _emit_single(emit, evolve(call, arguments={**call.arguments, name: None}))
 
 
 def _pointwise(call: Call, name: str, arguments: Mapping[str, Any], type_: TensorType) -> Call:
@@ -243,24 +245,28 @@ def _pointwise(call: Call, name: str, arguments: Mapping[str, Any], type_: Tenso
 def _add(emit: Emit, call: Call, left: Value, right: Value) -> Value:
     (type_,) = call.types
     assert type_ is not None, "the only result is computed"
-    return _one(emit, _pointwise(call, "aten.add.Tensor", {"self": left, "other": right, "alpha": 1}, type_))
+    return _emit_single(emit, _pointwise(call, "aten.add.Tensor", {"self": left, "other": right, "alpha": 1}, type_))
 
 
 def _scale(emit: Emit, call: Call, value: Value, factor: Any) -> Value:
     if factor == 1:
         return value
-    return _one(emit, _pointwise(call, "aten.mul.Tensor", {"self": value, "other": factor}, _type(value)))
+    return _emit_single(emit, _pointwise(call, "aten.mul.Tensor", {"self": value, "other": factor}, _type(value)))
 
 
 def _view(emit: Emit, call: Call, value: Value, shape: tuple[int, ...]) -> Value:
     type_ = TensorType(shape, _type(value).element_type)
     arguments = {"self": value, "size": list(shape)}
-    return _one(emit, evolve(call, name="aten.view.default", arguments=arguments, types=(type_,), pointwise=False))
+    return _emit_single(
+        emit, evolve(call, name="aten.view.default", arguments=arguments, types=(type_,), pointwise=False)
+    )
 
 
 def _cast(emit: Emit, call: Call, value: Value, type_: TensorType) -> Value:
     arguments = {"self": value, "dtype": _dtype(type_)}
-    return _one(emit, evolve(call, name="aten._to_copy.default", arguments=arguments, types=(type_,), pointwise=False))
+    return _emit_single(
+        emit, evolve(call, name="aten._to_copy.default", arguments=arguments, types=(type_,), pointwise=False)
+    )
 
 
 def _dtype(type_: TensorType) -> str:

@@ -29,7 +29,7 @@ def make_expressible(program: Program) -> dict[int, TensorSharding]:
         sharding = program.shardings.get(value.id)
         if sharding is None:
             continue
-        expressible = _kept(value, sharding, mesh)
+        expressible = _expressible_part(value, sharding, mesh)
         if expressible != sharding:
             changed[value.id] = sharding
             program.shardings[value.id] = expressible
@@ -60,7 +60,7 @@ def tie_pairs(program: Program, pairs: Sequence[tuple[int, int]]) -> None:
             program.shardings[result.id] = sharding
 
 
-def _kept(value: Value, sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
+def _expressible_part(value: Value, sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
     order = [axis.name for axis in mesh.axes]
     dims = []
     for dim, size in zip(sharding.dim_shardings, static_shape(value.type) or (), strict=True):

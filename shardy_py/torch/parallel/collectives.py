@@ -144,7 +144,7 @@ class ProcessDevices(Devices):
         import torch
         import torch.distributed as dist
 
-        group = self._own(groups)
+        group = self._own_group(groups)
         ranks, process_group = self._process_group(group)
         self._count("all_gather")
         value = values[0].contiguous()
@@ -157,7 +157,7 @@ class ProcessDevices(Devices):
         import torch.distributed as dist
 
         value = values[0]
-        _, process_group = self._process_group(self._own(groups))
+        _, process_group = self._process_group(self._own_group(groups))
         self._count("all_reduce")
         reduced = _as_numbers(value).clone()
         dist.all_reduce(reduced, op=_reduce_op(combiner, value), group=process_group)
@@ -193,7 +193,7 @@ class ProcessDevices(Devices):
         """Return the group of this device, its process group, and the parts of a tensor in the order of the ranks."""
         import torch
 
-        group = self._own(groups)
+        group = self._own_group(groups)
         ranks, process_group = self._process_group(group)
         chunks = value.chunk(len(group), dim)
         devices = sorted(range(len(group)), key=lambda number: ranks.index(self.ranks[group[number]]))
@@ -224,7 +224,7 @@ class ProcessDevices(Devices):
             request.wait()
         return [received]
 
-    def _own(self, groups: Groups) -> Sequence[int]:
+    def _own_group(self, groups: Groups) -> Sequence[int]:
         return next(group for group in groups if self.device in group)
 
     def _process_group(self, group: Sequence[int]) -> tuple[tuple[int, ...], Any]:

@@ -222,7 +222,7 @@ class TorchProgram:
             if output.result is None:
                 outputs.append(output.constant)
             else:
-                outputs.append(self._whole(output.result, shards[output.result]))
+                outputs.append(self._gather_result(output.result, shards[output.result]))
         return outputs
 
     def _warn_of_gradients(self, inputs: Sequence[Any]) -> None:
@@ -274,7 +274,7 @@ class TorchProgram:
             results: Sequence[Any] = self.graph_module(*(shards[0] for shards in arguments))
         return results
 
-    def _whole(self, number: int, shard: Any) -> Any:
+    def _gather_result(self, number: int, shard: Any) -> Any:
         port = self.local.results[number]
         return port.whole(self._of_all(shard)) if port.is_cut else shard
 

@@ -99,7 +99,7 @@ def trace_shards(
     calls = [call for path in sharded_outputs for call in layers.calls[path]]
     tracer.cores = {call.core.id: call for call in calls}
     tracer.outputs = {call.output.id: call for call in calls}
-    tracer.owned = frozenset(number for call in calls for number in call.ops)
+    tracer.layer_op_ids = frozenset(number for call in calls for number in call.ops)
     tracer.sharded_outputs = sharded_outputs
     tracer.sized = _sized_ops(registry)
     return tracer.run()
@@ -112,7 +112,7 @@ class _Tracer:
     count: int
     cores: Mapping[int, LayerCall] = field(factory=dict)
     outputs: Mapping[int, LayerCall] = field(factory=dict)
-    owned: frozenset[int] = frozenset()
+    layer_op_ids: frozenset[int] = frozenset()
     sharded_outputs: Mapping[str, bool] = field(factory=dict)
     sized: frozenset[str] = frozenset()
     _shards: dict[int, Shards] = field(factory=dict)
@@ -143,7 +143,7 @@ class _Tracer:
         for value in op.results:
             if value.id in self.outputs:
                 self._leave(self.outputs[value.id], value)
-        if op.id in self.owned:
+        if op.id in self.layer_op_ids:
             return
         if op.name in RESHARDS:
             self._set(op.results[0], self._of(op.operands[0]))

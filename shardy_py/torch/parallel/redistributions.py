@@ -75,10 +75,10 @@ def list_redistributions(
     """
     explicit = program if is_explicit else explicit_program(program, registry)
     local = localized(explicit, registry, options=LocalOptions(optimize=optimize))
-    return tuple(_found(local.moved, local))
+    return tuple(_each_redistribution(local.moved, local))
 
 
-def _found(program: Program, local: Localized) -> Iterator[Redistribution]:
+def _each_redistribution(program: Program, local: Localized) -> Iterator[Redistribution]:
     mesh = next(iter(program.meshes.values()), Mesh())
     moves = [op for op in program.walk() if op.id in local.collectives]
     values = [value for op in moves for value in (*op.operands, *op.results)]
@@ -110,7 +110,7 @@ def _redistribution(program: Program, op: Op, collective: Op, moved: Value, spli
         maker.location if maker is not None else "",
         _with_partial(placements, op, split),
         after,
-        _shard_bytes(moved, before, split.whole),
+        _shard_bytes(moved, before, split.original),
         split.mesh,
     )
 

@@ -15,19 +15,19 @@ class SplitMesh:
     """A mesh and the same mesh with split axes.
 
     Args:
-        whole: The mesh.
+        original: The mesh.
         mesh: The split one; the parts of ``model`` are called ``model_0``, ``model_1`` and so on, the major one first.
-        bounds: For each axis of the whole mesh, the products of the sizes of its first parts, from 1 to its size.
+        bounds: For each axis of the original mesh, the products of the sizes of its first parts, from 1 to its size.
     """
 
-    whole: Mesh
+    original: Mesh
     mesh: Mesh
     bounds: dict[str, tuple[int, ...]]
 
     def parts(self, axis: AxisRef) -> tuple[str, ...]:
         """Return the axes of the split mesh that an axis or a part of one consists of, the major one first."""
         bounds = self.bounds[axis.name]
-        first, last = axis.pre_size, axis.next_pre_size(self.whole)
+        first, last = axis.pre_size, axis.next_pre_size(self.original)
         names = _names(axis.name, bounds)
         return tuple(name for name, start in zip(names, bounds, strict=False) if first <= start < last)
 
