@@ -45,7 +45,10 @@ class LoopWork:
         """Return the work of two loops that run one after the other."""
         most_temporary = max(self.temporary, other.temporary)
         return LoopWork(
-            self.flops + other.flops, self.moved + other.moved, most_temporary, self.transcendentals + other.transcendentals
+            self.flops + other.flops,
+            self.moved + other.moved,
+            most_temporary,
+            self.transcendentals + other.transcendentals,
         )
 
 

@@ -101,9 +101,7 @@ def _result_problems(function: Op) -> Iterator[Diagnostic]:
     for number, (value, item) in enumerate(zip(terminator.operands, items, strict=True)):
         source = _defining_attributes(value, arguments)
         if _kind(source) != _kind(item):
-            message = (
-                f"Memory kind mismatch between result {number} and defining op: {_show(item)} vs {_show(source)}"
-            )
+            message = f"Memory kind mismatch between result {number} and defining op: {_show(item)} vs {_show(source)}"
             yield Diagnostic("memory-kind-mismatch", message, terminator.location, terminator.name, _HINT)
 
 
