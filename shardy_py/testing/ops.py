@@ -43,7 +43,7 @@ def to_type(type_like: Any) -> Type:
 
 def _no_shape(type_like: Any) -> OptionError:
     hint = "give the sizes, such as (8, 4), a type, or an array"
-    return OptionError(Diagnostic("invalid-shape", f"{shown(type_like)} is not a valid shape", hint=hint))
+    return OptionError(Diagnostic("invalid-shape", f"{shown(type_like)} is no shape", hint=hint))
 
 
 @checked
