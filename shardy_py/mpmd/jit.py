@@ -147,10 +147,10 @@ class PipelineFunction:
 
     def _devices_of_meshes(self) -> Mapping[str, Sequence[Any]] | None:
         """Return the devices of meshes of JAX; None where no mesh has any."""
-        found = {
+        devices = {
             name: list(mesh.devices.flat) for name, mesh in self._settings.topology.items() if hasattr(mesh, "devices")
         }
-        return found or None
+        return devices or None
 
     def _in_shardings(self) -> Any:
         """Return the shardings of arguments over a mesh of JAX like the first one of the topology."""

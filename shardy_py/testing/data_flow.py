@@ -25,7 +25,7 @@ def assert_data_flow(
 
     Args:
         op: An op with its regions, as `shardy_py.ir.Builder` makes it.
-        registry: Who knows the op; by default the installed plugins.
+        registry: What is known about the op; by default that of the installed plugins.
         on_no_edge: The values that may be on no edge, as the list names them; None for any. No sharding goes through
             these values, and a local program gathers them.
 
@@ -62,18 +62,18 @@ def _stricter(op: Op, data_flow: ShardableDataFlowOpInterface) -> Iterator[str]:
         if not sources:
             yield f"{edge} has no source: get_edge_sources"
         for source in sources:
-            found = data_flow.get_edge_owner_from_source(op, source)
-            if found is not owner:
-                yield f"{edge}: {_source(op, source)} leads to {_value(op, found)}: get_edge_owner_from_source"
+            source_owner = data_flow.get_edge_owner_from_source(op, source)
+            if source_owner is not owner:
+                yield f"{edge}: {_source(op, source)} leads to {_value(op, source_owner)}: get_edge_owner_from_source"
             yield from _second_edge(seen, (source.op.id, source.number), _source(op, source), edge)
         for target in (owner, *data_flow.get_non_edge_owner_targets(op, owner)):
             yield from _second_edge(seen, target.id, _value(op, target), edge)
 
 
-def _second_edge(seen: dict[object, str], key: object, what: str, edge: str) -> Iterator[str]:
+def _second_edge(seen: dict[object, str], key: object, description: str, edge: str) -> Iterator[str]:
     other = seen.setdefault(key, edge)
     if other != edge:
-        yield f"{what} is in {other} and in {edge}"
+        yield f"{description} is in {other} and in {edge}"
 
 
 def _source(op: Op, source: OpOperand) -> str:

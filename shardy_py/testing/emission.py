@@ -49,7 +49,7 @@ def assert_emits(
     """Assert that the kernel of an op computes what a function does.
 
     The kernel is made of the op's indexing maps and its scalar body, and runs on the interpreter, which also refuses
-    accesses outside of tensors, races, and elements that nobody writes.
+    accesses outside of tensors, races, and elements that are never written.
 
     Args:
         subject: An op, or its name.
@@ -81,17 +81,17 @@ def assert_emits(
     op = subject if isinstance(subject, Op) else _op(subject, function, arrays, operands, results, attributes)
     expected = _results(function, [_wide(array) for array in arrays])
     parameters = tuple(dict.fromkeys(op.operands))
-    given = [arrays[op.operands.index(value)] for value in parameters]
+    parameter_arrays = [arrays[op.operands.index(value)] for value in parameters]
     try:
         _check_maps(op, known)
         fusion = Fusion(op.name.rpartition(".")[2], parameters, tuple(op.results), known)
         fusion.check()
         kernel = emit(fusion, device=device)
         for stage in stages:
-            found = kernel.run(*given, stage=None if stage == LAST else stage)
-            _compare(op, f"at the stage {stage}", found, expected, rtol)
+            outputs = kernel.run(*parameter_arrays, stage=None if stage == LAST else stage)
+            _compare(op, f"at the stage {stage}", outputs, expected, rtol)
         if on_host:
-            _compare(op, "as machine code", kernel.run(*given, on="host"), expected, rtol)
+            _compare(op, "as machine code", kernel.run(*parameter_arrays, on="host"), expected, rtol)
     except ShardyError as error:
         raise AssertionError(f"no kernel computes {_shown(op)}\n{error}") from error
     return kernel
@@ -100,14 +100,14 @@ def assert_emits(
 def _arrays(subject: Op | str, operands: Iterable[Any] | None, seed: int) -> list[Any]:
     if operands is None and not isinstance(subject, Op):
         raise OptionError(Diagnostic("missing-shapes", "the check needs the shapes of the operands", op=subject))
-    given = [value.type for value in subject.operands] if operands is None else list(operands)  # type: ignore[union-attr]
+    operand_specs = [value.type for value in subject.operands] if operands is None else list(operands)  # type: ignore[union-attr]
     generator = make_generator(seed)
-    found = []
-    for item in given:
+    arrays = []
+    for item in operand_specs:
         array, type_ = make_operand(item, generator), to_type(item)
         is_made = not hasattr(item, "__array__") and isinstance(type_, TensorType)
-        found.append(array.astype(numpy_dtype(type_.element_type)) if is_made else array)  # type: ignore[union-attr]
-    return found
+        arrays.append(array.astype(numpy_dtype(type_.element_type)) if is_made else array)  # type: ignore[union-attr]
+    return arrays
 
 
 def _op(
@@ -135,8 +135,8 @@ def _types(results: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
 
 
 def _results(function: Callable[..., Any], arrays: Sequence[Any]) -> list[Any]:
-    found = function(*arrays)
-    return [np.asarray(item) for item in (found if isinstance(found, list | tuple) else (found,))]
+    returned = function(*arrays)
+    return [np.asarray(item) for item in (returned if isinstance(returned, list | tuple) else (returned,))]
 
 
 def _wide(array: Any) -> Any:
@@ -179,10 +179,10 @@ def _check_map(op: Op, number: int, map_: IndexingMap, operand: Value) -> None:
             raise AssertionError(message)
 
 
-def _compare(op: Op, where: str, found: Sequence[Any], expected: Sequence[Any], rtol: float | None) -> None:
-    for number, (array, other) in enumerate(zip_longest(found, expected)):
+def _compare(op: Op, where: str, actual: Sequence[Any], expected: Sequence[Any], rtol: float | None) -> None:
+    for number, (array, other) in enumerate(zip_longest(actual, expected)):
         if array is None or other is None:
-            raise AssertionError(f"{_shown(op)} has {len(found)} results, the function {len(expected)}")
+            raise AssertionError(f"{_shown(op)} has {len(actual)} results, the function {len(expected)}")
         if array.shape != other.shape:
             message = f"result {number} of {_shown(op)} has shape {array.shape}, the function gives {other.shape}"
             raise AssertionError(message)

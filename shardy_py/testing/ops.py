@@ -17,7 +17,7 @@ TypeLike = Type | Iterable[int]
 """A type; or the sizes of an ``f32`` tensor; or anything with ``shape`` and ``dtype``, such as an array."""
 
 
-def to_type(given: Any) -> Type:
+def to_type(type_like: Any) -> Type:
     """Return the type that a shape, a type or an array stands for.
 
     >>> str(to_type((8, 4))), str(to_type(()))
@@ -29,21 +29,21 @@ def to_type(given: Any) -> Type:
     Raises:
         OptionError: it is none of these.
     """
-    if isinstance(given, TensorType | OpaqueType):
-        return given
-    if hasattr(given, "dtype") and hasattr(given, "shape"):
-        return tensor(*given.shape, dtype=ARRAY_ELEMENT_TYPES.get(str(given.dtype), str(given.dtype)))
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise _no_shape(given)
-    sizes = tuple(given)
+    if isinstance(type_like, TensorType | OpaqueType):
+        return type_like
+    if hasattr(type_like, "dtype") and hasattr(type_like, "shape"):
+        return tensor(*type_like.shape, dtype=ARRAY_ELEMENT_TYPES.get(str(type_like.dtype), str(type_like.dtype)))
+    if isinstance(type_like, str) or not isinstance(type_like, Iterable):
+        raise _no_shape(type_like)
+    sizes = tuple(type_like)
     if any(size is not None and (as_integer(size) is None or size < 0) for size in sizes):
         raise _no_shape(sizes)
     return tensor(*sizes)
 
 
-def _no_shape(given: Any) -> OptionError:
+def _no_shape(type_like: Any) -> OptionError:
     hint = "give the sizes, such as (8, 4), a type, or an array"
-    return OptionError(Diagnostic("invalid-shape", f"{shown(given)} is no shape", hint=hint))
+    return OptionError(Diagnostic("invalid-shape", f"{shown(type_like)} is no shape", hint=hint))
 
 
 @checked
@@ -68,8 +68,8 @@ def make_op(
     ([(8, 4), (4, 2)], (8, 2))
     """
     builder = Builder()
-    with builder.function("main", [to_type(given) for given in operands]) as values:
-        op = builder.emit(name, values, [to_type(given) for given in results], _decoded(attributes or {}))
+    with builder.function("main", [to_type(type_like) for type_like in operands]) as values:
+        op = builder.emit(name, values, [to_type(result_like) for result_like in results], _decoded(attributes or {}))
         builder.return_(*op.results)
     return op
 

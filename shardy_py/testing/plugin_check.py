@@ -99,8 +99,8 @@ class PluginReport:
 
 
 def _headline(item: OpCheck | ProgramRuns) -> str:
-    what = f"{item.name} {item.types}" if isinstance(item, OpCheck) else item.name
-    return f"{what}: {'WRONG' if item.problems else 'ok'}, {item.runs} shardings"
+    subject = f"{item.name} {item.types}" if isinstance(item, OpCheck) else item.name
+    return f"{subject}: {'WRONG' if item.problems else 'ok'}, {item.runs} shardings"
 
 
 def check_plugin(
@@ -133,7 +133,7 @@ def check_plugin(
     sources = list(named)
     registry = Registry.from_entry_points(plugins=[plugin]) if registry is None else registry
     graphs = [read_program(source, registry) for _, source in sources]
-    found = samples_of_programs(graphs)
+    samples_by_name = samples_of_programs(graphs)
     ops: list[OpCheck] = []
     without_function, without_sample = [], []
     for definition in _definitions(plugin):
@@ -141,8 +141,8 @@ def check_plugin(
         if function is None:
             without_function.append(definition.name)
             continue
-        sample = None if definition.name in found else sample_of_definition(definition, function, seed)
-        samples = found.get(definition.name, [] if sample is None else [sample])
+        sample = None if definition.name in samples_by_name else sample_of_definition(definition, function, seed)
+        samples = samples_by_name.get(definition.name, [] if sample is None else [sample])
         if not samples:
             without_sample.append(definition.name)
         ops += [_check_op(op, function, registry, seed) for op in samples]

@@ -28,11 +28,11 @@ def canonical(rule: OpShardingRule) -> OpShardingRule:
     order.update(dict.fromkeys(range(rule.num_factors)))
     numbers = {factor: number for number, factor in enumerate(order)}
 
-    def mappings(given: Iterable[TensorMapping]) -> tuple[TensorMapping, ...]:
-        return tuple(tuple(tuple(numbers[factor] for factor in dim) for dim in mapping) for mapping in given)
+    def mappings(tensor_mappings: Iterable[TensorMapping]) -> tuple[TensorMapping, ...]:
+        return tuple(tuple(tuple(numbers[factor] for factor in dim) for dim in mapping) for mapping in tensor_mappings)
 
-    def factors(given: Iterable[int]) -> tuple[int, ...]:
-        return tuple(sorted(numbers[factor] for factor in given))
+    def factors(factor_numbers: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted(numbers[factor] for factor in factor_numbers))
 
     return OpShardingRule(
         tuple(rule.factor_sizes[factor] for factor in order),
@@ -42,7 +42,7 @@ def canonical(rule: OpShardingRule) -> OpShardingRule:
         factors(rule.need_replication_factors),
         factors(rule.permutation_factors),
         factors(rule.blocked_propagation_factors),
-        combiners=tuple(sorted(((numbers[factor], own) for factor, own in rule.combiners), key=_first)),
+        combiners=tuple(sorted(((numbers[factor], combiner) for factor, combiner in rule.combiners), key=_first)),
         initial_operands=rule.initial_operands,
     )
 
@@ -52,24 +52,24 @@ def _first(item: tuple[int, object]) -> int:
 
 
 def first_difference(
-    expected: OpShardingRule | None, found: OpShardingRule | None, *, up_to_numbers: bool = False
+    expected: OpShardingRule | None, actual: OpShardingRule | None, *, up_to_numbers: bool = False
 ) -> str:
     """Return the first thing in which two rules differ, in words.
 
     Args:
         expected: One rule, or none.
-        found: The other.
+        actual: The other.
         up_to_numbers: Whether the numbers of the factors count for nothing.
     """
-    if expected is None or found is None:
-        return "there is no rule" if found is None else "there is a rule"
-    if evolve(expected, is_custom=found.is_custom) == found:
+    if expected is None or actual is None:
+        return "there is no rule" if actual is None else "there is a rule"
+    if evolve(expected, is_custom=actual.is_custom) == actual:
         return "one counts as given by a user, the other does not"
-    left, right = canonical(expected), canonical(found)
+    left, right = canonical(expected), canonical(actual)
     if left == right:
         return "only the numbers of the factors differ"
-    if not up_to_numbers and expected.mappings == found.mappings:
-        left, right = expected, found
+    if not up_to_numbers and expected.mappings == actual.mappings:
+        left, right = expected, actual
     return next(_differences(left, right))
 
 
@@ -81,8 +81,8 @@ def places(rule: OpShardingRule, factor: int) -> str:
     'operand 0 dim 0, operand 1 dim 0, result 0 dim 0'
     """
     return ", ".join(
-        f"{what} {number} dim {index}"
-        for what, mappings in (("operand", rule.operand_mappings), ("result", rule.result_mappings))
+        f"{side} {number} dim {index}"
+        for side, mappings in (("operand", rule.operand_mappings), ("result", rule.result_mappings))
         for number, mapping in enumerate(mappings)
         for index, dim in enumerate(mapping)
         if factor in dim
@@ -91,13 +91,13 @@ def places(rule: OpShardingRule, factor: int) -> str:
 
 def _differences(left: OpShardingRule, right: OpShardingRule) -> Iterator[str]:
     sides = (("operand", "operand_mappings"), ("result", "result_mappings"))
-    for what, name in sides:
+    for side, name in sides:
         counts = len(getattr(left, name)), len(getattr(right, name))
         if counts[0] != counts[1]:
-            yield f"{counts[0]} {what}s expected, found {counts[1]}"
-    for what, name in sides:
+            yield f"{counts[0]} {side}s expected, found {counts[1]}"
+    for side, name in sides:
         for number, (ours, theirs) in enumerate(zip(getattr(left, name), getattr(right, name), strict=True)):
-            yield from _mapping_differences(ours, theirs, f"{what} {number}")
+            yield from _mapping_differences(ours, theirs, f"{side} {number}")
     for factor, (ours, theirs) in enumerate(zip(left.factor_sizes, right.factor_sizes, strict=True)):
         where = f"factor {factor_symbol(factor)} ({places(left, factor)})"
         if ours != theirs:
@@ -162,12 +162,12 @@ def assert_rule(
         operands: Shapes or types of the operands, see `shardy_py.testing.make_op`. Only with an op name or a spec.
         results: The same of the results.
         attributes: The attributes of the op.
-        registry: Who knows the op; by default the installed plugins.
+        registry: What is known about the op; by default that of the installed plugins.
         options: What rules depend on besides their op; by default what the registry has.
 
     Raises:
         AssertionError: the rule is another one; the message shows both, the shapes and the first difference.
-        ShardyError: a text is no rule, a rule function fails, or a plugin is broken.
+        ShardyError: a text is not a valid rule, a rule function fails, or a plugin is broken.
 
     >>> from shardy_py import rule
     >>> assert_rule(rule("i k, k j -> i j", reduction="k"),
@@ -180,17 +180,19 @@ def assert_rule(
       found    <([i, j], [j, k])->([i, k]) {i=8, j=4, k=2} reduction={j}>
       first difference: only the numbers of the factors differ
     """
-    found, shapes = resolve_rule(subject, operands, results, attributes, registry=registry, options=options)
-    wanted = _expected(expected, found, shapes)
+    actual_rule, shapes = resolve_rule(subject, operands, results, attributes, registry=registry, options=options)
+    expected_rule = _expected(expected, actual_rule, shapes)
     is_named = not (expected is None or isinstance(expected, OpShardingRule) or _is_rule_text(expected))
-    if wanted == found or (is_named and wanted and found and canonical(wanted) == canonical(found)):
+    if expected_rule == actual_rule or (
+        is_named and expected_rule and actual_rule and canonical(expected_rule) == canonical(actual_rule)
+    ):
         return
     lines = [
         f"the rule of {_name(subject)} is not the expected one",
         f"  operands {_shown(shapes[0])}; results {_shown(shapes[1])}" if shapes else "",
-        f"  expected {wanted or 'no rule'}",
-        f"  found    {found or 'no rule'}",
-        f"  first difference: {first_difference(wanted, found, up_to_numbers=is_named)}",
+        f"  expected {expected_rule or 'no rule'}",
+        f"  found    {actual_rule or 'no rule'}",
+        f"  first difference: {first_difference(expected_rule, actual_rule, up_to_numbers=is_named)}",
     ]
     raise AssertionError("\n".join(line for line in lines if line))
 
@@ -248,10 +250,14 @@ def with_reductions_of_op(
     if not isinstance(subject, Op) and not is_name:
         return rule
     op = subject if isinstance(subject, Op) else make_op(str(subject), operands, results, attributes)
-    found = _semantics(registry, options).get_reductions(op)
-    combiners = {factor: own for factor, own in found.combiners.items() if own not in (None, Combiner.ADD)}
+    reductions = _semantics(registry, options).get_reductions(op)
+    combiners = {
+        factor: combiner for factor, combiner in reductions.combiners.items() if combiner not in (None, Combiner.ADD)
+    }
     return evolve(
-        rule, combiners=tuple(sorted(combiners.items(), key=itemgetter(0))), initial_operands=found.initial_operands
+        rule,
+        combiners=tuple(sorted(combiners.items(), key=itemgetter(0))),
+        initial_operands=reductions.initial_operands,
     )
 
 
@@ -260,7 +266,7 @@ def _semantics(registry: Registry | None, options: RuleOptions | None) -> Regist
     return semantics if options is None else semantics.with_options(options)
 
 
-def _expected(expected: Any, found: OpShardingRule | None, shapes: tuple[Shapes, Shapes] | None) -> Any:
+def _expected(expected: Any, actual_rule: OpShardingRule | None, shapes: tuple[Shapes, Shapes] | None) -> Any:
     if expected is None or isinstance(expected, OpShardingRule):
         return expected
     if _is_rule_text(expected):
@@ -269,11 +275,11 @@ def _expected(expected: Any, found: OpShardingRule | None, shapes: tuple[Shapes,
     if shapes is None:
         raise OptionError(Diagnostic("missing-shapes", f"{spec.text!r} needs the shapes of operands and results"))
     bound = spec.bind(*shapes)
-    return evolve(bound, is_custom=found.is_custom) if found else bound
+    return evolve(bound, is_custom=actual_rule.is_custom) if actual_rule else bound
 
 
-def _is_rule_text(given: object) -> bool:
-    return isinstance(given, str) and given.lstrip().startswith("<")
+def _is_rule_text(subject: object) -> bool:
+    return isinstance(subject, str) and subject.lstrip().startswith("<")
 
 
 def _name(subject: RuleLike) -> str:

@@ -24,15 +24,15 @@ Shapes = tuple[tuple[int, ...], ...]
 
 def samples_of_programs(programs: list[Program]) -> Mapping[str, list[Op]]:
     """Return the ops of some programs that differ in types or attributes, by name; a few of each name."""
-    found: dict[str, dict[Any, Op]] = {}
+    samples_by_name: dict[str, dict[Any, Op]] = {}
     for program in programs:
         for op in program.walk():
             types = [str(value.type) for value in (*op.operands, *op.results)]
             key = (shared_key(op.attributes), len(op.operands), *types)
-            samples = found.setdefault(op.name, {})
+            samples = samples_by_name.setdefault(op.name, {})
             if len(samples) < _MOST_SAMPLES:
                 samples.setdefault(key, op)
-    return {name: list(samples.values()) for name, samples in found.items()}
+    return {name: list(samples.values()) for name, samples in samples_by_name.items()}
 
 
 def sample_of_definition(definition: OpDefinition, function: Callable[..., Any], seed: int) -> Op | None:

@@ -60,29 +60,29 @@ def assert_sharding_snapshot(module: Any, expected: str | os.PathLike[str], *, u
         AssertionError: the shardings differ, or there is no file; the message shows what differs.
         OptionError: a text is to be updated.
     """
-    found = sharding_snapshot(module)
+    snapshot = sharding_snapshot(module)
     if isinstance(expected, str):
         if update:
             raise OptionError(Diagnostic("snapshot-text", "a snapshot in a test cannot be updated", hint="give a path"))
-        _compare(cleandoc(expected).rstrip() + "\n", found, "the text of the test", "the new text is\n" + found)
+        _compare(cleandoc(expected).rstrip() + "\n", snapshot, "the text of the test", "the new text is\n" + snapshot)
         return
     path = Path(expected)
     if update:
-        _write(path, found)
+        _write(path, snapshot)
         return
     if not path.exists():
-        raise AssertionError(f"there is no snapshot {path}; {_advice(path)}\n{found}")
-    _compare(path.read_text(encoding="utf-8"), found, str(path), _advice(path))
+        raise AssertionError(f"there is no snapshot {path}; {_advice(path)}\n{snapshot}")
+    _compare(path.read_text(encoding="utf-8"), snapshot, str(path), _advice(path))
 
 
 def _advice(path: Path) -> str:
     return f"pytest {UPDATE} writes {path.name}"
 
 
-def _compare(expected: str, found: str, where: str, advice: str) -> None:
-    if expected == found:
+def _compare(expected: str, actual: str, where: str, advice: str) -> None:
+    if expected == actual:
         return
-    lines = difflib.unified_diff(expected.splitlines(), found.splitlines(), where, "found", n=1, lineterm="")
+    lines = difflib.unified_diff(expected.splitlines(), actual.splitlines(), where, "found", n=1, lineterm="")
     raise AssertionError("the shardings are not those of the snapshot\n" + "\n".join(lines) + f"\n{advice}")
 
 

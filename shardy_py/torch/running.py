@@ -43,24 +43,26 @@ def run_torch(
     origin = result.program.origin
     native = _exported_program(origin.native)
     state = {**native.state_dict, **native.constants}
-    given = iter(_inputs(result, inputs, seed=seed))
-    tensors = [next(given) if item.kind == "input" else state[item.name].detach() for item in origin.arguments]
+    input_tensors = iter(_inputs(result, inputs, seed=seed))
+    tensors = [next(input_tensors) if item.kind == "input" else state[item.name].detach() for item in origin.arguments]
     local = make_local_torch_program(result.torch_forms.explicit, result.registry)
     start = perf_counter()
-    made = local.simulate(*tensors)
+    results = local.simulate(*tensors)
     seconds = perf_counter() - start
     numbers = [item.result for item in origin.outputs if not item.writes and item.result is not None]
     ports = [(result.main.function_results[number], local.results[number]) for number in numbers]
     shown = [(str(value.type), str(port.sharding or "")) for value, port in ports]
-    arrays = [to_array(made[number]) for number in numbers]
-    wanted = None
+    arrays = [to_array(results[number]) for number in numbers]
+    expected = None
     if compare:
-        own = [tensor for item, tensor in zip(origin.arguments, tensors, strict=True) if item.kind == "input"]
-        wanted = [to_array(item) for item in run_exported(native, own)]
+        example_inputs = [
+            tensor for item, tensor in zip(origin.arguments, tensors, strict=True) if item.kind == "input"
+        ]
+        expected = [to_array(item) for item in run_exported(native, example_inputs)]
     return RunReport(
         devices=max(local.mesh.total_size, 1),
         platform="cpu",
-        results=result_lines(result, shown, arrays, wanted, tolerance=tolerance),
+        results=result_lines(result, shown, arrays, expected, tolerance=tolerance),
         seconds=seconds,
         compared_with="the exported program" if compare else "",
         arrays=tuple(arrays),
@@ -83,9 +85,9 @@ def _inputs(result: Result, inputs: Path | Sequence[Any] | None, *, seed: int) -
 
     kinds = [item.kind for item in result.program.origin.arguments]
     values = result.main.regions[0].blocks[0].arguments
-    wanted = [value for value, kind in zip(values, kinds, strict=True) if kind == "input"]
-    arrays = given_arrays(result, array_types(wanted, "input"), inputs, seed=seed)
+    input_values = [value for value, kind in zip(values, kinds, strict=True) if kind == "input"]
+    arrays = given_arrays(result, array_types(input_values, "input"), inputs, seed=seed)
     if inputs is None:
         arrays = [array for array, kind in zip(arrays, kinds, strict=True) if kind == "input"]
-    types = [value.type for value in wanted if isinstance(value.type, TensorType)]
+    types = [value.type for value in input_values if isinstance(value.type, TensorType)]
     return [to_tensor(array, type_.element_type) for type_, array in zip(types, arrays, strict=True)]

@@ -166,7 +166,7 @@ def _convolution_backward(op: Op) -> Rule:
     """Return the rule of the gradients of a convolution: batch sums up in those of weight and bias."""
     grad, data, weight = (operand_shape(op, number) for number in range(3))
     mask = attribute(op, "output_mask", (True, True, True))
-    of = {which: number for number, which in enumerate(which for which, wanted in enumerate(mask) if wanted)}
+    of = {index: number for number, index in enumerate(index for index, is_computed in enumerate(mask) if is_computed)}
     groups, transposed = attribute(op, "groups", 1), attribute(op, "transposed", False)
     builder = OpShardingRuleBuilder.for_op(op)
     into_data = {of[0]: 0} if 0 in of else {}

@@ -100,8 +100,8 @@ def _along(op: Op) -> Rule:
 def _diagonal(op: Op) -> Rule:
     """Return the rule of the gradient of diagonals of two dimensions, which are whole."""
     rank = len(result_shape(op))
-    gone = {normal(attribute(op, f"dim{number}"), rank) for number in (1, 2)}
-    free_dims = [dim for dim in range(rank) if dim not in gone]
+    diagonal_dims = {normal(attribute(op, f"dim{number}"), rank) for number in (1, 2)}
+    free_dims = [dim for dim in range(rank) if dim not in diagonal_dims]
     ties: list[Tie] = [({0: place}, {0: dim}) for place, dim in enumerate(free_dims)]
     return tied(op, ties)
 

@@ -95,10 +95,10 @@ def _indexed_rule(op: Op, *, values: int | None) -> Rule:
     shape, positions = operand_shape(op, 0), _positions(op)
     if any("xi1>" in str(op.operands[number].type) for number in positions.values()):
         return None
-    taken = sorted(positions)
-    adjacent = taken == list(range(taken[0], taken[0] + len(taken)))
+    indexed_dims = sorted(positions)
+    adjacent = indexed_dims == list(range(indexed_dims[0], indexed_dims[0] + len(indexed_dims)))
     indices = broadcast([operand_shape(op, number) for number in positions.values()])
-    start = taken[0] if adjacent else 0
+    start = indexed_dims[0] if adjacent else 0
     builder = OpShardingRuleBuilder.for_op(op)
     wide = (
         result_shape(op)
@@ -117,7 +117,7 @@ def _indexed_rule(op: Op, *, values: int | None) -> Rule:
         else:
             place = aligned(operand_shape(op, values), wide, start + dim)
             builder.tie(ins if place is None else {**ins, values: place}, {}, size, kind=REPLICATED)
-    there: int | None
+    put_dim: int | None
     position = 0
     for dim, size in enumerate(shape):
         if dim in positions:
@@ -129,8 +129,8 @@ def _indexed_rule(op: Op, *, values: int | None) -> Rule:
         if values is None:
             builder.tie({0: dim}, {0: position}, size)
         else:
-            there = aligned(operand_shape(op, values), wide, position)
-            builder.tie({0: dim} | ({} if there is None else {values: there}), {0: dim}, size)
+            put_dim = aligned(operand_shape(op, values), wide, position)
+            builder.tie({0: dim} | ({} if put_dim is None else {values: put_dim}), {0: dim}, size)
         position += 1
     return builder.build()
 
@@ -237,7 +237,7 @@ def _searchsorted(op: Op) -> Rule:
     return builder.tie({0: len(rows) - 1}, {}, rows[-1], kind=REPLICATED).build()
 
 
-def _taken(op: Op) -> Rule:
+def _look_up(op: Op) -> Rule:
     """Return the rule of ops that look each element of one operand up in another one, which is whole."""
     elements = operand_number(op, "index")
     elements = operand_number(op, "elements") if elements is None else elements
@@ -264,8 +264,8 @@ def _along_one(name: str) -> RuleFunction:
 def _diagonal_put(op: Op) -> Rule:
     """Return the rule of putting diagonals of two dimensions, which are whole."""
     rank = len(operand_shape(op, 0))
-    gone = {normal(attribute(op, name, default), rank) for name, default in (("dim1", 0), ("dim2", 1))}
-    free_dims = [dim for dim in range(rank) if dim not in gone]
+    diagonal_dims = {normal(attribute(op, name, default), rank) for name, default in (("dim1", 0), ("dim2", 1))}
+    free_dims = [dim for dim in range(rank) if dim not in diagonal_dims]
     return tied(op, [({0: dim, 1: place}, {0: dim}) for place, dim in enumerate(free_dims)])
 
 
@@ -316,7 +316,7 @@ def register(aten: Dialect) -> None:
             *("scatter.reduce", "scatter.value_reduce"),
         ),
         _index_add: ("index_add.default", "index_copy.default", "index_reduce.default"),
-        _taken: ("take.default", "isin.Tensor_Tensor"),
+        _look_up: ("take.default", "isin.Tensor_Tensor"),
         _along_one("dim"): ("repeat_interleave.self_Tensor",),
         _along_one("axis"): ("segment_reduce.default",),
         _diagonal_put: ("diagonal_scatter.default",),

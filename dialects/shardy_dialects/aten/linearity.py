@@ -35,7 +35,7 @@ _DISTRIBUTING: Mapping[Combiner, Mapping[str, _Groups]] = {
 def partial_operands(op: Op, combiner: Combiner) -> _Groups:
     """Return the groups of operands in which an operator may take partial results of a combiner.
 
-    A number in the place of a tensor is no operand: a sum with it is not linear, a product is.
+    A number in the place of a tensor is not an operand: a sum with it is not linear, a product is.
     """
     groups = _DISTRIBUTING.get(combiner, {}).get(op.name, ())
     count = len(op.operands)

@@ -151,8 +151,8 @@ def _diagonal(*defaults: int) -> RuleFunction:
 
     def rule(op: Op) -> Rule:
         rank = len(operand_shape(op, 0))
-        gone = {normal(attribute(op, f"dim{n}", default), rank) for n, default in enumerate(defaults, 1)}
-        free_dims = [dim for dim in range(rank) if dim not in gone]
+        diagonal_dims = {normal(attribute(op, f"dim{n}", default), rank) for n, default in enumerate(defaults, 1)}
+        free_dims = [dim for dim in range(rank) if dim not in diagonal_dims]
         return tied(op, [({0: dim}, {0: place}) for place, dim in enumerate(free_dims)])
 
     return rule

@@ -90,12 +90,12 @@ def _summed_products(op: Op) -> Rule:
     shapes = [operand_shape(op, number) for number in range(3)]
     new = [attribute(op, f"expand{number}", ()) for number in (1, 2, 3)]
     rank = len(shapes[0]) + len(new[0])
-    gone = normal_dims(attribute(op, "sumdim") or (rank,), rank + 1)
+    summed_dims = normal_dims(attribute(op, "sumdim") or (rank,), rank + 1)
     ties: list[Tie] = []
     for dim in range(rank):
         ins = {n: dim - sum(other < dim for other in new[n]) for n in range(3) if dim not in new[n]}
-        place = dim - sum(other < dim for other in gone)
-        ties.append((ins, {}, _REDUCED) if dim in gone else (ins, {0: place}))
+        place = dim - sum(other < dim for other in summed_dims)
+        ties.append((ins, {}, _REDUCED) if dim in summed_dims else (ins, {0: place}))
     return tied(op, ties)
 
 

@@ -143,11 +143,11 @@ def _cross_entropy(op: Op) -> Rule:
     if operand_shape(op, 1) != shape:
         return _nll_loss(op)
     free = [dim for dim in range(len(shape)) if dim != min(1, len(shape) - 1)]
-    return tied(op, [({0: dim, 1: dim}, *_kept(op, place)) for place, dim in enumerate(free)])
+    return tied(op, [({0: dim, 1: dim}, *_loss_factor(op, place)) for place, dim in enumerate(free)])
 
 
-def _kept(op: Op, place: int) -> tuple[dict[int, int], FactorKind]:
-    """Return the dimension of a loss that one of elements becomes, and the kind of its factor, as the op combines."""
+def _loss_factor(op: Op, place: int) -> tuple[dict[int, int], FactorKind]:
+    """Return the dimension of a loss for one of elements, and the kind of its factor, by the mode of reduction."""
     mode = attribute(op, "reduction", 1)
     kind = {0: FactorKind.PASS_THROUGH, 2: FactorKind.REDUCTION}.get(mode, REPLICATED)
     return {0: place} if mode == 0 else {}, kind
@@ -160,7 +160,7 @@ def _loss_of_rows(op: Op) -> Rule:
     rows = [n for n, shape in enumerate(shapes) if op.attributes["operand_names"][n] != "weight" and len(shape) >= rank]
     if any(shapes[n][:rank] != shapes[0][:rank] for n in rows):
         return None
-    return tied(op, [(dict.fromkeys(rows, dim), *_kept(op, dim)) for dim in range(rank)])
+    return tied(op, [(dict.fromkeys(rows, dim), *_loss_factor(op, dim)) for dim in range(rank)])
 
 
 def _quantile(op: Op) -> Rule:
@@ -169,10 +169,10 @@ def _quantile(op: Op) -> Rule:
     several = len(op.operands) > 1 and len(operand_shape(op, 1)) == 1
     ties: list[tuple[dict[int, int], dict[int, int]]] = [({1: 0}, {0: 0})] if several else []
     if along is not None:
-        gone = normal(along, len(shape))
+        quantile_dim = normal(along, len(shape))
         shift = 0 if attribute(op, "keepdim", False) else 1
-        free = [dim for dim in range(len(shape)) if dim != gone]
-        ties += [({0: dim}, {0: several + dim - shift * (dim > gone)}) for dim in free]
+        free = [dim for dim in range(len(shape)) if dim != quantile_dim]
+        ties += [({0: dim}, {0: several + dim - shift * (dim > quantile_dim)}) for dim in free]
     return tied(op, ties)
 
 

@@ -39,11 +39,11 @@ def _slice_like(op: Op) -> Rule:
 def _select(op: Op) -> Rule:
     """Return the rule of ops that take one element along a dimension, which goes away."""
     shape = operand_shape(op, 0)
-    gone = normal(attribute(op, "dim", 0), len(shape))
+    selected_dim = normal(attribute(op, "dim", 0), len(shape))
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
-        outs = {} if dim == gone else dict.fromkeys(range(len(op.results)), dim - (dim > gone))
-        builder.tie({0: dim}, outs, size, kind=REPLICATED if dim == gone else FactorKind.PASS_THROUGH)
+        outs = {} if dim == selected_dim else dict.fromkeys(range(len(op.results)), dim - (dim > selected_dim))
+        builder.tie({0: dim}, outs, size, kind=REPLICATED if dim == selected_dim else FactorKind.PASS_THROUGH)
     return builder.build()
 
 

@@ -46,13 +46,13 @@ class Loops:
         maps: One indexing map per operand: inputs, then outputs.
         iterator_types: One per loop.
         combiner: The combiner of the iterations of reductions; None where they do not combine.
-        whole: Loops that need replication whatever the maps say.
+        replicated: Loops that need replication whatever the maps say.
     """
 
     maps: tuple[AffineMap, ...]
     iterator_types: tuple[str, ...]
     combiner: Combiner | None = Combiner.ADD
-    whole: frozenset[int] = frozenset()
+    replicated: frozenset[int] = frozenset()
 
     def maps_of_all(self, num_results: int) -> tuple[AffineMap, ...]:
         """Return the maps of all operands and results; each result has that of its output operand."""
@@ -106,7 +106,7 @@ def loops_of_text(text: str) -> Loops:
 
 def generic_loops(op: Op) -> Loops:
     """Return the loops an op has as attributes."""
-    maps = _given_maps(op)
+    maps = _attribute_maps(op)
     kinds = tuple(_kind(str(item)) for item in op.attributes.get("iterator_types", ()))
     return _with_body(Loops(maps, kinds), op)
 
@@ -118,10 +118,10 @@ def _with_body(loops: Loops, op: Op) -> Loops:
         return loops
     # What the iterations of a parallel loop start from is of no interest.
     combiner = body.combiner if REDUCTION in loops.iterator_types else Combiner.ADD
-    return evolve(loops, combiner=combiner, whole=body.read_loops)
+    return evolve(loops, combiner=combiner, replicated=body.read_loops)
 
 
-def _given_maps(op: Op) -> tuple[AffineMap, ...]:
+def _attribute_maps(op: Op) -> tuple[AffineMap, ...]:
     return tuple(indexing.AffineMap.parse(str(item)) for item in op.attributes["indexing_maps"])
 
 
@@ -134,14 +134,14 @@ def contraction_loops(op: Op) -> Loops:
     known = loops_of_text(CONTRACTIONS[op.name])
     if not op.attributes.get("indexing_maps"):
         return known
-    return Loops(_given_maps(op), known.iterator_types)
+    return Loops(_attribute_maps(op), known.iterator_types)
 
 
 def contract_loops(op: Op) -> Loops:
     """Return the loops of a general contraction: those that the output lacks are summed over."""
     from shardy_py.indexing.expressions import variables_of
 
-    maps = _given_maps(op)
+    maps = _attribute_maps(op)
     result_loops = set().union(*map(variables_of, maps[-1].results))
     kinds = (PARALLEL if indexing.dim(loop) in result_loops else REDUCTION for loop in range(maps[-1].num_dims))
     return Loops(maps, tuple(kinds))
@@ -152,7 +152,7 @@ def softmax_loops(op: Op) -> Loops:
     rank, along = len(tensor_shape(op.operands[0])), op.attributes["dimension"]
     read = tuple(indexing.symbol(0) if loop == along else indexing.dim(loop) for loop in range(rank))
     maps = (indexing.AffineMap(rank, read, num_symbols=1), indexing.AffineMap.of_dims(rank, range(rank)))
-    return Loops(maps, (PARALLEL,) * rank, whole=frozenset({along}))
+    return Loops(maps, (PARALLEL,) * rank, replicated=frozenset({along}))
 
 
 def elementwise_loops(op: Op) -> Loops:
@@ -204,7 +204,7 @@ def structured_rule(loops_of: LoopsOf, op: Op) -> OpShardingRule | None:
         num_results=len(op.results),
         iterator_types=loops.iterator_types,
         combiner=loops.combiner,
-        whole=loops.whole,
+        whole=loops.replicated,
     )
 
 

@@ -43,11 +43,11 @@ def slice_rule(op: Op) -> OpShardingRule | None:
     dimensions need replication.
     """
     sizes, out_sizes = tensor_shape(op.operands[0]), tensor_shape(op.results[0])
-    kept = kept_dims(op.attributes.get("static_sizes", out_sizes), out_sizes)
-    if kept is None or len(kept) != len(sizes):
+    result_dims = kept_dims(op.attributes.get("static_sizes", out_sizes), out_sizes)
+    if result_dims is None or len(result_dims) != len(sizes):
         return None
     builder = OpShardingRuleBuilder.for_op(op)
-    for dim, (size, out_dim) in enumerate(zip(sizes, kept, strict=True)):
+    for dim, (size, out_dim) in enumerate(zip(sizes, result_dims, strict=True)):
         if out_dim is None:
             builder.add_factor({0: dim}, {}, size, kind=FactorKind.NEED_REPLICATION)
             continue
@@ -59,14 +59,14 @@ def slice_rule(op: Op) -> OpShardingRule | None:
 def insert_slice_rule(op: Op) -> OpShardingRule | None:
     """Keep destination and result sharded alike; the source as well where it has all of a dimension.
 
-    Along other dimensions it may be sharded as it likes: it is known which part falls into which shard.
+    Along other dimensions any sharding of it will do: it is known which part falls into which shard.
     """
     source, sizes = tensor_shape(op.operands[0]), tensor_shape(op.operands[1])
-    kept = kept_dims(op.attributes.get("static_sizes", source), source)
-    if kept is None or len(kept) != len(sizes):
+    source_dims = kept_dims(op.attributes.get("static_sizes", source), source)
+    if source_dims is None or len(source_dims) != len(sizes):
         return None
     builder = OpShardingRuleBuilder.for_op(op)
-    for dim, (size, source_dim) in enumerate(zip(sizes, kept, strict=True)):
+    for dim, (size, source_dim) in enumerate(zip(sizes, source_dims, strict=True)):
         if source_dim is not None and source[source_dim] == size:
             builder.add_factor({0: source_dim, 1: dim}, {0: dim}, size)
             continue
@@ -163,8 +163,8 @@ def localize_extract_slice(op: Op, shard: Shard) -> Sequence[Value]:
     shard.check_kinds([FactorKind.NEED_REPLICATION])
     _check_static(op)
     offsets, sizes = list(op.attributes["static_offsets"]), list(_local_sizes(op, shard.operands[0]))
-    kept = kept_dims(op.attributes["static_sizes"], op.results[0].shape) or []
-    for dim, result_dim in enumerate(kept):
+    result_dims = kept_dims(op.attributes["static_sizes"], op.results[0].shape) or []
+    for dim, result_dim in enumerate(result_dims):
         if result_dim is None or op.operands[0].shape[dim] == op.results[0].shape[result_dim]:
             continue
         parts, start, step = shard.parts(shard.result_shardings[0], result_dim), offsets[dim], _step(op, dim)
@@ -190,8 +190,8 @@ def localize_insert_slice(op: Op, shard: Shard) -> Sequence[Value]:
     cut = shard.sharded_dims(shard.operand_shardings[1])
     if any(sizes[dim] != shape[dim] for dim in cut):
         raise no_local_form("a slice is put into a part of a sharded dimension")
-    kept = kept_dims(sizes, op.operands[0].shape) or []
-    if set(shard.sharded_dims(shard.operand_shardings[0])) != {kept[dim] for dim in cut}:
+    source_dims = kept_dims(sizes, op.operands[0].shape) or []
+    if set(shard.sharded_dims(shard.operand_shardings[0])) != {source_dims[dim] for dim in cut}:
         raise no_local_form("the source and the destination are not sharded alike")
     return shard.copy(static_sizes=_local_sizes(op, shard.operands[1]))
 

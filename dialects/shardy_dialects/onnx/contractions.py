@@ -21,9 +21,9 @@ def _matmul_ties(op: Op, left: int, right: int) -> list[Tie]:
     for dim in range(last):
         operands = {}
         for number, shape in ((left, a), (right, b)):
-            own = dim - (last - (len(shape) - 2))
-            if len(shape) > 2 and own >= 0:
-                operands[number] = own
+            operand_dim = dim - (last - (len(shape) - 2))
+            if len(shape) > 2 and operand_dim >= 0:
+                operands[number] = operand_dim
         ties.append(Tie(operands, {0: dim}))
     if len(a) > 1:
         ties.append(Tie({left: len(a) - 2}, {0: last}))

@@ -47,8 +47,8 @@ class OnnxLocalOps(NamedCollectives):
         rank = len(shape)
         cut = [min(size, old) for size, old in zip(shape, value.shape, strict=True)]
         if cut != list(value.shape):
-            whole = {"starts": (0,) * rank, "ends": tuple(cut), "axes": tuple(range(rank))}
-            value = _node(emit, "Slice", [value], cut, **whole)
+            slice_attributes = {"starts": (0,) * rank, "ends": tuple(cut), "axes": tuple(range(rank))}
+            value = _node(emit, "Slice", [value], cut, **slice_attributes)
         if cut == list(shape):
             return value
         pads = (*((0,) * rank), *(size - old for size, old in zip(shape, cut, strict=True)))

@@ -82,7 +82,7 @@ REGION_OP_TRAITS = (IsolatedFromAbove, RecursiveMemoryEffects, UpstreamDataFlow)
 sdy.op("sdy.manual_computation", traits=REGION_OP_TRAITS, data_flow=ManualComputationDataFlow())
 sdy.op("sdy.named_computation", traits=REGION_OP_TRAITS, data_flow=RegionDataFlow())
 
-# An edge may stand on a value nobody uses, so it is not pure: it would vanish.
+# An edge may stand on a value without users; as a pure op it would be erased.
 sdy.op("sdy.data_flow_edge", traits=[PassThrough], sharding_attribute="sharding")
 sdy.op("sdy.func_data_flow_edge", traits=[PassThrough])
 

@@ -34,8 +34,8 @@ def _concat(op: Op) -> OpShardingRule | None:
         " ".join(f"a{number}" if dim == axis else name for dim, name in enumerate(_dims(op)))
         for number in range(len(op.operands) + 1)
     ]
-    whole = [f"a{number}" for number in range(len(sides))]
-    return einsum.rule(f"{', '.join(sides[:-1])} -> {sides[-1]}", need_replication=whole)(op)
+    axis_names = [f"a{number}" for number in range(len(sides))]
+    return einsum.rule(f"{', '.join(sides[:-1])} -> {sides[-1]}", need_replication=axis_names)(op)
 
 
 def _reverse(op: Op) -> OpShardingRule | None:

@@ -21,7 +21,7 @@ RULES: dict[str, tuple[str, str, str, int | tuple[int, ...]]] = {
 
 
 def _with_zero_points(
-    text: str, reduction: str, whole: str, initial: int | tuple[int, ...]
+    text: str, reduction: str, replicated: str, initial: int | tuple[int, ...]
 ) -> Callable[[Op], OpShardingRule | None]:
     def rule(op: Op) -> OpShardingRule | None:
         operands, results = text.split(" -> ")
@@ -29,7 +29,7 @@ def _with_zero_points(
         return einsum.rule(
             f"{', '.join([operands, *points])} -> {results}",
             reduction=reduction.split(),
-            need_replication=whole.split(),
+            need_replication=replicated.split(),
             initial=initial,
         )(op)
 

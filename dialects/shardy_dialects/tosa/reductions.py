@@ -16,8 +16,8 @@ def _reduction(combiner: str) -> Callable[[Op], OpShardingRule | None]:
     def rule(op: Op) -> OpShardingRule | None:
         axis = op.attributes["axis"]
         dims = [f"d{dim}" for dim in range(op.operands[0].type.rank)]  # type: ignore[union-attr]
-        kept = ["one" if dim == axis else name for dim, name in enumerate(dims)]
-        return einsum.rule(f"{' '.join(dims)} -> {' '.join(kept)}", reduction=f"d{axis}:{combiner}")(op)
+        result_dims = ["one" if dim == axis else name for dim, name in enumerate(dims)]
+        return einsum.rule(f"{' '.join(dims)} -> {' '.join(result_dims)}", reduction=f"d{axis}:{combiner}")(op)
 
     return rule
 
@@ -25,8 +25,8 @@ def _reduction(combiner: str) -> Callable[[Op], OpShardingRule | None]:
 def _argmax(op: Op) -> OpShardingRule | None:
     axis = op.attributes["axis"]
     dims = [f"d{dim}" for dim in range(op.operands[0].type.rank)]  # type: ignore[union-attr]
-    kept = " ".join(dims[:axis] + dims[axis + 1 :])
-    return einsum.rule(f"{' '.join(dims)} -> {kept}", need_replication=f"d{axis}")(op)
+    result_dims = " ".join(dims[:axis] + dims[axis + 1 :])
+    return einsum.rule(f"{' '.join(dims)} -> {result_dims}", need_replication=f"d{axis}")(op)
 
 
 def register(tosa: Dialect) -> None:

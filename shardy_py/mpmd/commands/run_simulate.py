@@ -37,7 +37,7 @@ def run_simulate(
         message, hint = "--csv and --json exclude each other", "leave out one of them"
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
     numbers = {"schedule": schedule, "meshes": meshes, "microbatches": microbatches, "chunks": chunks}
-    asked = [f"--{name}" for name, number in numbers.items() if number is not None]
+    set_options = [f"--{name}" for name, number in numbers.items() if number is not None]
     if file is None:
         value = build_schedule(
             schedule or "1F1B",
@@ -45,8 +45,8 @@ def run_simulate(
             microbatches=8 if microbatches is None else microbatches,
             chunks=1 if chunks is None else chunks,
         )
-    elif asked:
-        message = f"{' and '.join(asked)} would have no effect: {file} has the schedule"
+    elif set_options:
+        message = f"{' and '.join(set_options)} would have no effect: {file} has the schedule"
         raise OptionError(Diagnostic("option-conflict", message, hint="leave out the file or these options"))
     else:
         data = read_stdin() if file == "-" else Path(file).read_bytes()

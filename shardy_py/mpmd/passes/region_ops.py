@@ -92,11 +92,11 @@ def simplify(op: Op, semantics: OpSemantics, *, may_forward: Callable[[Value, Va
     """
     _merge_results(op, may_forward)
     terminator = terminator_of(op)
-    kept = [
+    live_results = [
         value.index for value in op.results if value.uses or not _is_pure(terminator.operands[value.index], semantics)
     ]
-    if len(kept) < len(op.results):
-        op = rebuild(op, range(len(op.operands)), kept)
+    if len(live_results) < len(op.results):
+        op = rebuild(op, range(len(op.operands)), live_results)
     for inner in list(body_of(op).ops):
         if inner.name.endswith(BARRIER) and len(inner.operands) == len(inner.results):
             _drop_unused_of_barrier(inner)

@@ -106,8 +106,8 @@ def dependences(action: Action, stage_count: int, present: Mapping[Action, int])
         return [Action(INPUT_GRADIENT, stage, microbatch)]
     needed = [Action(FORWARD, stage, microbatch)]
     if stage + 1 < stage_count:
-        whole = Action(BACKWARD, stage + 1, microbatch)
-        needed.append(whole if whole in present else Action(INPUT_GRADIENT, stage + 1, microbatch))
+        backward = Action(BACKWARD, stage + 1, microbatch)
+        needed.append(backward if backward in present else Action(INPUT_GRADIENT, stage + 1, microbatch))
     return needed
 
 

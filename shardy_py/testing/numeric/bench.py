@@ -92,13 +92,13 @@ class Bench:
         if kind is FactorKind.REDUCTION:
             combine = partial(self._combine, combiner)
             try:
-                whole = reduce(combine, [items if len(items) > 1 else items[0] for items in returned])
+                combined = reduce(combine, [items if len(items) > 1 else items[0] for items in returned])
             except (TypeError, ValueError) as error:
                 return f"the partial results cannot be combined by {combiner.value}: {error}"
-            return self._compare(trial, trial.results, as_arrays(whole), f"combined over {parts} shards, ")
+            return self._compare(trial, trial.results, as_arrays(combined), f"combined over {parts} shards, ")
         for local, items in zip(devices, returned, strict=True):
-            wanted = tuple(shard.of(array) for shard, array in zip(local.results, trial.results, strict=True))
-            reason = self._compare(trial, wanted, items, f"on shard {local.part} of {parts}, ")
+            expected_shards = tuple(shard.of(array) for shard, array in zip(local.results, trial.results, strict=True))
+            reason = self._compare(trial, expected_shards, items, f"on shard {local.part} of {parts}, ")
             if reason:
                 return reason
         return None
@@ -116,11 +116,11 @@ class Bench:
             return tuple(combine_arrays(combiner, one, other) for one, other in zip(left, right, strict=True))
         return combine_arrays(combiner, left, right)
 
-    def _compare(self, trial: NumericTrial, wanted: Arrays, found: Arrays, where: str) -> str | None:
-        if len(wanted) != len(found):
-            return f"{where}there are {len(found)} results instead of {len(wanted)}"
-        for number, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
-            reason = difference(expected, actual, whole=trial.results[number], rtol=self.rtol)
+    def _compare(self, trial: NumericTrial, expected_results: Arrays, actual_results: Arrays, where: str) -> str | None:
+        if len(expected_results) != len(actual_results):
+            return f"{where}there are {len(actual_results)} results instead of {len(expected_results)}"
+        for number, (expected, actual) in enumerate(zip(expected_results, actual_results, strict=True)):
+            reason = difference(expected, actual, whole_tensor=trial.results[number], rtol=self.rtol)
             if reason:
                 return f"{where}result {number} {reason}"
         return None
@@ -159,23 +159,23 @@ def splits(sizes: Sequence[int]) -> list[Split]:
     return [*equal, (1, units - 1)] if units > 2 else equal
 
 
-def difference(expected: Array, actual: Array, *, whole: Array, rtol: float | None = None) -> str | None:
+def difference(expected: Array, actual: Array, *, whole_tensor: Array, rtol: float | None = None) -> str | None:
     """Return in what an array differs from the expected one, in words, or None.
 
     Args:
         expected: The expected array.
         actual: The other one.
-        whole: The tensor the expected array is part of, whose largest element is the measure.
+        whole_tensor: The tensor the expected array is part of, whose largest element is the measure.
         rtol: See `Bench`.
     """
     if expected.shape != actual.shape:
         return f"has shape {_shape(actual)} instead of {_shape(expected)}"
     if expected.dtype.kind == "V":  # the small floating-point types of ml_dtypes
-        expected, actual, whole = (array.astype(np.float32) for array in (expected, actual, whole))
+        expected, actual, whole_tensor = (array.astype(np.float32) for array in (expected, actual, whole_tensor))
         rtol = rtol or _OF_SMALL_FLOATS
     if np.issubdtype(expected.dtype, np.inexact):
         tolerance = rtol or tolerance_of(expected.dtype)
-        finite = np.abs(whole[np.isfinite(whole)])
+        finite = np.abs(whole_tensor[np.isfinite(whole_tensor)])
         scale = float(finite.max()) if finite.size else 1.0
         different = ~np.isclose(actual, expected, rtol=0, atol=tolerance * scale, equal_nan=True)
     else:

@@ -52,14 +52,14 @@ def check_rule_numerically(
     Args:
         subject: A rule, a spec, a text of either, an op or an op name; see `shardy_py.testing.assert_rule`.
         function: What the op computes: takes one array per operand, returns an array, or a tuple of several. If it has
-            a parameter named ``local``, it is told what its device holds, see `Local`; then ``results`` is needed.
+            a parameter named ``local``, it gets what its device holds, see `Local`; then ``results`` is needed.
         operands: One shape, type or array per operand. Those of an op are known; shapes are of ``f32``, and random
             numbers of both signs are made for them.
         results: Shapes or types of the results; by default what the function returns for whole operands.
         attributes: The attributes of the op, with an op name.
         combine: Makes one of what the function returns on two devices along a reduction; by default as the rule says,
             with a sum where it says nothing.
-        registry: Who knows the op; by default the installed plugins.
+        registry: What is known about the op; by default that of the installed plugins.
         options: What rules depend on besides their op.
         trials: How many sets of random operands to try.
         seed: Where the random numbers start.
@@ -73,20 +73,20 @@ def check_rule_numerically(
         OptionError: shapes are missing, the op has no rule, or there are no random numbers of a type.
         RuleError: the rule does not fit the shapes.
     """
-    given = _operands(subject, operands)
+    operand_specs = _operands(subject, operands)
     sizes = _result_types(subject, results)
-    runs = tuple(_trial(function, given, sizes, seed + number) for number in range(max(trials, 1)))
-    rule = _rule(subject, runs[0], given, sizes, attributes, registry, options)
+    runs = tuple(_trial(function, operand_specs, sizes, seed + number) for number in range(max(trials, 1)))
+    rule = _rule(subject, runs[0], operand_specs, sizes, attributes, registry, options)
     shapes = tuple(tuple(array.shape) for array in runs[0].operands + runs[0].results)
     count = len(runs[0].operands)
     _verify(rule, shapes[:count], shapes[count:])
     types = sizes if sizes is not None else list(runs[0].results)
-    known = with_reductions_of_op(rule, subject, given, types, attributes, registry=registry, options=options)
+    known = with_reductions_of_op(rule, subject, operand_specs, types, attributes, registry=registry, options=options)
     bench = Bench(function, combine, runs, shapes, rtol, known.initial_operands)
     pieces = pieces_of(rule, shapes)
     checks = tuple(judge(bench, known, pieces, factor) for factor in range(rule.num_factors))
     search = find_missing(bench, rule, pieces, checks)
-    return RuleReport(rule, shapes[:count], shapes[count:], checks, search.found, search.is_complete)
+    return RuleReport(rule, shapes[:count], shapes[count:], checks, search.missing, search.is_complete)
 
 
 def assert_rule_holds(
@@ -136,9 +136,11 @@ def _result_types(subject: RuleLike, results: Iterable[TypeLike] | None) -> list
     return [value.type for value in subject.results] if isinstance(subject, Op) else None
 
 
-def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any] | None, seed: int) -> NumericTrial:
+def _trial(
+    function: Callable[..., Any], operand_specs: Sequence[Any], results: list[Any] | None, seed: int
+) -> NumericTrial:
     generator = make_generator(seed)
-    operands = tuple(make_operand(item, generator) for item in given)
+    operands = tuple(make_operand(item, generator) for item in operand_specs)
     local = None
     if takes_local(function):
         if results is None:
@@ -152,14 +154,14 @@ def _trial(function: Callable[..., Any], given: Sequence[Any], results: list[Any
 def _rule(
     subject: RuleLike,
     run: NumericTrial,
-    given: Sequence[Any],
+    operand_specs: Sequence[Any],
     results: list[Any] | None,
     attributes: Mapping[str, Attribute] | None,
     registry: Registry | None,
     options: RuleOptions | None,
 ) -> OpShardingRule:
     types = results if results is not None else list(run.results)
-    operands: Arrays | Sequence[Any] = given
+    operands: Arrays | Sequence[Any] = operand_specs
     rule, _ = resolve_rule(subject, operands, types, attributes, registry=registry, options=options)
     if rule is None:
         hint = "registry=... says which dialects are known; by default those of the installed plugins are"
@@ -172,7 +174,7 @@ def _rule(
 def _verify(rule: OpShardingRule, operands: tuple[Sizes, ...], results: tuple[Sizes, ...]) -> None:
     counts = len(rule.operand_mappings), len(rule.result_mappings)
     if 0 in counts and counts == (len(operands), len(results)):
-        # A rule with nothing on one side is no attribute, but a rule all the same.
+        # A rule without operands or results is not a valid attribute, but it is a rule.
         return
     problems = verify_op_sharding_rule(rule, operands, results)
     if problems:

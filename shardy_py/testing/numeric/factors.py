@@ -20,8 +20,8 @@ GATHERED = (FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION)
 
 
 def judge(bench: Bench, rule: OpShardingRule, pieces: Sequence[Piece], factor: int) -> FactorCheck:
-    """Check what a rule says of one factor."""
-    own = [piece for piece in pieces if piece.factor == factor]
+    """Check what a rule says of a factor."""
+    factor_pieces = [piece for piece in pieces if piece.factor == factor]
     kind = rule.kind(factor)
     combiner = rule.combiner(factor)
 
@@ -34,52 +34,52 @@ def judge(bench: Bench, rule: OpShardingRule, pieces: Sequence[Piece], factor: i
     if rule.factor_sizes[factor] == 1:
         # A factor of size 1 says nothing, not even where its dimension is larger.
         return check(Verdict.HOLDS)
-    obstacle = _obstacle(bench, rule, own, factor)
+    obstacle = _obstacle(bench, rule, factor_pieces, factor)
     if obstacle:
         return check(Verdict.UNCHECKED, obstacle)
-    if all(piece.tensor >= bench.num_operands for piece in own):
+    if all(piece.tensor >= bench.num_operands for piece in factor_pieces):
         # Every device has all operands whole, and can make any part of the results.
         return check(Verdict.HOLDS)
-    reason = bench.attempt(own, kind, combiner)
+    reason = bench.attempt(factor_pieces, kind, combiner)
     if reason is None:
         return check(Verdict.HOLDS)
-    return check(Verdict.WRONG, reason, _advice(bench, own, kind, combiner))
+    return check(Verdict.WRONG, reason, _advice(bench, factor_pieces, kind, combiner))
 
 
-def _obstacle(bench: Bench, rule: OpShardingRule, own: Sequence[Piece], factor: int) -> str:
+def _obstacle(bench: Bench, rule: OpShardingRule, factor_pieces: Sequence[Piece], factor: int) -> str:
     """Return why the dimensions of a factor cannot be split alike, or ""."""
     for tensor, mapping in enumerate(rule.mappings):
         for dim, factors in enumerate(mapping):
-            made, size = prod(rule.factor_sizes[item] for item in factors), bench.shapes[tensor][dim]
-            if factor in factors and len(factors) > 1 and made != size:
+            covered_size, size = prod(rule.factor_sizes[item] for item in factors), bench.shapes[tensor][dim]
+            if factor in factors and len(factors) > 1 and covered_size != size:
                 place = Piece(tensor, dim, 1, size, 1).place(bench.num_operands)
-                return f"{place} has size {size}, but its factors make {made}"
-    sizes = [piece.size for piece in own]
+                return f"{place} has size {size}, but its factors make {covered_size}"
+    sizes = [piece.size for piece in factor_pieces]
     return "" if splits(sizes) else f"its dimensions, of sizes {', '.join(map(str, sizes))}, have no common parts"
 
 
-def _advice(bench: Bench, own: Sequence[Piece], kind: FactorKind, combiner: Combiner) -> str:
-    """Say as what a wrong factor would hold."""
-    in_results = any(piece.tensor >= bench.num_operands for piece in own)
-    if kind is FactorKind.REDUCTION and bench.attempt(own, FactorKind.PASS_THROUGH) is None:
+def _advice(bench: Bench, factor_pieces: Sequence[Piece], kind: FactorKind, combiner: Combiner) -> str:
+    """Return a kind of factor that holds in place of a wrong one, in words."""
+    in_results = any(piece.tensor >= bench.num_operands for piece in factor_pieces)
+    if kind is FactorKind.REDUCTION and bench.attempt(factor_pieces, FactorKind.PASS_THROUGH) is None:
         return "it passes through"
     if not in_results:
         others = (other for other in Combiner if kind is not FactorKind.REDUCTION or other is not combiner)
-        fitting = [other for other in others if bench.attempt(own, FactorKind.REDUCTION, other) is None]
+        fitting = [other for other in others if bench.attempt(factor_pieces, FactorKind.REDUCTION, other) is None]
         if fitting:
             return "it is a reduction" + ("" if fitting[0] is Combiner.ADD else f" by {fitting[0].value}")
-        start = _start(bench, own, combiner)
+        start = _start(bench, factor_pieces, combiner)
         if kind is FactorKind.REDUCTION and start is not None:
             return f"it holds if operand {start} is an initial one, that counts once: initial={start}"
     return "it needs replication" if kind is FactorKind.REDUCTION else "as it stands it needs replication"
 
 
-def _start(bench: Bench, own: Sequence[Piece], combiner: Combiner) -> int | None:
-    """Return the operand without which all devices but the first would have to do, so that a reduction holds."""
+def _start(bench: Bench, factor_pieces: Sequence[Piece], combiner: Combiner) -> int | None:
+    """Return the operand that must be initial, on the first device only, for a reduction to hold; None without one."""
     for number in range(bench.num_operands):
-        if number not in bench.initial and all(piece.tensor != number for piece in own):
+        if number not in bench.initial and all(piece.tensor != number for piece in factor_pieces):
             other = evolve(bench, initial=(*bench.initial, number))
-            if other.attempt(own, FactorKind.REDUCTION, combiner) is None:
+            if other.attempt(factor_pieces, FactorKind.REDUCTION, combiner) is None:
                 return number
     return None
 
@@ -91,7 +91,7 @@ MOST_CANDIDATES = 4096
 class Search:
     """The missing factors, and whether all combinations of dimensions were tried."""
 
-    found: tuple[MissingFactor, ...]
+    missing: tuple[MissingFactor, ...]
     is_complete: bool = True
 
 
@@ -102,7 +102,7 @@ def find_missing(bench: Bench, rule: OpShardingRule, pieces: Sequence[Piece], ch
     of results whose factor no operand has. The combination of most tensors that works is taken, and so on.
     """
     open_ = [piece for piece in pieces if piece.size > 1 and _is_open(bench, pieces, piece, checks)]
-    found: list[MissingFactor] = []
+    missing: list[MissingFactor] = []
     is_complete = True
     while any(piece.tensor < bench.num_operands for piece in open_):
         candidates, all_of_them = _candidates(bench, open_)
@@ -111,9 +111,9 @@ def find_missing(bench: Bench, rule: OpShardingRule, pieces: Sequence[Piece], ch
         if match is None:
             break
         chosen, size, kind, combiner = match
-        found.append(_missing(bench, rule, chosen, size, kind, combiner))
+        missing.append(_missing(bench, rule, chosen, size, kind, combiner))
         open_ = [item for piece in open_ for item in ([piece] if piece not in chosen else _rest(piece, size))]
-    return Search(tuple(found), is_complete)
+    return Search(tuple(missing), is_complete)
 
 
 def _is_open(bench: Bench, pieces: Sequence[Piece], piece: Piece, checks: Sequence[FactorCheck]) -> bool:
@@ -185,7 +185,7 @@ def _missing(
 ) -> MissingFactor:
     places = ", ".join(_major(piece, size).place(bench.num_operands) for piece in chosen)
     factors = list(dict.fromkeys(piece.factor for piece in chosen if piece.factor is not None))
-    said = [
+    descriptions = [
         f"{factor_symbol(factor)} is "
         + (
             kind_name(rule.kind(factor), rule.combiner(factor))
@@ -195,4 +195,4 @@ def _missing(
         for factor in factors
     ]
     replaces = tuple(map(factor_symbol, factors))
-    return MissingFactor(size, kind, places, replaces, ", ".join(said) or "no factor fits", combiner)
+    return MissingFactor(size, kind, places, replaces, ", ".join(descriptions) or "no factor fits", combiner)

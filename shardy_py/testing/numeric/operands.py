@@ -29,7 +29,7 @@ def make_generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def make_operand(given: Any, generator: np.random.Generator) -> Array:
+def make_operand(spec: Any, generator: np.random.Generator) -> Array:
     """Return an operand: an array as it is; for a shape or a type random numbers, all different where that is possible.
 
     Floating-point numbers are doubles whatever the type, so that rounding is small where sums cancel out.
@@ -37,9 +37,9 @@ def make_operand(given: Any, generator: np.random.Generator) -> Array:
     Raises:
         OptionError: there are no numbers of that type; give an array instead.
     """
-    if isinstance(given, np.ndarray) or (hasattr(given, "dtype") and hasattr(given, "__array__")):
-        return np.asarray(given)
-    type_ = to_type(given)
+    if isinstance(spec, np.ndarray) or (hasattr(spec, "dtype") and hasattr(spec, "__array__")):
+        return np.asarray(spec)
+    type_ = to_type(spec)
     if not isinstance(type_, TensorType) or not type_.is_static:
         raise OptionError(_unfit(str(type_)))
     return _numbers(type_.shape, type_.element_type, generator)

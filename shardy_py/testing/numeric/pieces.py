@@ -48,10 +48,10 @@ class Piece:
         """Return the dimension in words."""
         is_operand = self.tensor < num_operands
         number = self.tensor if is_operand else self.tensor - num_operands
-        whole = f"{'operand' if is_operand else 'result'} {number} dim {self.dim}"
+        name = f"{'operand' if is_operand else 'result'} {number} dim {self.dim}"
         if self.outer == self.inner == 1:
-            return whole
-        return f"{whole} ({self.outer}x[{self.size}]x{self.inner})".replace("(1x", "(").replace("x1)", ")")
+            return name
+        return f"{name} ({self.outer}x[{self.size}]x{self.inner})".replace("(1x", "(").replace("x1)", ")")
 
 
 def pieces_of(rule: OpShardingRule, shapes: Sequence[Sizes]) -> list[Piece]:

@@ -21,21 +21,21 @@ COLLECTIVES = frozenset(
 )
 
 
-def collective(op: Op, device: int, given: Sequence[Array]) -> Array:
+def collective(op: Op, device: int, operands: Sequence[Array]) -> Array:
     """Return the result of a collective on one device.
 
     Args:
         op: The collective.
         device: The number of the device.
-        given: The operand of each device.
+        operands: The operand of each device.
     """
     kind = op.name.removeprefix(f"{SPACE}.")
     attributes: Any = op.attributes
     if kind == "collective_permute":
-        source = next((one for one, other in attributes["pairs"] if other == device), None)
-        return np.zeros_like(given[device]) if source is None else given[source]
+        source = next((sender for sender, receiver in attributes["pairs"] if receiver == device), None)
+        return np.zeros_like(operands[device]) if source is None else operands[source]
     group = next(group for group in attributes["groups"] if device in group)
-    values, place = [given[member] for member in group], group.index(device)
+    values, place = [operands[member] for member in group], group.index(device)
     if kind == "windows":
         return _window(values, place, attributes)
     if kind == "all_gather":
@@ -78,14 +78,14 @@ def own_op(op: Op, device: int, operands: Sequence[Array]) -> Array:
         return np.transpose(value, attributes["permutation"])
     sizes = attributes["sizes"]
     starts = [
-        min(max(int(start), 0), whole - size)
-        for start, whole, size in zip(operands[1:], value.shape, sizes, strict=True)
+        min(max(int(start), 0), dim_size - size)
+        for start, dim_size, size in zip(operands[1:], value.shape, sizes, strict=True)
     ]
     return value[tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))]
 
 
 def _window(values: Sequence[Array], place: int, attributes: Mapping[str, Any]) -> Array:
-    """Return the window of a part of a dimension; what no part has is what nobody may look at.
+    """Return the window of a part of a dimension; elements outside of every part are poison.
 
     Args:
         values: What each part has.
@@ -93,10 +93,10 @@ def _window(values: Sequence[Array], place: int, attributes: Mapping[str, Any]) 
         attributes: The dimension and the windows.
     """
     windows: Windows = attributes["windows"]
-    given = [np.moveaxis(value, attributes["dim"], 0) for value in values]
-    result = np.full((windows.size, *given[place].shape[1:]), poison(given[place].dtype), given[place].dtype)
+    parts = [np.moveaxis(value, attributes["dim"], 0) for value in values]
+    result = np.full((windows.size, *parts[place].shape[1:]), poison(parts[place].dtype), parts[place].dtype)
     start = windows.starts[place]
-    for value, runs in zip(given, windows.held, strict=True):
+    for value, runs in zip(parts, windows.held, strict=True):
         for run in runs:
             low, high = max(run.start, start), min(run.start + run.size, start + windows.size)
             if low < high:
@@ -106,7 +106,7 @@ def _window(values: Sequence[Array], place: int, attributes: Mapping[str, Any]) 
 
 
 def _resized(value: Array, shape: Sequence[int]) -> Array:
-    """Return an array cut or extended at its high ends by what nobody may look at."""
+    """Return an array cut or extended at its high ends; new elements are poison."""
     result = np.full(shape, poison(value.dtype), value.dtype)
     common = tuple(slice(min(old, new)) for old, new in zip(value.shape, shape, strict=True))
     result[common] = value[common]
@@ -117,7 +117,7 @@ def _masked(value: Array, attributes: Mapping[str, Any], operands: Sequence[Arra
     """Return an array with a scalar in the place of all but the first elements along a dimension."""
     dim, fill = attributes["dim"], operands[0]
     count = attributes["count"] if "count" in attributes else int(operands[1])
-    kept = np.arange(value.shape[dim]) < count
+    inside = np.arange(value.shape[dim]) < count
     shape = [1] * value.ndim
     shape[dim] = -1
-    return np.where(kept.reshape(shape), value, fill.astype(value.dtype))
+    return np.where(inside.reshape(shape), value, fill.astype(value.dtype))

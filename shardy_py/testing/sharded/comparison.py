@@ -26,8 +26,10 @@ def find_tolerances(program: Program, seen: Mapping[int, Sequence[Array]]) -> di
         program: The program on whole tensors.
         seen: The arrays of each value, by its id.
     """
-    own = {number: max((tolerance_of(array.dtype) for array in arrays), default=0.0) for number, arrays in seen.items()}
-    tolerances = dict(own)
+    dtype_tolerances = {
+        number: max((tolerance_of(array.dtype) for array in arrays), default=0.0) for number, arrays in seen.items()
+    }
+    tolerances = dict(dtype_tolerances)
     functions = program.functions
     is_stable = False
     while not is_stable:
@@ -44,7 +46,7 @@ def find_tolerances(program: Program, seen: Mapping[int, Sequence[Array]]) -> di
             inside += [value for value in all_values(op) if op.regions]
             coarsest = max((tolerances.get(value.id, 0.0) for value in inside), default=0.0)
             for value in (*op.results, *region_arguments(op)):
-                if own.get(value.id):
+                if dtype_tolerances.get(value.id):
                     tolerances[value.id] = max(tolerances[value.id], coarsest)
         is_stable = before == tolerances
     return tolerances
@@ -68,14 +70,14 @@ class ShardComparison:
     """Compares what devices have of each value with the whole value.
 
     Args:
-        whole: The program on whole tensors.
+        program: The program on whole tensors.
         devices: The devices, which ran its local program.
         values: What each value became, by its id.
         tolerances: The largest difference of the elements of each value, by its id, relative to the largest one.
         semantics: What is known about ops.
     """
 
-    whole: Program
+    program: Program
     devices: VirtualDevices
     values: Mapping[int, LocalValue]
     tolerances: Mapping[int, float]
@@ -87,7 +89,7 @@ class ShardComparison:
         Args:
             seen: The values of the run on whole tensors, by the ids of their results.
         """
-        for value in all_values(self.whole):
+        for value in all_values(self.program):
             if value.id not in seen or value.id not in self.values or _is_partial(value):
                 continue
             if self._is_in_body(value):
@@ -107,17 +109,17 @@ class ShardComparison:
             op = op.parent_op
         return False
 
-    def of_results(self, wanted: Arrays, found: Arrays, returned: Sequence[Value]) -> str:
+    def of_results(self, expected_results: Arrays, actual_results: Arrays, returned: Sequence[Value]) -> str:
         """Return which result of the main function differs, in words, or "".
 
         Args:
-            wanted: The results on whole tensors.
-            found: The results of the devices.
+            expected_results: The results on whole tensors.
+            actual_results: The results of the devices.
             returned: What the main function returns.
         """
-        rows = zip(wanted, found, returned, strict=True)
+        rows = zip(expected_results, actual_results, returned, strict=True)
         for number, (expected, actual, value) in enumerate(rows):
-            reason = difference(expected, actual, whole=expected, rtol=self.tolerances.get(value.id))
+            reason = difference(expected, actual, whole_tensor=expected, rtol=self.tolerances.get(value.id))
             if reason:
                 return f"result {number} of the program {reason}"
         return ""
@@ -125,17 +127,17 @@ class ShardComparison:
     def _difference(self, value: Value, runs: Sequence[Array], local: LocalValue) -> str:
         """Return in what the shards of a value differ from the whole one, in words, or ""."""
         for device, interpreter in enumerate(self.devices.interpreters):
-            own = interpreter.seen.get(local.value.id, ())
-            if own and len(runs) > len(own) and _depth(local.value) < _depth(value):
-                # A loop hands on what is computed before it: each run of its region has that.
-                own = [found for found in own for _ in range(len(runs) // len(own))]
-            if len(own) != len(runs):
-                return f"device {device} computes it {len(own)} times, one device {len(runs)} times"
-            for expected, actual in zip(runs, own, strict=True):
+            shards = interpreter.seen.get(local.value.id, ())
+            if shards and len(runs) > len(shards) and _depth(local.value) < _depth(value):
+                # A loop passes on a value from before it: each iteration has the same.
+                shards = [shard for shard in shards for _ in range(len(runs) // len(shards))]
+            if len(shards) != len(runs):
+                return f"device {device} computes it {len(shards)} times, one device {len(runs)} times"
+            for expected, actual in zip(runs, shards, strict=True):
                 part = self.devices.parts(actual.shape, local.sharding, actual.ndim)[device]
-                wanted = expected[part]
-                real = actual[tuple(slice(size) for size in wanted.shape)]
-                reason = difference(wanted, real, whole=expected, rtol=self.tolerances.get(value.id))
+                expected_shard = expected[part]
+                real = actual[tuple(slice(size) for size in expected_shard.shape)]
+                reason = difference(expected_shard, real, whole_tensor=expected, rtol=self.tolerances.get(value.id))
                 if reason:
                     return f"on device {device} it {reason}"
         return ""

@@ -60,9 +60,13 @@ class VirtualDevices:
         arguments = entry_arguments(function)
         shards = [self.split(array, value) for array, value in zip(arrays, arguments, strict=True)]
         rendezvous = self.interpreters[0].rendezvous
-        found = rendezvous.run(lambda device: self.interpreters[device].run(self.main, [one[device] for one in shards]))
+        results_by_device = rendezvous.run(
+            lambda device: self.interpreters[device].run(
+                self.main, [argument_shards[device] for argument_shards in shards]
+            )
+        )
         return tuple(
-            self.join([results[number] for results in found], value)
+            self.join([results[number] for results in results_by_device], value)
             for number, value in enumerate(function.function_results)
         )
 
@@ -76,16 +80,16 @@ class VirtualDevices:
         shape, sharding = static_shape(value.type) or (), self.program.sharding(value)
         shards = []
         for part in self.parts(shape, sharding, array.ndim):
-            own = array[part]
-            if own.shape != shape:
+            shard = array[part]
+            if shard.shape != shape:
                 padded = np.full(shape, poison(array.dtype), array.dtype)
-                padded[tuple(slice(size) for size in own.shape)] = own
-                own = padded
-            shards.append(own)
+                padded[tuple(slice(size) for size in shard.shape)] = shard
+                shard = padded
+            shards.append(shard)
         return shards
 
     def join(self, shards: Sequence[Array], value: Value) -> Array:
-        """Return the whole array of shards; the last device that has an element tells it.
+        """Return the whole array of shards; an element is that of the last device that has it.
 
         Args:
             shards: The shard of each device.

@@ -92,7 +92,7 @@ class Interpreter:
         if op.name == CALL:
             return self.run(callee_of(op) or "", operands)
         if op.name in self.functions:
-            return self._given(op, operands, values)
+            return self._call_function(op, operands, values)
         if is_constant(op):
             return (constant_array(op),)
         if op.name.startswith("sdy.") and len(op.results) == len(op.operands) and op.name != MANUAL_COMPUTATION:
@@ -102,15 +102,15 @@ class Interpreter:
             return ()
         raise missing_functions([op.name])
 
-    def _given(self, op: Op, operands: Arrays, values: Mapping[int, Array]) -> Arrays:
+    def _call_function(self, op: Op, operands: Arrays, values: Mapping[int, Array]) -> Arrays:
         function = self.functions[op.name]
-        wanted = _parameters(function)
+        parameters = _parameters(function)
         extras: dict[str, Any] = {}
-        if "op" in wanted:
+        if "op" in parameters:
             extras["op"] = op
-        if "regions" in wanted:
+        if "regions" in parameters:
             extras["regions"] = [self._callable(region, values) for region in op.regions]
-        if "local" in wanted:
+        if "local" in parameters:
             shapes = [*(array.shape for array in operands), *(static_shape(item.type) or () for item in op.results)]
             extras["local"] = make_local(shapes, len(operands))
         try:
@@ -121,11 +121,11 @@ class Interpreter:
             if not isinstance(error, ShardyError):
                 error.add_note(f"in the function of {op.name}{f' at {op.location}' if op.location else ''}")
             raise
-        found = as_arrays(returned) if op.results else ()
-        if len(found) != len(op.results):
-            message = f"its function gives {len(found)} arrays, the op has {len(op.results)} results"
+        arrays = as_arrays(returned) if op.results else ()
+        if len(arrays) != len(op.results):
+            message = f"its function gives {len(arrays)} arrays, the op has {len(op.results)} results"
             raise OptionError(Diagnostic("result-count", message, op.location, op.name))
-        for number, (array, result) in enumerate(zip(found, op.results, strict=True)):
+        for number, (array, result) in enumerate(zip(arrays, op.results, strict=True)):
             shape = static_shape(result.type)
             if shape is not None and array.shape != shape:
                 message = f"its function gives a result {number} of shape {array.shape} where the op has {result.type}"
@@ -135,7 +135,7 @@ class Interpreter:
                 message = f"its function gives a result {number} of dtype {array.dtype} where the op has {result.type}"
                 hint = "return numbers: array.astype of a dtype such as float32"
                 raise OptionError(Diagnostic("result-type", message, op.location, op.name, hint))
-        return found
+        return arrays
 
     def _callable(self, region: Region, values: Mapping[int, Array]) -> Callable[..., Any]:
         def call(*arguments: Array) -> Any:
@@ -205,7 +205,7 @@ def check_program(program: Program, functions: Functions, semantics: OpSemantics
     """Check that a program can be run.
 
     Raises:
-        OptionError: the functions are no mapping of names to functions, or ops have none.
+        OptionError: the functions are not a mapping of names to functions, or ops have none.
         UnsupportedError: the program has manual computations.
     """
     if not isinstance(functions, Mapping):
@@ -226,12 +226,12 @@ def _collect_missing(region: Region, functions: Functions, semantics: OpSemantic
         if op.name == MANUAL_COMPUTATION:
             message = "the body is written for one device, and has no meaning on whole tensors"
             raise UnsupportedError(Diagnostic("manual-computation", message, op.location, op.name))
-        own = op.name == CALL or op.name.startswith((f"{SPACE}.", "sdy.")) or is_constant(op)
+        is_builtin = op.name == CALL or op.name.startswith((f"{SPACE}.", "sdy.")) or is_constant(op)
         if op.name in functions:
             inner = op.regions if "regions" in _parameters(functions[op.name]) else ()
             for part in inner:
                 _collect_missing(part, functions, semantics, missing)
-        elif op.results and not own and not semantics.has_trait(op, IsTerminator):
+        elif op.results and not is_builtin and not semantics.has_trait(op, IsTerminator):
             missing.add(op.name)
 
 

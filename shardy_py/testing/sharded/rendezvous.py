@@ -33,20 +33,20 @@ class Rendezvous:
         self._barrier = Barrier(self.count)
 
     def exchange(self, device: int, op: Op | None, value: Any) -> Sequence[Any]:
-        """Return what each device hands in at an op; None stands for the end of the program.
+        """Return the value of each device at an op; None stands for the end of the program.
 
         Raises:
             UnsupportedError: the devices are at different ops.
         """
         self._slots[device] = (op, value)
         self._barrier.wait(SECONDS)
-        given = list(self._slots)
+        entries = list(self._slots)
         self._barrier.wait(SECONDS)
-        first = next((other for other, _ in given if other is not None), None)
-        if any(other is not first for other, _ in given) and first is not None:
+        first = next((other for other, _ in entries if other is not None), None)
+        if any(other is not first for other, _ in entries) and first is not None:
             message = "not all devices come to this collective: they go on differently before it"
             raise UnsupportedError(Diagnostic("devices-part", message, first.location, first.name))
-        return [item for _, item in given]
+        return [item for _, item in entries]
 
     def run(self, work: Callable[[int], Any]) -> list[Any]:
         """Return what a function gives for each device; all of them run at the same time.
@@ -58,7 +58,7 @@ class Rendezvous:
         results: list[Any] = [None] * self.count
         errors: dict[int, BaseException] = {}
 
-        def one(device: int) -> None:
+        def run_device(device: int) -> None:
             try:
                 results[device] = work(device)
                 self.exchange(device, None, None)
@@ -66,14 +66,14 @@ class Rendezvous:
                 errors[device] = error
                 self._barrier.abort()
 
-        threads = [Thread(target=one, args=(device,), daemon=True) for device in range(self.count)]
+        threads = [Thread(target=run_device, args=(device,), daemon=True) for device in range(self.count)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        own = {device: error for device, error in errors.items() if not isinstance(error, BrokenBarrierError)}
-        if own:
-            raise own[min(own)]
+        failures = {device: error for device, error in errors.items() if not isinstance(error, BrokenBarrierError)}
+        if failures:
+            raise failures[min(failures)]
         if errors:
             message = f"a virtual device waited for another one longer than {SECONDS:g} seconds"
             raise UnsupportedError(Diagnostic("devices-part", message))

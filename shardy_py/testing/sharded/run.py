@@ -153,11 +153,11 @@ def run_sharded(
         on_pass=UnevenKept(),
     )
     main = str(result.main.attributes["sym_name"])
-    whole, local = copy_program(result.program), copy_program(result.program)
-    check_program(whole, functions, result.registry)
-    given = _arguments(result.main, arrays, seed)
-    reference = Interpreter(whole, functions, result.registry)
-    wanted = reference.run(main, given)
+    global_program, local = copy_program(result.program), copy_program(result.program)
+    check_program(global_program, functions, result.registry)
+    argument_arrays = _arguments(result.main, arrays, seed)
+    reference = Interpreter(global_program, functions, result.registry)
+    expected_results = reference.run(main, argument_arrays)
     values: dict[int, LocalValue] = {}
     context = PassContext(evolve(result.registry, local_ops={SPACE: VirtualOps()}), local_values=values)
     run(local, local_passes(LocalOptions(strict=strict, optimize=optimize)), context)
@@ -165,18 +165,20 @@ def run_sharded(
     devices = VirtualDevices(local, functions, result.registry, main)
     joined = tuple(
         array[tuple(slice(size) for size in expected.shape)]
-        for array, expected in zip(devices.run(given), wanted, strict=True)
+        for array, expected in zip(devices.run(argument_arrays), expected_results, strict=True)
     )
-    tolerances = find_tolerances(whole, reference.seen) if rtol is None else dict.fromkeys(reference.seen, rtol)
-    comparison = ShardComparison(whole, devices, values, tolerances, result.registry)
-    end = whole.functions[main].regions[0].block.terminator
+    tolerances = (
+        find_tolerances(global_program, reference.seen) if rtol is None else dict.fromkeys(reference.seen, rtol)
+    )
+    comparison = ShardComparison(global_program, devices, values, tolerances, result.registry)
+    end = global_program.functions[main].regions[0].block.terminator
     return ShardedRun(
         devices.count,
-        wanted,
+        expected_results,
         joined,
         # What ops compute can be told apart only where each still stands where it was.
         ("" if optimize else comparison.first_difference(reference.seen))
-        or comparison.of_results(wanted, joined, end.operands if end is not None else ()),
+        or comparison.of_results(expected_results, joined, end.operands if end is not None else ()),
         tuple(item.op for item in context.warnings if item.code == "gathered-op"),
         tuple(op.name.removeprefix(f"{SPACE}.") for op in local.walk() if op.name in COLLECTIVES),
     )
@@ -200,10 +202,10 @@ def assert_runs_sharded(
     Raises:
         AssertionError: the message names the first op whose shards are not those of the whole tensor.
     """
-    found = run_sharded(program, functions, mesh, *arrays, **settings)
-    if not found.ok:
-        raise AssertionError(str(found))
-    return found
+    outcome = run_sharded(program, functions, mesh, *arrays, **settings)
+    if not outcome.ok:
+        raise AssertionError(str(outcome))
+    return outcome
 
 
 def _arguments(main: Op, arrays: Sequence[Any], seed: int) -> list[Array]:
@@ -212,17 +214,17 @@ def _arguments(main: Op, arrays: Sequence[Any], seed: int) -> list[Array]:
     if arrays and len(arrays) != len(arguments):
         message = f"the program has {len(arguments)} arguments, given are {len(arrays)}"
         raise OptionError(Diagnostic("argument-count", message, hint="give one whole array per argument, or none"))
-    given = [as_numpy(item, number) for number, item in enumerate(arrays)]
-    for number, (array, value) in enumerate(zip(given, arguments, strict=False)):
+    numpy_arrays = [as_numpy(item, number) for number, item in enumerate(arrays)]
+    for number, (array, value) in enumerate(zip(numpy_arrays, arguments, strict=False)):
         if not _has_shape(array, value.type):
             message = f"argument {number} has the type {value.type}, given is an array of the shape {array.shape}"
             raise OptionError(Diagnostic("argument-type", message, hint="give the whole array, not a shard"))
     generator = make_generator(seed)
-    return given or [_random_argument(value, generator) for value in arguments]
+    return numpy_arrays or [_random_argument(value, generator) for value in arguments]
 
 
 def _has_shape(array: Array, type_: Type) -> bool:
-    """Return whether an array has the sizes that a type knows; one without a shape is a scalar."""
+    """Return whether an array has the static sizes of a type; one without a shape is a scalar."""
     shape = type_.shape if isinstance(type_, TensorType) else ()
     return array.ndim == len(shape) and all(size in (None, real) for size, real in zip(shape, array.shape, strict=True))
 

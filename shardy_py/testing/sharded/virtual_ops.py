@@ -70,7 +70,7 @@ ON_DEVICE = f"{SPACE}.on_device"
 
 @frozen
 class VirtualOps(LocalOps):
-    """Ops that no compiler knows: their attributes are Python values."""
+    """Local ops of the virtual devices; their attributes are Python values."""
 
     def all_gather(self, emit: LocalEmitter, value: Value, dim: int, groups: Groups) -> Value:
         """Return the shards of each group, joined along a dimension."""
@@ -169,5 +169,5 @@ def _emit(emit: LocalEmitter, kind: str, operands: Sequence[Value], type_: objec
 
 def _like(value: Value, shape: Sequence[int]) -> TensorType:
     if not isinstance(value.type, TensorType):
-        raise TypeError(f"{value.type} is no tensor")
+        raise TypeError(f"{value.type} is not a tensor")
     return TensorType(tuple(shape), value.type.element_type)

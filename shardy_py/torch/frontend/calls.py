@@ -41,7 +41,7 @@ class Call:
 
     def operands(self) -> list[tuple[str, Value]]:
         """Return the tensors among the arguments with their names, in the order of the schema."""
-        return [pair for name, given in self.arguments.items() for pair in _tensors(name, given)]
+        return [pair for name, argument in self.arguments.items() for pair in _tensors(name, argument)]
 
     def attributes(self) -> dict[str, Attribute]:
         """Return the attributes of the op.
@@ -49,47 +49,47 @@ class Call:
         Raises:
             UnsupportedError: an argument is of a kind that has no form as an attribute.
         """
-        found: dict[str, Attribute] = {OPERAND_NAMES: tuple(name for name, _ in self.operands())}
+        attributes: dict[str, Attribute] = {OPERAND_NAMES: tuple(name for name, _ in self.operands())}
         if self.pointwise:
-            found[POINTWISE] = True
-        for name, given in self.arguments.items():
-            if given is not None and not any(True for _ in _tensors(name, given)):
-                found[name] = _attribute(given, self, name)
-        return found
+            attributes[POINTWISE] = True
+        for name, argument in self.arguments.items():
+            if argument is not None and not any(True for _ in _tensors(name, argument)):
+                attributes[name] = _attribute(argument, self, name)
+        return attributes
 
 
-def _tensors(name: str, given: Any) -> Iterator[tuple[str, Value]]:
-    if isinstance(given, Value):
-        yield name, given
-    elif isinstance(given, (list, tuple)):
-        for number, item in enumerate(given):
+def _tensors(name: str, argument: Any) -> Iterator[tuple[str, Value]]:
+    if isinstance(argument, Value):
+        yield name, argument
+    elif isinstance(argument, (list, tuple)):
+        for number, item in enumerate(argument):
             if isinstance(item, Value):
                 yield f"{name}[{number}]", item
 
 
-def _attribute(given: Any, call: Call, name: str) -> Attribute:
-    if type(given) in (bool, int, float, str):
-        return given
-    if isinstance(given, (list, tuple)):
-        return tuple(_attribute(item, call, name) for item in given)
-    if isinstance(given, complex):
-        return {"real": given.real, "imag": given.imag}
-    if type(given).__module__ == "torch":
+def _attribute(argument: Any, call: Call, name: str) -> Attribute:
+    if type(argument) in (bool, int, float, str):
+        return argument
+    if isinstance(argument, (list, tuple)):
+        return tuple(_attribute(item, call, name) for item in argument)
+    if isinstance(argument, complex):
+        return {"real": argument.real, "imag": argument.imag}
+    if type(argument).__module__ == "torch":
         # A dtype, a layout, a memory format or a device, which PyTorch finds again by its text.
-        return str(given)
-    message = f"the argument {name} of {call.name} is a {type(given).__name__}"
+        return str(argument)
+    message = f"the argument {name} of {call.name} is a {type(argument).__name__}"
     hint = "export without dynamic_shapes"
     raise UnsupportedError(Diagnostic("unsupported-argument", message, call.place, call.name, hint))
 
 
 def schema_arguments(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call by name, with the defaults of the schema."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for number, argument in enumerate(target._schema.arguments):
         if argument.name in kwargs:
-            given[argument.name] = kwargs[argument.name]
+            arguments[argument.name] = kwargs[argument.name]
         elif number < len(args) and not argument.kwarg_only:
-            given[argument.name] = args[number]
+            arguments[argument.name] = args[number]
         elif argument.has_default_value():
-            given[argument.name] = argument.default_value
-    return given
+            arguments[argument.name] = argument.default_value
+    return arguments

@@ -41,23 +41,27 @@ def drawn_in_order(
         fake: The fake tensor of its first argument.
         is_written: Whether the numbers are written to that tensor.
     """
-    given = call.arguments
+    arguments = call.arguments
     operands = call.operands()
     if not (is_written or call.name in _LIKE_OPERAND | _NORMAL) or len(operands) != 1 or not hasattr(fake, "stride"):
         return None
-    if given.get("train") is False or given.get("p") == 0 or str(given.get("memory_format")) not in _PRESERVED:
+    if (
+        arguments.get("train") is False
+        or arguments.get("p") == 0
+        or str(arguments.get("memory_format")) not in _PRESERVED
+    ):
         return None
     order = _memory_order(tuple(fake.shape), tuple(fake.stride()))
     if order is None:
         return None
     if call.name in _NORMAL:
-        return emit(evolve(call, arguments={**given, "memory_order": order}))
+        return emit(evolve(call, arguments={**arguments, "memory_order": order}))
     ((name, value),) = operands
     laid = _copied(emit, call, _permuted(emit, call, value, order))
     types = tuple(None if type_ is None else _permuted_type(type_, order) for type_ in call.types)
-    made = emit(evolve(call, arguments={**given, name: laid}, types=types))
+    results = emit(evolve(call, arguments={**arguments, name: laid}, types=types))
     back = [order.index(dim) for dim in range(len(order))]
-    return [None if item is None else _permuted(emit, call, item, back) for item in made]
+    return [None if item is None else _permuted(emit, call, item, back) for item in results]
 
 
 def _memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int] | None:
@@ -76,17 +80,17 @@ def _permuted(emit: Callable[[Call], list[Value | None]], call: Call, value: Val
     assert isinstance(value.type, TensorType), "operands of operators are tensors"
     arguments = {"self": value, "dims": list(order)}
     type_ = _permuted_type(value.type, order)
-    (made,) = emit(evolve(call, name="aten.permute.default", arguments=arguments, types=(type_,), pointwise=False))
-    assert made is not None, "the only result is computed"
-    return made
+    (result,) = emit(evolve(call, name="aten.permute.default", arguments=arguments, types=(type_,), pointwise=False))
+    assert result is not None, "the only result is computed"
+    return result
 
 
 def _copied(emit: Callable[[Call], list[Value | None]], call: Call, value: Value) -> Value:
     assert isinstance(value.type, TensorType), "operands of operators are tensors"
     arguments = {"self": value, "memory_format": "torch.contiguous_format"}
-    (made,) = emit(evolve(call, name="aten.clone.default", arguments=arguments, types=(value.type,), pointwise=False))
-    assert made is not None, "the only result is computed"
-    return made
+    (result,) = emit(evolve(call, name="aten.clone.default", arguments=arguments, types=(value.type,), pointwise=False))
+    assert result is not None, "the only result is computed"
+    return result
 
 
 def _permuted_type(type_: TensorType, order: Sequence[int]) -> TensorType:

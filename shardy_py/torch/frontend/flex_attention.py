@@ -74,7 +74,7 @@ def _make_scalars(module: Any) -> None:
         with module.graph.inserting_before(node):
             arguments = (list(tensor.shape), tensor.item())
             kwargs = {"dtype": tensor.dtype, "device": tensor.device}
-            made = module.graph.call_function(torch.ops.aten.full.default, arguments, kwargs)
-        made.meta["val"] = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
-        node.replace_all_uses_with(made)
+            full = module.graph.call_function(torch.ops.aten.full.default, arguments, kwargs)
+        full.meta["val"] = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
+        node.replace_all_uses_with(full)
         module.graph.erase_node(node)

@@ -27,40 +27,40 @@ def apart(emit: Callable[[Call], list[Value | None]], call: Call) -> list[Value 
     names = _NAMES.get(base, (base, *filter(None, (_BOUNDS.get(base),))))
     calls: list[Call] = []
     for number, type_ in enumerate(call.types):
-        given = {name: _item(value, number, len(call.types)) for name, value in call.arguments.items()}
-        single = next((fit for name in names if (fit := _fitting(name, given)) is not None), None)
+        arguments_of_item = {name: _item(value, number, len(call.types)) for name, value in call.arguments.items()}
+        single = next((fit for name in names if (fit := _fitting(name, arguments_of_item)) is not None), None)
         if single is None or type_ is None:
             return None
         target, arguments = single
         is_pointwise = any(tag.name == "pointwise" for tag in target.tags)
         calls.append(evolve(call, name=str(target), arguments=arguments, types=(type_,), pointwise=is_pointwise))
-    return [emit(own)[0] for own in calls]
+    return [emit(single_call)[0] for single_call in calls]
 
 
 def _item(value: Any, number: int, count: int) -> Any:
     return value[number] if isinstance(value, (list, tuple)) and len(value) == count else value
 
 
-def _fitting(name: str, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-    """Return the overload of an operator that takes some arguments, with these by its own names."""
+def _fitting(name: str, named_values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the overload of an operator that takes some arguments, and these by the names in its schema."""
     import torch
 
     packet = getattr(torch.ops.aten, name, None)
     for overload in () if packet is None else packet.overloads():
         target = getattr(packet, overload)
-        arguments = None if target._schema.is_mutable else _named(target, given)
+        arguments = None if target._schema.is_mutable else _named(target, named_values)
         if arguments is not None:
             return target, arguments
     return None
 
 
-def _named(target: Any, given: Mapping[str, Any]) -> dict[str, Any] | None:
+def _named(target: Any, named_values: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return arguments by the names of an overload: those of the same name, then the others in order; None if unfit."""
     schema = target._schema.arguments
-    free = [item.name for item in schema if item.name not in given]
+    free = [item.name for item in schema if item.name not in named_values]
     names = {item.name for item in schema}
     arguments: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in named_values.items():
         if name not in names and not free:
             return None
         arguments[name if name in names else free.pop(0)] = value

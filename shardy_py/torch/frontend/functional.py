@@ -26,7 +26,7 @@ Overwritten = Mapping[Any, tuple[tuple[Any, int], ...]]
 
 
 def functional(native: Any) -> tuple[Any, Overwritten]:
-    """Return a program in which operators make new tensors, and which nodes are these instead of what they were.
+    """Return a program in which operators make new tensors, and the nodes that these replace.
 
     What ``torch.export.export`` gives may write to tensors in place, also through views of them; its decomposition
     without a table makes new tensors of these. Where nothing is written, the program is returned as it is. A graph
@@ -44,33 +44,34 @@ def functional(native: Any) -> tuple[Any, Overwritten]:
         return native, {}
     if hasattr(native, "graph_signature"):
         return (native.run_decompositions({}) if any(map(_writes, _nodes(native.graph_module))) else native), {}
-    found: dict[Any, tuple[tuple[Any, int], ...]] = {}
+    overwritten: dict[Any, tuple[tuple[Any, int], ...]] = {}
     for module in native.modules():
         if hasattr(module, "graph"):
-            found |= _checked_writes(list(module.graph.nodes), is_main=module is native)
-    return native, found
+            overwritten |= _checked_writes(list(module.graph.nodes), is_main=module is native)
+    return native, overwritten
 
 
 def _checked_writes(nodes: list[Any], *, is_main: bool) -> dict[Any, tuple[tuple[Any, int], ...]]:
-    """Return what nodes that write make of others, where no view reads elements behind a write to them.
+    """Return the nodes that each writing node overwrites, with the number of the result that replaces each.
 
     Raises:
-        UnsupportedError: one does so, or an input is written to and not returned, or a constant is written to.
+        UnsupportedError: a view reads elements after a write to them, an input that is written to is not returned, or a
+            constant is written to.
     """
     place = {node: number for number, node in enumerate(nodes)}
     shared: dict[Any, set[Any]] = {}
     equal: dict[Any, set[Any]] = {}
-    found: dict[Any, tuple[tuple[Any, int], ...]] = {}
+    overwritten: dict[Any, tuple[tuple[Any, int], ...]] = {}
     inputs: list[tuple[Any, Any]] = []
     copied: dict[Any, Any] = {}
     for node in nodes:
         target = without_writes(node)
         for number, written in _written_operands(node):
-            whole, group = equal.setdefault(written, {written}), shared.get(written, {written})
-            kinds = {item.op for item in whole} - {"call_function"}
-            if group <= whole and _is_functional(target) and kinds <= ({"placeholder"} if is_main else set()):
-                found[node] = (*found.get(node, ()), *((item, number) for item in whole))
-                inputs += [(node, item) for item in whole if item.op == "placeholder"]
+            aliases, group = equal.setdefault(written, {written}), shared.get(written, {written})
+            kinds = {item.op for item in aliases} - {"call_function"}
+            if group <= aliases and _is_functional(target) and kinds <= ({"placeholder"} if is_main else set()):
+                overwritten[node] = (*overwritten.get(node, ()), *((item, number) for item in aliases))
+                inputs += [(node, item) for item in aliases if item.op == "placeholder"]
                 copied |= {node: node.args[1]} if str(node.target) == "aten.copy_.default" else {}
                 continue
             stale = [item for item in group if not _are_apart(item, written)]
@@ -81,13 +82,13 @@ def _checked_writes(nodes: list[Any], *, is_main: bool) -> dict[Any, tuple[tuple
         group = {node}.union(*(shared.get(item, {item}) for item in operands))
         shared.update(dict.fromkeys(group, group))
         if len(operands) == 1 and (str(node.target) in _SAME or _returns_written(node)):
-            whole = equal.setdefault(operands[0], {operands[0]})
-            whole.add(node)
-            equal[node] = whole
+            aliases = equal.setdefault(operands[0], {operands[0]})
+            aliases.add(node)
+            equal[node] = aliases
     for node, item in inputs:
         if not any(map(_is_returned, {*equal[item], copied.get(node, item)})):
             raise _refuse(node, f"writes to the input {item.name}, which is not returned")
-    return found
+    return overwritten
 
 
 def _is_returned(node: Any) -> bool:
@@ -96,10 +97,10 @@ def _is_returned(node: Any) -> bool:
     return any(user.op == "output" or (str(user.target) in _SAME and _is_returned(user)) for user in users)
 
 
-def _refuse(node: Any, what: str) -> UnsupportedError:
+def _refuse(node: Any, problem: str) -> UnsupportedError:
     hint = "return the inputs that are written to, and trace what writes through views again, as make_fx(functionalize"
     hint += "(graph, remove='mutations_and_views')), or export the module with torch.export.export"
-    message = f"the node {node.name} {what}"
+    message = f"the node {node.name} {problem}"
     return UnsupportedError(Diagnostic("written-operand", message, location_of(node), str(node.target), hint))
 
 
@@ -119,7 +120,8 @@ def _shared_operands(node: Any) -> list[Any]:
 def without_writes(node: Any) -> Any:
     """Return the operator that makes new tensors for a call that writes to operands, where there is one.
 
-    It returns what the operator of the call returns, and behind it the new tensors of operands that are not among it.
+    Its results are those of the operator of the call, followed by the new tensors of the operands that are not
+    among them.
     """
     target = node.target
     schema = getattr(target, "_schema", None)
@@ -131,25 +133,25 @@ def without_writes(node: Any) -> Any:
     library = getattr(torch.ops, space)
     if _writes_hidden(node):
         return getattr(library, _HIDDEN[str(target)]).default
-    found = _without_out(getattr(library, name.removesuffix("_"), None), schema)
+    overload = _without_out(getattr(library, name.removesuffix("_"), None), schema)
     packet = getattr(library, f"{name.removesuffix('_')}_functional", None)
-    found = packet.default if found is None and packet is not None else found
-    return target if found is None else found
+    overload = packet.default if overload is None and packet is not None else overload
+    return target if overload is None else overload
 
 
 def _without_out(packet: Any, schema: Any) -> Any:
-    """Return the overload of a packet that takes what another one takes, but what it writes its results to."""
-    taken = [item for item in schema.arguments if not (item.kwarg_only and item.alias_info)]
+    """Return the overload of a packet whose parameters are those of a schema without its out parameters."""
+    inputs = [item for item in schema.arguments if not (item.kwarg_only and item.alias_info)]
     namesake = schema.overload_name or "default"
     for overload in sorted([] if packet is None else packet.overloads(), key=lambda name: (name != namesake, name)):
-        found = getattr(packet, overload)
-        own = found._schema.arguments[: len(taken)]
+        candidate = getattr(packet, overload)
+        leading = candidate._schema.arguments[: len(inputs)]
         if (
-            _is_functional(found)
-            and [str(item.type) for item in own] == [str(item.type) for item in taken]
-            and (overload == namesake or [item.name for item in own] == [item.name for item in taken])
+            _is_functional(candidate)
+            and [str(item.type) for item in leading] == [str(item.type) for item in inputs]
+            and (overload == namesake or [item.name for item in leading] == [item.name for item in inputs])
         ):
-            return found
+            return candidate
     return None
 
 
@@ -166,11 +168,11 @@ def arguments_without_writes(
     """
     if target is node.target:
         return args, dict(kwargs)
-    given = schema_arguments(node.target, args, kwargs)
+    arguments = schema_arguments(node.target, args, kwargs)
     named = {item.name for item in node.target._schema.arguments if item.kwarg_only}
-    taken = {item.name for item in target._schema.arguments if item.kwarg_only}
-    positional = tuple(value for name, value in given.items() if name not in named)
-    return positional, {name: value for name, value in given.items() if name in named & taken}
+    keyword_only = {item.name for item in target._schema.arguments if item.kwarg_only}
+    positional = tuple(value for name, value in arguments.items() if name not in named)
+    return positional, {name: value for name, value in arguments.items() if name in named & keyword_only}
 
 
 def results_without_writes(node: Any, target: Any) -> list[Any]:
@@ -179,14 +181,14 @@ def results_without_writes(node: Any, target: Any) -> list[Any]:
     What is written gets the type of the tensor that it is written to, the result of an operator on elements that of
     its operands.
     """
-    own = node.meta["val"]
+    value = node.meta["val"]
     if any(tag.name == "pointwise" for tag in target.tags):
         from torch.fx.node import map_arg
 
-        given = (map_arg(node.args, _on_meta), map_arg(node.kwargs, _on_meta))
-        args, kwargs = arguments_without_writes(node, target, *given)
+        meta_arguments = (map_arg(node.args, _on_meta), map_arg(node.kwargs, _on_meta))
+        args, kwargs = arguments_without_writes(node, target, *meta_arguments)
         return [target(*args, **kwargs)]
-    results = list(own) if isinstance(own, (list, tuple)) else [own]
+    results = list(value) if isinstance(value, (list, tuple)) else [value]
     return [*results, *(item.meta["val"] for number, item in _written_operands(node) if number >= len(results))]
 
 
@@ -194,12 +196,12 @@ def _on_meta(node: Any) -> Any:
     """Return a tensor like that of a node, without elements."""
     import torch
 
-    found = node.meta.get("val")
-    if found is None:
-        found = node.graph.owning_module
+    value = node.meta.get("val")
+    if value is None:
+        value = node.graph.owning_module
         for part in node.target.split("."):
-            found = getattr(found, part)
-    return torch.empty(tuple(found.shape), dtype=found.dtype, device="meta") if hasattr(found, "dtype") else found
+            value = getattr(value, part)
+    return torch.empty(tuple(value.shape), dtype=value.dtype, device="meta") if hasattr(value, "dtype") else value
 
 
 def _writes_hidden(node: Any) -> bool:
@@ -229,8 +231,8 @@ def _nodes(module: Any) -> Iterator[Any]:
 
 
 def _writes(node: Any) -> bool:
-    asked = _STATISTICS.get(str(node.target))
-    return bool(_written_operands(node)) or (asked is not None and _argument(node, asked) is True)
+    flag_name = _STATISTICS.get(str(node.target))
+    return bool(_written_operands(node)) or (flag_name is not None and _argument(node, flag_name) is True)
 
 
 def _written_operands(node: Any) -> list[tuple[int, Any]]:
@@ -242,8 +244,8 @@ def _written_operands(node: Any) -> list[tuple[int, Any]]:
     if _writes_hidden(node):
         names = ["running_mean", "running_var"]
     first = 0 if _returns_written(node) else len(schema.returns)
-    found = [(first + number, _argument(node, name)) for number, name in enumerate(names)]
-    return [pair for pair in found if hasattr(pair[1], "all_input_nodes")]
+    numbered = [(first + number, _argument(node, name)) for number, name in enumerate(names)]
+    return [pair for pair in numbered if hasattr(pair[1], "all_input_nodes")]
 
 
 def _returns_written(node: Any) -> bool:
@@ -258,8 +260,8 @@ def _aliased(node: Any) -> list[Any]:
     schema = getattr(node.target, "_schema", None)
     if schema is None or not any(item.alias_info is not None for item in schema.returns):
         return []
-    found = [_argument(node, item.name) for item in schema.arguments if item.alias_info is not None]
-    return [item for item in found if hasattr(item, "all_input_nodes")]
+    aliased = [_argument(node, item.name) for item in schema.arguments if item.alias_info is not None]
+    return [item for item in aliased if hasattr(item, "all_input_nodes")]
 
 
 def _argument(node: Any, name: str) -> Any:

@@ -136,17 +136,19 @@ class Importer:
         self.values.update(zip(placeholders, inputs, strict=True))
         return self.run_graph(module)
 
-    def resolve(self, given: Any) -> Any:
+    def resolve(self, argument: Any) -> Any:
         """Return an argument of a node with values in the places of nodes, and lists for all sequences."""
-        if isinstance(given, (list, tuple)):
+        if isinstance(argument, (list, tuple)):
             return (
-                type(given)(map(self.resolve, given))
-                if type(given) in (list, tuple)
-                else list(map(self.resolve, given))
+                type(argument)(map(self.resolve, argument))
+                if type(argument) in (list, tuple)
+                else list(map(self.resolve, argument))
             )
-        if isinstance(given, Mapping):
-            return {key: self.resolve(item) for key, item in given.items()}
-        return self.values[given] if _is_node(given) else as_number(given) if is_symbolic(given) else given
+        if isinstance(argument, Mapping):
+            return {key: self.resolve(item) for key, item in argument.items()}
+        return (
+            self.values[argument] if _is_node(argument) else as_number(argument) if is_symbolic(argument) else argument
+        )
 
     def emit(self, call: Call) -> list[Value | None]:
         """Add the op of a call and return its results, None for those that are not computed."""
@@ -191,12 +193,12 @@ class Importer:
     def result_types(self, node: Any) -> tuple[TensorType | None, ...]:
         """Return the types of the results of a node, None for those that are not computed."""
         value = node.meta.get("val")
-        found = value if isinstance(value, (list, tuple)) else (value,)
+        values = value if isinstance(value, (list, tuple)) else (value,)
         place = location_of(node)
-        if any(isinstance(item, (list, tuple)) for item in found):
+        if any(isinstance(item, (list, tuple)) for item in values):
             raise _refuse(node, f"the node {node.name} has lists of tensors among its results", "call another operator")
         return tuple(
-            tensor_type(item, node=node.name, location=place) if hasattr(item, "dtype") else None for item in found
+            tensor_type(item, node=node.name, location=place) if hasattr(item, "dtype") else None for item in values
         )
 
     def _call(self, node: Any) -> Any:
@@ -214,10 +216,10 @@ class Importer:
         types = self.result_types(node)
         if not any(types):
             return self._without_tensors(node)
-        own, name = types, str(target)
+        node_types, name = types, str(target)
         if target is not node.target:
-            place, made = location_of(node), results_without_writes(node, target)
-            types = tuple(tensor_type(item, node=node.name, location=place) for item in made)
+            place, examples = location_of(node), results_without_writes(node, target)
+            types = tuple(tensor_type(item, node=node.name, location=place) for item in examples)
         if name == "aten.as_strided.default" and not is_dense(node.args[0]):
             hint = "call contiguous or clone before"
             raise _refuse(node, f"the node {node.name} looks at places in memory of a view", hint)
@@ -234,11 +236,11 @@ class Importer:
         results = self.emit(call) if results is None else results
         self._note_sizes(node, call, results)
         if target is not node.target:
-            results = [self._as_written(call, *pair) for pair in zip_longest(results, own)]
-        self.name_results(node, results[: len(own)])
+            results = [self._as_written(call, *pair) for pair in zip_longest(results, node_types)]
+        self.name_results(node, results[: len(node_types)])
         for item, number in self._overwritten.get(node, ()):
             self.values[item] = results[number]
-        return results[: len(own)] if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
+        return results[: len(node_types)] if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
 
     def _constrain(self, node: Any, value: Value, text: str) -> Value:
         """Add a sharding constraint; its mesh comes with the run."""
@@ -281,11 +283,11 @@ class Importer:
 
     def _number(self, node: Any) -> Any:
         """Return a number that follows from a dynamic size, as it is for the size of the example."""
-        found = as_number(node.meta["val"])
-        if found is None:
+        number = as_number(node.meta["val"])
+        if number is None:
             hint = "export without ops whose result is a number from data, such as item"
             raise _refuse(node, f"the node {node.name} makes a number that depends on data", hint)
-        return found
+        return number
 
     def _without_tensors(self, node: Any) -> Any:
         """Return the result of a node without tensors: nothing for an assertion, which no device needs to repeat."""
@@ -297,10 +299,10 @@ class Importer:
         hint = "export without dynamic_shapes, and without ops whose result is a number from data, such as item"
         raise _refuse(node, f"the node {node.name} makes a {type(value).__name__}", hint)
 
-    def _outputs(self, given: Any) -> tuple[list[Value], list[Output]]:
+    def _outputs(self, nested: Any) -> tuple[list[Value], list[Output]]:
         results: list[Value] = []
         described: list[Output] = []
-        for number, value in enumerate(_flatten(given)):
+        for number, value in enumerate(_flatten(nested)):
             name, writes = self.signature.output(number)
             if isinstance(value, Value):
                 described.append(Output(name or self._node_names.get(value.id, ""), len(results), writes=writes))
@@ -310,26 +312,26 @@ class Importer:
         return results, described
 
 
-def _flatten(given: Any) -> Iterator[Any]:
-    if isinstance(given, (list, tuple)):
-        for item in given:
+def _flatten(nested: Any) -> Iterator[Any]:
+    if isinstance(nested, (list, tuple)):
+        for item in nested:
             yield from _flatten(item)
-    elif isinstance(given, Mapping):
-        for item in given.values():
+    elif isinstance(nested, Mapping):
+        for item in nested.values():
             yield from _flatten(item)
     else:
-        yield given
+        yield nested
 
 
-def _is_node(given: Any) -> bool:
-    return type(given).__name__ == "Node" and hasattr(given, "all_input_nodes")
+def _is_node(value: Any) -> bool:
+    return type(value).__name__ == "Node" and hasattr(value, "all_input_nodes")
 
 
 def _attribute_of(module: Any, target: str) -> Any:
-    found = module
+    attribute = module
     for part in target.split("."):
-        found = getattr(found, part)
-    return found
+        attribute = getattr(attribute, part)
+    return attribute
 
 
 def _is_first_alone(node: Any) -> bool:

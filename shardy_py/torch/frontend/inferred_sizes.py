@@ -138,10 +138,10 @@ def _dims_in_source(line: SourceLine | None, method: str, rank: int) -> tuple[in
     if line is None:
         return None
     calls = [node for node in line.expressions() if isinstance(node, ast.Call)]
-    found = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == method]
-    if len(found) != 1:
-        return () if found else None
-    (call,) = found
+    method_calls = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == method]
+    if len(method_calls) != 1:
+        return () if method_calls else None
+    (call,) = method_calls
     sizes = _written_sizes(call)
     base = _base_name(call.func)
     stars = [number for number, item in enumerate(sizes) if isinstance(item, ast.Starred)]

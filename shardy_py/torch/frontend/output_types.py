@@ -50,7 +50,7 @@ def _named_types(data: bytes) -> Iterator[str]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in archive.namelist():
             if name.endswith(".json"):
-                yield from (found.decode() for found in _TYPE.findall(archive.read(name)))
+                yield from (match.decode() for match in _TYPE.findall(archive.read(name)))
 
 
 def _register(pytree: Any, name: str) -> None:

@@ -125,12 +125,12 @@ class _Unpacker:
 
     def _add_ops(self, ops: Sequence[Any]) -> None:
         for name, operands, results, attributes, location, module, inferred, regions in ops:
-            given = [self._values[number] for number in operands]
+            operand_values = [self._values[number] for number in operands]
             with self._builder.at(location):
                 if name == RETURN:
-                    self._builder.return_(*given)
+                    self._builder.return_(*operand_values)
                     continue
-                op = self._add_op(name, given, list(map(_type, results)), _attributes(attributes), regions)
+                op = self._add_op(name, operand_values, list(map(_type, results)), _attributes(attributes), regions)
             if module is not None:
                 self._module_paths[op.id] = module
             if inferred:

@@ -13,8 +13,8 @@ _OF_TORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")
 def location_of(node: Any) -> str:
     """Return ``file:line`` of the innermost frame of a node outside of PyTorch, or "" where it has none."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [frame for frame in frames if not _OF_TORCH.search(frame[0])]
-    return ":".join((own or frames)[-1]) if frames else ""
+    user_frames = [frame for frame in frames if not _OF_TORCH.search(frame[0])]
+    return ":".join((user_frames or frames)[-1]) if frames else ""
 
 
 def module_of(node: Any) -> tuple[str, str] | None:

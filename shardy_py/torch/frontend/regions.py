@@ -82,12 +82,12 @@ def _scan(importer: GraphImporter, args: Sequence[Any], kwargs: Mapping[str, Any
         builder.region(op, carried_types) as arguments,
     ):
         slices = [builder.op("higher_order.scan_slice", [value], [_round_type(value)]) for value in inputs]
-        made = _tensors(importer.run_subgraph(graph, [*arguments[: len(initial)], *slices, *more]))
+        computed = _tensors(importer.run_subgraph(graph, [*arguments[: len(initial)], *slices, *more]))
         updated = [
             builder.op("higher_order.scan_update", [buffer, value], [buffer.type])
-            for buffer, value in zip(arguments[len(initial) :], made[len(initial) :], strict=True)
+            for buffer, value in zip(arguments[len(initial) :], computed[len(initial) :], strict=True)
         ]
-        builder.emit(YIELD, [*made[: len(initial)], *updated])
+        builder.emit(YIELD, [*computed[: len(initial)], *updated])
     importer.note_module(op.id)
     return _spread(op.results, types)
 
@@ -111,5 +111,5 @@ def _tensors(output: Any) -> list[Value]:
 
 
 def _spread(results: Sequence[Value], types: Types) -> list[Value | None]:
-    found = iter(results)
-    return [None if type_ is None else next(found) for type_ in types]
+    computed = iter(results)
+    return [None if type_ is None else next(computed) for type_ in types]

@@ -46,11 +46,11 @@ def _bias_of_convolution(emit: Emit, call: Call) -> list[Value | None] | None:
 
 def _product_plus(product: str, left: str, right: str) -> Rewrite:
     def rewrite(emit: Emit, call: Call) -> list[Value | None] | None:
-        given = call.arguments
-        arguments = {"self": given[left], "mat2": given[right]}
-        made = _one(emit, evolve(call, name=product, arguments=arguments, pointwise=False))
-        added = _scale(emit, call, given["self"], given.get("beta", 1))
-        return [_add(emit, call, _scale(emit, call, made, given.get("alpha", 1)), added)]
+        call_arguments = call.arguments
+        arguments = {"self": call_arguments[left], "mat2": call_arguments[right]}
+        matrix_product = _emit_single(emit, evolve(call, name=product, arguments=arguments, pointwise=False))
+        added = _scale(emit, call, call_arguments["self"], call_arguments.get("beta", 1))
+        return [_add(emit, call, _scale(emit, call, matrix_product, call_arguments.get("alpha", 1)), added)]
 
     return rewrite
 
@@ -67,12 +67,14 @@ def _mean_of(emit: Emit, call: Call, value: Value, dims: Any, keepdim: bool) -> 
     (type_,) = call.types
     assert type_ is not None, "a mean has a result"
     rank = _rank(value)
-    wanted = range(rank) if not dims else [dims] if isinstance(dims, int) else dims
-    count = prod(_shape(value)[dim] for dim in wanted) if rank else 1
+    reduced_dims = range(rank) if not dims else [dims] if isinstance(dims, int) else dims
+    count = prod(_shape(value)[dim] for dim in reduced_dims) if rank else 1
     inner = evolve(type_, element_type="f32", text="") if type_.element_type in _SHORT else type_
-    arguments = {"self": value, "dim": list(wanted), "keepdim": keepdim, "dtype": _dtype(inner)}
-    total = _one(emit, evolve(call, name="aten.sum.dim_IntList", arguments=arguments, types=(inner,), pointwise=False))
-    mean = _one(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": max(count, 1)}, inner))
+    arguments = {"self": value, "dim": list(reduced_dims), "keepdim": keepdim, "dtype": _dtype(inner)}
+    total = _emit_single(
+        emit, evolve(call, name="aten.sum.dim_IntList", arguments=arguments, types=(inner,), pointwise=False)
+    )
+    mean = _emit_single(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": max(count, 1)}, inner))
     return mean if inner is type_ else _cast(emit, call, mean, type_)
 
 
@@ -82,7 +84,7 @@ def _loss(emit: Emit, call: Call) -> list[Value | None] | None:
     value = call.arguments["self"]
     if reduction not in (_MEAN, _SUM) or _shape(value) != _shape(call.arguments["target"]):
         return None
-    elements = _one(emit, evolve(call, arguments={**call.arguments, "reduction": 0}, types=(value.type,)))
+    elements = _emit_single(emit, evolve(call, arguments={**call.arguments, "reduction": 0}, types=(value.type,)))
     if reduction == _MEAN:
         return [_mean_of(emit, call, elements, None, False)]
     return emit(evolve(call, name="aten.sum.default", arguments={"self": elements}, pointwise=False))
@@ -93,7 +95,7 @@ def _loss_gradient(emit: Emit, call: Call) -> list[Value | None] | None:
     value = call.arguments["self"]
     if call.arguments.get("reduction", _MEAN) != _MEAN or _shape(value) != _shape(call.arguments["target"]):
         return None
-    gradient = _one(emit, evolve(call, arguments={**call.arguments, "reduction": _SUM}))
+    gradient = _emit_single(emit, evolve(call, arguments={**call.arguments, "reduction": _SUM}))
     return [_scale(emit, call, gradient, 1 / max(prod(_shape(value)), 1))]
 
 
@@ -104,35 +106,46 @@ def _nll_loss_forward(emit: Emit, call: Call) -> list[Value | None] | None:
     loss, weight = emit(evolve(call, arguments={**call.arguments, "reduction": _SUM}))
     (type_, _) = call.types
     assert type_ is not None, "the loss is computed"
-    return [_one(emit, _pointwise(call, "aten.div.Tensor", {"self": loss, "other": weight}, type_)), weight]
+    return [_emit_single(emit, _pointwise(call, "aten.div.Tensor", {"self": loss, "other": weight}, type_)), weight]
 
 
 def _nll_loss(emit: Emit, call: Call) -> list[Value | None] | None:
     """Divide the sum of the losses by the number of targets that count."""
-    given = call.arguments
-    if given.get("reduction", _MEAN) != _MEAN or given.get("weight") is not None:
+    call_arguments = call.arguments
+    if call_arguments.get("reduction", _MEAN) != _MEAN or call_arguments.get("weight") is not None:
         return None
     (type_,) = call.types
     assert type_ is not None, "a loss has a result"
-    total = _one(emit, evolve(call, arguments={**given, "reduction": _SUM}))
-    target = given["target"]
+    total = _emit_single(emit, evolve(call, arguments={**call_arguments, "reduction": _SUM}))
+    target = call_arguments["target"]
     flags = TensorType(_shape(target), "i1")
-    counted = _one(emit, _pointwise(call, "aten.ne.Scalar", {"self": target, "other": given["ignore_index"]}, flags))
+    counted = _emit_single(
+        emit, _pointwise(call, "aten.ne.Scalar", {"self": target, "other": call_arguments["ignore_index"]}, flags)
+    )
     arguments = {"self": counted, "dtype": _dtype(type_)}
-    count = _one(emit, evolve(call, name="aten.sum.default", arguments=arguments, pointwise=False))
-    return [_one(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": count}, type_))]
+    count = _emit_single(emit, evolve(call, name="aten.sum.default", arguments=arguments, pointwise=False))
+    return [_emit_single(emit, _pointwise(call, "aten.div.Tensor", {"self": total, "other": count}, type_))]
 
 
 def _cross_entropy(emit: Emit, call: Call) -> list[Value | None] | None:
     """Take the logarithms of the probabilities first, where targets are classes."""
-    given = call.arguments
-    logits, target = given["self"], given["target"]
-    if given.get("label_smoothing") or given.get("weight") is not None or _shape(logits) == _shape(target):
+    call_arguments = call.arguments
+    logits, target = call_arguments["self"], call_arguments["target"]
+    if (
+        call_arguments.get("label_smoothing")
+        or call_arguments.get("weight") is not None
+        or _shape(logits) == _shape(target)
+    ):
         return None
     dim = 0 if _rank(logits) == 1 else 1
     arguments = {"self": logits, "dim": dim}
-    logs = _one(emit, evolve(call, name="aten.log_softmax.int", arguments=arguments, types=(logits.type,)))
-    nll = {"self": logs, "target": target, "reduction": given["reduction"], "ignore_index": given["ignore_index"]}
+    logs = _emit_single(emit, evolve(call, name="aten.log_softmax.int", arguments=arguments, types=(logits.type,)))
+    nll = {
+        "self": logs,
+        "target": target,
+        "reduction": call_arguments["reduction"],
+        "ignore_index": call_arguments["ignore_index"],
+    }
     second = evolve(call, name="aten.nll_loss_nd.default", arguments=nll)
     return _nll_loss(emit, second) or emit(second)
 
@@ -147,11 +160,13 @@ def _gradients_apart(emit: Emit, call: Call) -> list[Value | None] | None:
         emit(
             evolve(
                 call,
-                arguments={**call.arguments, "output_mask": list(own)},
-                types=tuple(type_ if wanted else None for type_, wanted in zip(call.types, own, strict=True)),
+                arguments={**call.arguments, "output_mask": list(part_mask)},
+                types=tuple(
+                    type_ if is_computed else None for type_, is_computed in zip(call.types, part_mask, strict=True)
+                ),
             )
         )
-        for own in masks
+        for part_mask in masks
     ]
     return [parts[0][0], *parts[1][1:]]
 
@@ -160,14 +175,14 @@ def _filled(value: float | None) -> Rewrite:
     """Return the rewrite of a constant that takes only its dtype from a tensor: it needs no tensor."""
 
     def rewrite(emit: Emit, call: Call) -> list[Value | None] | None:
-        given = call.arguments
+        call_arguments = call.arguments
         (type_,) = call.types
         assert type_ is not None, "a constant has a result"
         arguments = {
             "size": list(type_.shape),
-            "fill_value": given["fill_value"] if value is None else value,
+            "fill_value": call_arguments["fill_value"] if value is None else value,
             "dtype": f"torch.{DTYPES[type_.element_type]}",
-            "device": given.get("device") or "cpu",
+            "device": call_arguments.get("device") or "cpu",
         }
         return emit(evolve(call, name="aten.full.default", arguments=arguments, pointwise=False))
 
@@ -213,14 +228,14 @@ REWRITES: Mapping[str, Rewrite] = {
 """The rewrites by the name of the overload."""
 
 
-def _one(emit: Emit, call: Call) -> Value:
+def _emit_single(emit: Emit, call: Call) -> Value:
     (result,) = emit(call)
     assert result is not None, "the only result is computed"
     return result
 
 
 def _without(emit: Emit, call: Call, name: str) -> Value:
-    return _one(emit, evolve(call, arguments={**call.arguments, name: None}))
+    return _emit_single(emit, evolve(call, arguments={**call.arguments, name: None}))
 
 
 def _pointwise(call: Call, name: str, arguments: Mapping[str, Any], type_: TensorType) -> Call:
@@ -230,24 +245,28 @@ def _pointwise(call: Call, name: str, arguments: Mapping[str, Any], type_: Tenso
 def _add(emit: Emit, call: Call, left: Value, right: Value) -> Value:
     (type_,) = call.types
     assert type_ is not None, "the only result is computed"
-    return _one(emit, _pointwise(call, "aten.add.Tensor", {"self": left, "other": right, "alpha": 1}, type_))
+    return _emit_single(emit, _pointwise(call, "aten.add.Tensor", {"self": left, "other": right, "alpha": 1}, type_))
 
 
 def _scale(emit: Emit, call: Call, value: Value, factor: Any) -> Value:
     if factor == 1:
         return value
-    return _one(emit, _pointwise(call, "aten.mul.Tensor", {"self": value, "other": factor}, _type(value)))
+    return _emit_single(emit, _pointwise(call, "aten.mul.Tensor", {"self": value, "other": factor}, _type(value)))
 
 
 def _view(emit: Emit, call: Call, value: Value, shape: tuple[int, ...]) -> Value:
     type_ = TensorType(shape, _type(value).element_type)
     arguments = {"self": value, "size": list(shape)}
-    return _one(emit, evolve(call, name="aten.view.default", arguments=arguments, types=(type_,), pointwise=False))
+    return _emit_single(
+        emit, evolve(call, name="aten.view.default", arguments=arguments, types=(type_,), pointwise=False)
+    )
 
 
 def _cast(emit: Emit, call: Call, value: Value, type_: TensorType) -> Value:
     arguments = {"self": value, "dtype": _dtype(type_)}
-    return _one(emit, evolve(call, name="aten._to_copy.default", arguments=arguments, types=(type_,), pointwise=False))
+    return _emit_single(
+        emit, evolve(call, name="aten._to_copy.default", arguments=arguments, types=(type_,), pointwise=False)
+    )
 
 
 def _dtype(type_: TensorType) -> str:

@@ -50,10 +50,10 @@ class Signature:
 
     def bind(self, values: Sequence[Value]) -> dict[Any, Any]:
         """Return node to value for all inputs."""
-        found = dict(self.constants)
+        values_by_node = dict(self.constants)
         for nodes, value in zip(self.nodes, values, strict=True):
-            found.update(dict.fromkeys(nodes, value))
-        return found
+            values_by_node.update(dict.fromkeys(nodes, value))
+        return values_by_node
 
     def output(self, number: int) -> tuple[str, str]:
         """Return the name of an output, and what it is written to."""
@@ -171,10 +171,10 @@ def _identity_of(tensor: Any) -> Any:
 
 
 def _attribute(module: Any, target: str) -> Any:
-    found = module
+    attribute = module
     for part in target.split("."):
-        found = getattr(found, part)
-    return found
+        attribute = getattr(attribute, part)
+    return attribute
 
 
 def _refuse(node: Any, kind: str) -> UnsupportedError:

@@ -10,18 +10,18 @@ import torch
 from shardy_py.torch.modules.splitting import SplitGraph
 
 
-def make_function(graphs: SplitGraph, wanted: Sequence[int], places: Sequence[int]) -> Any:
+def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Sequence[int]) -> Any:
     """Return the function of some graphs; it takes the shards of all arguments and returns those of the outputs.
 
     It is a class of its own for each module, so that `torch.compile` sees its graphs as constants.
 
     Args:
         graphs: The passes.
-        wanted: The numbers of the outputs that have a gradient.
+        differentiable: The numbers of the outputs that have a gradient.
         places: The numbers of the arguments that the gradients belong to which the backward pass returns.
     """
     forward_pass, backward_pass, output_count = graphs.forward, graphs.backward, graphs.output_count
-    without = [number for number in range(output_count) if number not in wanted]
+    without = [number for number in range(output_count) if number not in differentiable]
     argument_count = sum(node.op == "placeholder" for node in forward_pass.graph.nodes)
 
     class Step(torch.autograd.Function):
@@ -37,10 +37,10 @@ def make_function(graphs: SplitGraph, wanted: Sequence[int], places: Sequence[in
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            made = backward_pass(*ctx.saved_tensors, *[gradients[number] for number in wanted])
-            found: list[Any] = [None] * argument_count
-            for place, gradient in zip(places, made, strict=True):
-                found[place] = gradient
-            return tuple(found)
+            computed = backward_pass(*ctx.saved_tensors, *[gradients[number] for number in differentiable])
+            argument_gradients: list[Any] = [None] * argument_count
+            for place, gradient in zip(places, computed, strict=True):
+                argument_gradients[place] = gradient
+            return tuple(argument_gradients)
 
     return Step

@@ -82,12 +82,12 @@ def plan_request(plan: str | None, machine: Any, budget_memory: float | None, ki
 def automatic_plan(
     trace: JointTrace, device_mesh: Any, request: PlanRequest, fix: Mapping[Any, Any], options: Mapping[str, Any]
 ) -> AutomaticPlan:
-    """Return the plan for a traced module: the first process makes it, the others get it.
+    """Return the plan for a traced module, solved by the first process and broadcast to the others.
 
     Args:
         trace: The traced module.
         device_mesh: The devices.
-        request: What it has to keep to.
+        request: The constraints on the plan.
         fix: Shardings of inputs, parameters and buffers that it has to keep, as `shardy_py.propagate` takes them.
         options: Options of `shardy_py.propagate`; the plan is for those with another meaning than shardings.
 
@@ -98,18 +98,18 @@ def automatic_plan(
 
     ranks = device_mesh.mesh.flatten().tolist()
     is_shared = sorted(ranks) == list(range(dist.get_world_size())) and len(ranks) > 1
-    made: list[Any] = [None]
+    solution: list[Any] = [None]
     if not is_shared or dist.get_rank() == ranks[0]:
         try:
-            made = [_solved(trace, device_mesh, request, fix, options)]
+            solution = [_solved(trace, device_mesh, request, fix, options)]
         except Exception as error:
             # The others wait for it.
-            made = [error]
+            solution = [error]
     if is_shared:
-        dist.broadcast_object_list(made, src=ranks[0])
-    if isinstance(made[0], Exception):
-        raise made[0]
-    return AutomaticPlan(*made[0])
+        dist.broadcast_object_list(solution, src=ranks[0])
+    if isinstance(solution[0], Exception):
+        raise solution[0]
+    return AutomaticPlan(*solution[0])
 
 
 def _solved(

@@ -100,19 +100,21 @@ def _traced_graph() -> Any:
     return None if mode is None else mode.tracer.graph
 
 
-def checkpoint_regions(traced: Any, explicit: Program, made: Localized, builder: GraphBuilder) -> dict[Any, int | None]:
+def checkpoint_regions(
+    traced: Any, explicit: Program, localization: Localized, builder: GraphBuilder
+) -> dict[Any, int | None]:
     """Return the checkpoint that nodes of a local graph are in, or None, for those that stand for a traced node.
 
     Args:
         traced: The traced graph.
         explicit: The program with collectives that was made of it.
-        made: The local program.
+        localization: The local program.
         builder: The builder of the graph of the local program.
     """
     by_name = {node.name: node.meta[_REGION] for node in traced.nodes if _REGION in node.meta}
     known: dict[Any, int | None] = {}
     for number, name in explicit.origin.node_names.items() if by_name else ():
-        local = made.values.get(number)
+        local = localization.values.get(number)
         node = None if local is None else builder.node_of(local.value)
         if node is not None:
             known.setdefault(node, by_name.get(name.partition("/")[0].partition("#")[0]))
@@ -158,10 +160,10 @@ def _draws(node: Any) -> bool:
 def recomputed_nodes(needed: Collection[Any], recomputable: Collection[Any]) -> set[Any]:
     """Return the nodes that the backward pass computes again, from what it needs of the forward pass."""
     left = [node for node in needed if node in recomputable]
-    found: set[Any] = set()
+    recomputed: set[Any] = set()
     while left:
         node = left.pop()
-        if node not in found:
-            found.add(node)
+        if node not in recomputed:
+            recomputed.add(node)
             left.extend(operand for operand in node.all_input_nodes if operand in recomputable)
-    return found
+    return recomputed

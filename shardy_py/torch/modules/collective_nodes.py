@@ -22,7 +22,7 @@ def _all_gather(builder: GraphBuilder, op: Op, node: Any) -> Finish:
         _functional("all_gather_into_tensor"), _contiguous(builder, node), count, builder.groups.name(groups)
     )
     order = builder.groups.positions(groups)
-    return builder.start("all_gather", started, lambda found: _joined(builder, found, order, dim))
+    return builder.start("all_gather", started, lambda gathered: _joined(builder, gathered, order, dim))
 
 
 def _all_reduce(builder: GraphBuilder, op: Op, node: Any) -> Finish:
@@ -53,7 +53,7 @@ def _all_to_all(builder: GraphBuilder, op: Op, node: Any) -> Finish:
     started = builder.call(_functional("all_to_all_single"), parts, sizes, sizes, builder.groups.name(groups))
     order = builder.groups.positions(groups)
     del torch
-    return builder.start("all_to_all", started, lambda found: _joined(builder, found, order, concat))
+    return builder.start("all_to_all", started, lambda received: _joined(builder, received, order, concat))
 
 
 def _collective_permute(builder: GraphBuilder, op: Op, node: Any) -> Finish:
@@ -76,10 +76,10 @@ def _collective_permute(builder: GraphBuilder, op: Op, node: Any) -> Finish:
         flat = builder.call(torch.ops.aten.repeat.default, flat, [len(targets)])
     started = builder.call(_functional("all_to_all_single"), flat, received, sent, groups.name(everyone))
 
-    def finish(found: Any) -> Any:
+    def finish(elements: Any) -> Any:
         if source is None:
             return builder.call(torch.ops.aten.zeros_like.default, node)
-        return builder.call(torch.ops.aten.view.default, found, shape)
+        return builder.call(torch.ops.aten.view.default, elements, shape)
 
     return builder.start("collective_permute", started, finish)
 
@@ -107,13 +107,13 @@ def _contiguous(builder: GraphBuilder, node: Any) -> Any:
     return builder.call(torch.ops.aten.contiguous.default, node)
 
 
-def _joined(builder: GraphBuilder, found: Any, order: list[int], dim: int) -> Any:
+def _joined(builder: GraphBuilder, stacked: Any, order: list[int], dim: int) -> Any:
     """Return the parts of a group, which are behind each other along the first dimension by rank, along another one."""
     import torch
 
     if order == list(range(len(order))) and dim == 0:
-        return found
-    parts = builder.call(torch.ops.aten.chunk.default, found, len(order), 0)
+        return stacked
+    parts = builder.call(torch.ops.aten.chunk.default, stacked, len(order), 0)
     import operator
 
     items = [builder.call(operator.getitem, parts, number) for number in order]
@@ -144,9 +144,9 @@ def _as_numbers(builder: GraphBuilder, op: Op, node: Any, combiner: str) -> tupl
     type_ = op.operands[0].type
     is_bool = getattr(type_, "element_type", "") == "i1"
     if not is_bool and combiner not in ("and", "or"):
-        return node, _REDUCTIONS[combiner], lambda found: found
+        return node, _REDUCTIONS[combiner], lambda reduced: reduced
     name = "max" if combiner in ("add", "or", "max") else "min"
     if not is_bool:
-        return node, name, lambda found: found
+        return node, name, lambda reduced: reduced
     numbers = builder.call(torch.ops.aten.to.dtype, node, torch.uint8)
-    return numbers, name, lambda found: builder.call(torch.ops.aten.to.dtype, found, torch.bool)
+    return numbers, name, lambda reduced: builder.call(torch.ops.aten.to.dtype, reduced, torch.bool)

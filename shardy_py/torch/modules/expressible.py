@@ -14,7 +14,7 @@ from shardy_py.sharding.tensor import TensorSharding
 
 
 def make_expressible(program: Program) -> dict[int, TensorSharding]:
-    """Let the arguments and results of a program have shardings that placements can say; the rest is gathered.
+    """Restrict the shardings of arguments and results to those that placements can express; other axes are gathered.
 
     Args:
         program: A propagated program, before its communication is explicit.
@@ -29,10 +29,10 @@ def make_expressible(program: Program) -> dict[int, TensorSharding]:
         sharding = program.shardings.get(value.id)
         if sharding is None:
             continue
-        kept = _kept(value, sharding, mesh)
-        if kept != sharding:
+        expressible = _expressible_part(value, sharding, mesh)
+        if expressible != sharding:
             changed[value.id] = sharding
-            program.shardings[value.id] = kept
+            program.shardings[value.id] = expressible
     return changed
 
 
@@ -60,7 +60,7 @@ def tie_pairs(program: Program, pairs: Sequence[tuple[int, int]]) -> None:
             program.shardings[result.id] = sharding
 
 
-def _kept(value: Value, sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
+def _expressible_part(value: Value, sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
     order = [axis.name for axis in mesh.axes]
     dims = []
     for dim, size in zip(sharding.dim_shardings, static_shape(value.type) or (), strict=True):

@@ -115,14 +115,14 @@ class GraphBuilder:
         tensors = [self._tensor(value) for value in op.operands]
         if op.name in UNUSUAL:
             node = self.call(call, op.name, _plain(op.attributes), tensors, self.torch_device)
-            made = [self.call(operator.getitem, node, number) for number in range(len(op.results))]
+            results = [self.call(operator.getitem, node, number) for number in range(len(op.results))]
         elif op.name in VIEWS:
-            made = [self.call(operator_of("aten.reshape.default"), tensors[0], list(op.attributes["size"]))]
+            results = [self.call(operator_of("aten.reshape.default"), tensors[0], list(op.attributes["size"]))]
         else:
             target = operator_of(op.name)
             args, kwargs = call_arguments(target, op.attributes, tensors, self.torch_device)
-            made = self._results(target, self.call(target, *args, **kwargs), len(op.results))
-        for value, node in zip(op.results, made, strict=True):
+            results = self._results(target, self.call(target, *args, **kwargs), len(op.results))
+        for value, node in zip(op.results, results, strict=True):
             self._nodes[value.id] = node
 
     def _results(self, target: Any, node: Any, count: int) -> list[Any]:
@@ -210,9 +210,9 @@ def _mask(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> Any:
     if isinstance(count, int) and not isinstance(fill, torch.fx.Node):
         if count >= shape[dim]:
             return value
-        kept = builder.call(aten.slice.Tensor, value, dim, 0, count)
+        unpadded = builder.call(aten.slice.Tensor, value, dim, 0, count)
         widths = [0, 0] * (len(shape) - 1 - dim) + [0, shape[dim] - count]
-        return builder.call(aten.constant_pad_nd.default, kept, widths, fill)
+        return builder.call(aten.constant_pad_nd.default, unpadded, widths, fill)
     numbers = builder.call(aten.arange.default, shape[dim], device=torch.device(builder.torch_device))
     numbers = builder.call(aten.view.default, numbers, [-1 if each == dim else 1 for each in range(len(shape))])
     inside = builder.call(operator.lt, numbers, count)

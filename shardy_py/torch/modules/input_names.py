@@ -47,14 +47,14 @@ def _positional(function: Any, count: int, *, skipped: int) -> list[str]:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of which those that occur again have a number behind them."""
+    """Return the names with a number appended to each that occurs again: `["x", "x"]` becomes `["x", "x_2"]`."""
     known: set[str] = set()
-    found = []
+    distinct = []
     for name in names:
         new, number = name, 1
         while new in known:
             number += 1
             new = f"{name}_{number}"
         known.add(new)
-        found.append(new)
-    return found
+        distinct.append(new)
+    return distinct

@@ -142,8 +142,8 @@ def without_elements(tree: Any, mode: Any, kind: str) -> Any:
         if not isinstance(tensor, torch.Tensor):
             return tensor
         with mode:
-            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=kind)
-        return made.requires_grad_(tensor.requires_grad)
+            empty = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=kind)
+        return empty.requires_grad_(tensor.requires_grad)
 
     return pytree.tree_map(fake, tree)
 
@@ -194,14 +194,14 @@ class _Reader:
         self.state |= dict(model.named_buffers(remove_duplicate=False))
 
     def run(self) -> JointTrace:
-        found: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]] = {}
+        arguments_by_kind: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]] = {}
         constants: dict[Any, Any] = {}
         first_names = self._tie()
         for node in self.graph.find_nodes(op="placeholder"):
-            self._read_placeholder(node, found, constants, first_names)
-        tensors = self._read_tensors(found)
+            self._read_placeholder(node, arguments_by_kind, constants, first_names)
+        tensors = self._read_tensors(arguments_by_kind)
         order: tuple[ArgumentKind, ...] = ("input", "parameter", "buffer", "constant", "tangent")
-        arguments = [pair for kind in order for pair in found.get(kind, ())]
+        arguments = [pair for kind in order for pair in arguments_by_kind.get(kind, ())]
         outputs = self._outputs(first_names)
         return JointTrace(
             self.joint.graph_module,
@@ -221,7 +221,7 @@ class _Reader:
     def _read_placeholder(
         self,
         node: Any,
-        found: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]],
+        arguments_by_kind: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]],
         constants: dict[Any, Any],
         first_names: Mapping[str, str],
     ) -> None:
@@ -229,11 +229,11 @@ class _Reader:
         kind = type(described).__name__
         if kind == "TangentAOTInput":
             name = f"gradient of output {described.output.idx}"
-            found.setdefault("tangent", []).append(((node,), Argument(name, "tangent", node.name)))
+            arguments_by_kind.setdefault("tangent", []).append(((node,), Argument(name, "tangent", node.name)))
         elif kind == "PlainAOTInput":
             if hasattr(value, "dtype"):
                 argument = Argument(self.names[described.idx], "input", node.name)
-                found.setdefault("input", []).append(((node,), argument))
+                arguments_by_kind.setdefault("input", []).append(((node,), argument))
             else:
                 constants[node] = self.leaves[described.idx]
         elif hasattr(value, "dtype"):
@@ -243,11 +243,13 @@ class _Reader:
                 return
             aliases = tuple(other for other, first in first_names.items() if first == name != other)
             known: ArgumentKind = "parameter" if name in self.parameters else "buffer"
-            found.setdefault(known if name in self.state else "constant", []).append(
+            arguments_by_kind.setdefault(known if name in self.state else "constant", []).append(
                 ((node,), Argument(name, known if name in self.state else "constant", node.name, aliases))
             )
 
-    def _read_tensors(self, found: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]]) -> dict[str, Any]:
+    def _read_tensors(
+        self, arguments_by_kind: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]]
+    ) -> dict[str, Any]:
         """Return the tensors of the graph, which become arguments."""
         tensors = {name: tensor for name, tensor in self.held.items() if name.startswith("loss.")}
         readers: dict[str, list[Any]] = {}
@@ -255,7 +257,7 @@ class _Reader:
             readers.setdefault(node.target, []).append(node)
         for target, nodes in readers.items():
             tensors[target] = getattr(self.joint.graph_module, target)
-            found.setdefault("constant", []).append((tuple(nodes), Argument(target, "constant", target)))
+            arguments_by_kind.setdefault("constant", []).append((tuple(nodes), Argument(target, "constant", target)))
         return tensors
 
     def _tie(self) -> dict[str, str]:
@@ -273,27 +275,27 @@ class _Reader:
         return first_names
 
     def _outputs(self, first_names: Mapping[str, str]) -> list[JointOutput]:
-        """Return what the outputs are; the gradients of a tensor with several names become one, their sum."""
+        """Return the outputs; the gradients of a tensor with several names are summed to one."""
         output = next(iter(self.graph.find_nodes(op="output")))
         nodes, described = list(output.args[0]), list(output.meta["desc"])
         read = [
             self._read_output(node, each, first_names)
             for node, each in zip(nodes, described + [None] * (len(nodes) - len(described)), strict=True)
         ]
-        kept: list[tuple[Any, JointOutput]] = []
+        outputs: list[tuple[Any, JointOutput]] = []
         gradients: dict[str, int] = {}
         for node, item in zip(nodes, read, strict=True):
             if item.kind == "gradient" and not hasattr(node, "meta"):
                 continue
             if item.kind == "gradient" and item.name in gradients:
                 number = gradients[item.name]
-                kept[number] = self._sum(kept[number][0], node, output), kept[number][1]
+                outputs[number] = self._sum(outputs[number][0], node, output), outputs[number][1]
                 continue
             if item.kind == "gradient":
-                gradients[item.name] = len(kept)
-            kept.append((_without_copy(node), item))
-        output.args = (tuple(node for node, _ in kept),)
-        return [item for _, item in kept]
+                gradients[item.name] = len(outputs)
+            outputs.append((_without_copy(node), item))
+        output.args = (tuple(node for node, _ in outputs),)
+        return [item for _, item in outputs]
 
     def _read_output(self, node: Any, described: Any, first_names: Mapping[str, str]) -> JointOutput:
         kind = type(described).__name__
@@ -317,12 +319,12 @@ class _Reader:
         message = f"the graph of the module has an output of the kind {kind}"
         raise UnsupportedError(Diagnostic("unsupported-output", message, hint="return tensors that are not views"))
 
-    def _sum(self, one: Any, other: Any, output: Any) -> Any:
+    def _sum(self, gradient: Any, other: Any, output: Any) -> Any:
         import torch
 
         with self.graph.inserting_before(output):
-            total = self.graph.call_function(torch.ops.aten.add.Tensor, (one, other))
-        total.meta = {"val": one.meta["val"]}
+            total = self.graph.call_function(torch.ops.aten.add.Tensor, (gradient, other))
+        total.meta = {"val": gradient.meta["val"]}
         return total
 
 
@@ -338,9 +340,9 @@ def _state_name(target: str) -> str:
 
 def _pairs(arguments: Sequence[Argument], outputs: Sequence[JointOutput]) -> list[tuple[int, int]]:
     numbers = {item.name: number for number, item in enumerate(arguments)}
-    found = []
+    pairs = []
     for number, output in enumerate(outputs):
         name = f"gradient of output {output.leaf}" if output.kind == "output" else output.name
         if output.is_tensor and name in numbers:
-            found.append((numbers[name], number))
-    return found
+            pairs.append((numbers[name], number))
+    return pairs

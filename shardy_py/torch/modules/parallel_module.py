@@ -78,11 +78,11 @@ class ParallelProgram:
             kwargs: Those that are given by name.
         """
         key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else ()
-        found = self.steps.get(key)
-        if found is None:
+        step = self.steps.get(key)
+        if step is None:
             self.add_step(key)
-            found = self.steps[key]
-        return found
+            step = self.steps[key]
+        return step
 
     def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
         from torch.utils import _pytree as pytree
@@ -118,19 +118,21 @@ class ParallelProgram:
                 loss=self.loss,
                 count=self.count,
             )
-        given = dict(self.in_shardings)
+        shardings = dict(self.in_shardings)
         first = next(iter(self.steps.values()), None)
         if first is not None:
             # Parameters stay where they are.
-            kept = ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input")
-            given |= {port.name: port.placements for port in first.arguments if port.name in _names(first, kept)}
+            fixed_kinds = ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input")
+            shardings |= {
+                port.name: port.placements for port in first.arguments if port.name in _names(first, fixed_kinds)
+            }
         elif self.request is not None:
-            self.plan = automatic_plan(trace, self.device_mesh, self.request, given, self.options)
+            self.plan = automatic_plan(trace, self.device_mesh, self.request, shardings, self.options)
         step = make_step(
             trace,
             self.device_mesh,
             self.groups,
-            in_shardings=given,
+            in_shardings=shardings,
             plan=self.plan if first is None else None,
             strict=self.strict,
             warn=lambda item: warnings.warn(item.show("warning"), stacklevel=6),
@@ -195,17 +197,17 @@ class ParallelMethods:
         _check_inputs(step, leaves, spec)
         tensors = self._arguments(step, iter(_tensors(leaves)))
         run = step.function.apply if step.function is not None and torch.is_grad_enabled() else step.graphs.inference
-        made = iter(run(*tensors))
-        found: list[Any] = []
+        results = iter(run(*tensors))
+        outputs: list[Any] = []
         for item, port in zip((o for o in step.trace.outputs if o.kind != "gradient"), step.outputs, strict=True):
             if item.kind == "buffer" and port is not None:
-                _write(self.get_buffer(item.name), port, next(made))  # type: ignore[attr-defined]
+                _write(self.get_buffer(item.name), port, next(results))  # type: ignore[attr-defined]
             elif port is None:
-                found.append(item.constant)
+                outputs.append(item.constant)
             else:
-                shard = next(made)
-                found.append(port.whole(shard) if program.whole_outputs else port.distributed(shard))
-        return pytree.tree_unflatten(found, step.trace.out_spec)
+                shard = next(results)
+                outputs.append(port.whole(shard) if program.whole_outputs else port.distributed(shard))
+        return pytree.tree_unflatten(outputs, step.trace.out_spec)
 
     def _arguments(self, step: LocalStep, inputs: Any) -> list[Any]:
         """Return the shards of all arguments."""

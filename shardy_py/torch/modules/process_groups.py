@@ -44,7 +44,7 @@ class ProcessGroups:
         by_rank = [[self.ranks[device] for device in group] for group in groups]
         key = _key(by_rank)
         if key not in self._known:
-            self._known[key] = _made(key)
+            self._known[key] = _make_process_groups(key)
         return str(self._known[key][self.ranks[self.device]].group_name)
 
     def members(self, groups: Groups) -> Sequence[int]:
@@ -62,7 +62,7 @@ def _key(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted(tuple(sorted(group)) for group in groups))
 
 
-def _made(key: tuple[tuple[int, ...], ...]) -> dict[int, Any]:
+def _make_process_groups(key: tuple[tuple[int, ...], ...]) -> dict[int, Any]:
     import torch.distributed as dist
 
     if key == (tuple(range(dist.get_world_size())),):

@@ -93,16 +93,16 @@ def _late(again: Collection[Any], nodes: Sequence[Any], results: Sequence[Any]) 
 
 
 def _apart(graph: Any, outputs: Sequence[Any]) -> list[Any]:
-    """Return outputs of which no two are one tensor."""
+    """Return the outputs, each repeated tensor cloned."""
     import torch
 
-    found: list[Any] = []
+    distinct: list[Any] = []
     for node in outputs:
-        if node in found and isinstance(node, torch.fx.Node):
+        if node in distinct and isinstance(node, torch.fx.Node):
             with graph.inserting_before(next(iter(graph.find_nodes(op="output")))):
                 node = graph.call_function(torch.ops.aten.clone.default, (node,))
-        found.append(node)
-    return found
+        distinct.append(node)
+    return distinct
 
 
 def _needed(results: Iterable[Any]) -> set[Any]:
@@ -110,13 +110,13 @@ def _needed(results: Iterable[Any]) -> set[Any]:
     import torch
 
     left = [node for node in results if isinstance(node, torch.fx.Node)]
-    found: set[Any] = set()
+    needed: set[Any] = set()
     while left:
         node = left.pop()
-        if node not in found:
-            found.add(node)
+        if node not in needed:
+            needed.add(node)
             left.extend(node.all_input_nodes)
-    return found
+    return needed
 
 
 def _with_parts(needed: set[Any], nodes: Collection[Any]) -> set[Any]:

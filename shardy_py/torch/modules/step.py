@@ -75,17 +75,17 @@ def make_step(
     Raises:
         ShardyError: a sharding does not fit, an op has no local form, or the module has control flow.
     """
-    source, given = (trace, in_shardings) if plan is None else (plan.program(trace, device_mesh), None)
-    result = propagate(source, device_mesh, in_shardings=given, keep_uneven_shardings=True, **options)
+    source, shardings = (trace, in_shardings) if plan is None else (plan.program(trace, device_mesh), None)
+    result = propagate(source, device_mesh, in_shardings=shardings, keep_uneven_shardings=True, **options)
     program = result.program
     mesh = next(iter(program.meshes.values()), Mesh())
     make_expressible(program)
     tie_pairs(program, trace.pairs)
     explicit = explicit_program(program, result.registry)
-    made = localized(explicit, result.registry, options=LocalOptions(strict=strict))
-    for item in (*trace.warnings, *result.warnings, *made.warnings):
+    localization = localized(explicit, result.registry, options=LocalOptions(strict=strict))
+    for item in (*trace.warnings, *result.warnings, *localization.warnings):
         warn(item)
-    if has_control_flow(made.program):
+    if has_control_flow(localization.program):
         message = "the module has control flow: torch.cond, while_loop or scan"
         raise OptionError(Diagnostic("control-flow", message, hint="export it, propagate, and run Result.to_torch"))
     main = program.functions["main"]
@@ -111,11 +111,11 @@ def make_step(
     ]
     kinds = [item.kind for item in program.origin.arguments]
     tangents = kinds.count("tangent")
-    builder = make_graph(made.program, groups, device_mesh.device_type, names)
+    builder = make_graph(localization.program, groups, device_mesh.device_type, names)
     forward_count = sum(item.kind != "gradient" and item.is_tensor for item in trace.outputs)
     buffers = {item.name for item in trace.outputs if item.kind == "buffer"}
     written = [number for number, name in enumerate(names) if name in buffers]
-    checkpoints = checkpoint_regions(trace.module.graph, explicit, made, builder)
+    checkpoints = checkpoint_regions(trace.module.graph, explicit, localization, builder)
     graphs = split_graph(builder.graph, tangents, forward_count, written, checkpoints)
     return LocalStep(
         result,
@@ -134,6 +134,6 @@ def _differentiable(trace: JointTrace, graphs: SplitGraph) -> Any:
 
     names = {argument.name: number for number, (_, argument) in enumerate(trace.arguments)}
     leaves = [item for item in trace.outputs if item.kind != "gradient" and item.is_tensor]
-    wanted = [number for number, item in enumerate(leaves) if f"gradient of output {item.leaf}" in names]
-    found = [names[item.name] for item in trace.outputs if item.kind == "gradient"]
-    return make_function(graphs, wanted, found)
+    differentiable = [number for number, item in enumerate(leaves) if f"gradient of output {item.leaf}" in names]
+    argument_numbers = [names[item.name] for item in trace.outputs if item.kind == "gradient"]
+    return make_function(graphs, differentiable, argument_numbers)

@@ -24,10 +24,10 @@ def operator_of(name: str) -> Any:
     """Return the operator of an op, such as ``torch.ops.aten.linear.default``."""
     import torch
 
-    found: Any = torch.ops
+    operator: Any = torch.ops
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        operator = getattr(operator, part)
+    return operator
 
 
 def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], device: Any) -> tuple[Any, ...]:
@@ -53,9 +53,9 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     args, kwargs = call_arguments(target, attributes, tensors, device)
     # Some operators leave out what their gradient needs where none is recorded; tensors here never ask for one.
     with torch.set_grad_enabled(name in _FOR_GRADIENTS):
-        made = target(*args, **kwargs)
-    found = made if isinstance(made, (tuple, list)) else (made,)
-    return tuple(found)
+        result = target(*args, **kwargs)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(results)
 
 
 def call_arguments(
@@ -69,12 +69,12 @@ def call_arguments(
         tensors: The operands, or what stands for them.
         device: The device on which tensors are made.
     """
-    given = _arguments(attributes, tensors)
+    values = _arguments(attributes, tensors)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for argument in target._schema.arguments:
-        value = given.get(argument.name)
-        if argument.name not in given and argument.has_default_value():
+        value = values.get(argument.name)
+        if argument.name not in values and argument.has_default_value():
             value = argument.default_value
         value = device if argument.name == "device" and value is not None else _decode(value, argument)
         if argument.kwarg_only:
@@ -94,18 +94,18 @@ def _in_words(tensor: Any) -> Any:
 
 
 def _arguments(attributes: Mapping[str, Any], tensors: Sequence[Any]) -> dict[str, Any]:
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: value for name, value in attributes.items() if name not in ("operand_names", "pointwise")
     }
     for name, tensor in zip(attributes.get("operand_names", ()), tensors, strict=True):
         item = _ITEM.fullmatch(name)
         if item is None:
-            given[name] = tensor
+            values[name] = tensor
             continue
-        items = given.setdefault(item.group(1), [])
+        items = values.setdefault(item.group(1), [])
         items.extend([None] * (int(item.group(2)) + 1 - len(items)))
         items[int(item.group(2))] = tensor
-    return given
+    return values
 
 
 def _decode(value: Any, argument: Any) -> Any:

@@ -79,8 +79,8 @@ class SimulatedDevices(Devices):
 
     def gather(self, values: Sequence[Any], groups: Groups) -> list[list[Any]]:
         """Return, for each device, the tensors of its group in the order of the group."""
-        found = {device: [values[other] for other in group] for group in groups for device in group}
-        return [found[device] for device in self.numbers]
+        gathered = {device: [values[other] for other in group] for group in groups for device in group}
+        return [gathered[device] for device in self.numbers]
 
     def reduce(self, values: Sequence[Any], groups: Groups, combiner: str) -> list[Any]:
         """Return, for each device, the combination of the tensors of its group."""
@@ -144,20 +144,20 @@ class ProcessDevices(Devices):
         import torch
         import torch.distributed as dist
 
-        own = self._own(groups)
-        ranks, process_group = self._process_group(own)
+        group = self._own_group(groups)
+        ranks, process_group = self._process_group(group)
         self._count("all_gather")
         value = values[0].contiguous()
-        found = [torch.empty_like(value) for _ in ranks]
-        dist.all_gather(found, value, group=process_group)
-        return [[found[ranks.index(self.ranks[device])] for device in own]]
+        gathered = [torch.empty_like(value) for _ in ranks]
+        dist.all_gather(gathered, value, group=process_group)
+        return [[gathered[ranks.index(self.ranks[device])] for device in group]]
 
     def reduce(self, values: Sequence[Any], groups: Groups, combiner: str) -> list[Any]:
         """Return the combination of the tensors of the group of this device."""
         import torch.distributed as dist
 
         value = values[0]
-        _, process_group = self._process_group(self._own(groups))
+        _, process_group = self._process_group(self._own_group(groups))
         self._count("all_reduce")
         reduced = _as_numbers(value).clone()
         dist.all_reduce(reduced, op=_reduce_op(combiner, value), group=process_group)
@@ -168,11 +168,11 @@ class ProcessDevices(Devices):
         import torch
         import torch.distributed as dist
 
-        own, process_group, parts = self._parts(values[0], groups, dim)
+        group, process_group, parts = self._parts(values[0], groups, dim)
         self._count("all_to_all")
-        found = torch.empty_like(parts)
-        dist.all_to_all_single(found, parts, group=process_group)
-        return [list(found[self._order(own)].unbind())]
+        received = torch.empty_like(parts)
+        dist.all_to_all_single(received, parts, group=process_group)
+        return [list(received[self._order(group)].unbind())]
 
     def reduce_scatter(self, values: Sequence[Any], groups: Groups, combiner: str, dim: int) -> list[Any]:
         """Return this device's part of the combination of the tensors of its group."""
@@ -182,27 +182,27 @@ class ProcessDevices(Devices):
         _, process_group, parts = self._parts(values[0], groups, dim)
         self._count("reduce_scatter")
         numbers = _as_numbers(parts)
-        found = torch.empty_like(numbers[0])
+        reduced = torch.empty_like(numbers[0])
         # Releases before 2.13 know the older name only.
         scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
         # Parts come one behind the other along the first dimension.
-        scatter(found, numbers.flatten(0, 1), op=_reduce_op(combiner, parts), group=process_group)
-        return [found.to(parts.dtype)]
+        scatter(reduced, numbers.flatten(0, 1), op=_reduce_op(combiner, parts), group=process_group)
+        return [reduced.to(parts.dtype)]
 
     def _parts(self, value: Any, groups: Groups, dim: int) -> tuple[Sequence[int], Any, Any]:
         """Return the group of this device, its process group, and the parts of a tensor in the order of the ranks."""
         import torch
 
-        own = self._own(groups)
-        ranks, process_group = self._process_group(own)
-        chunks = value.chunk(len(own), dim)
-        devices = sorted(range(len(own)), key=lambda number: ranks.index(self.ranks[own[number]]))
-        return own, process_group, torch.stack([chunks[number] for number in devices]).contiguous()
+        group = self._own_group(groups)
+        ranks, process_group = self._process_group(group)
+        chunks = value.chunk(len(group), dim)
+        devices = sorted(range(len(group)), key=lambda number: ranks.index(self.ranks[group[number]]))
+        return group, process_group, torch.stack([chunks[number] for number in devices]).contiguous()
 
-    def _order(self, own: Sequence[int]) -> list[int]:
+    def _order(self, group: Sequence[int]) -> list[int]:
         """Return the position among the ranks of each device of a group."""
-        ranks = sorted(self.ranks[device] for device in own)
-        return [ranks.index(self.ranks[device]) for device in own]
+        ranks = sorted(self.ranks[device] for device in group)
+        return [ranks.index(self.ranks[device]) for device in group]
 
     def permute(self, values: Sequence[Any], pairs: Groups) -> list[Any]:
         """Return the tensor of the source of this device; zeros where it has none."""
@@ -211,24 +211,24 @@ class ProcessDevices(Devices):
 
         self._count("collective_permute")
         value = values[0].contiguous()
-        found = torch.zeros_like(value)
+        received = torch.zeros_like(value)
         requests = []
         for source, target in pairs:
             if source == target == self.device:
-                found = value.clone()
+                received = value.clone()
             elif source == self.device:
                 requests.append(dist.P2POp(dist.isend, value, self.ranks[target]))
             elif target == self.device:
-                requests.append(dist.P2POp(dist.irecv, found, self.ranks[source]))
+                requests.append(dist.P2POp(dist.irecv, received, self.ranks[source]))
         for request in dist.batch_isend_irecv(requests) if requests else ():
             request.wait()
-        return [found]
+        return [received]
 
-    def _own(self, groups: Groups) -> Sequence[int]:
+    def _own_group(self, groups: Groups) -> Sequence[int]:
         return next(group for group in groups if self.device in group)
 
-    def _process_group(self, own: Sequence[int]) -> tuple[tuple[int, ...], Any]:
-        ranks = tuple(sorted(self.ranks[device] for device in own))
+    def _process_group(self, group: Sequence[int]) -> tuple[tuple[int, ...], Any]:
+        ranks = tuple(sorted(self.ranks[device] for device in group))
         return ranks, self._groups[ranks]
 
     def _count(self, kind: str) -> None:

@@ -125,18 +125,18 @@ def make_local_torch_program(
     mesh = next(iter(explicit.meshes.values()), Mesh())
     arguments = _ports(explicit, main.regions[0].blocks[0].arguments, mesh)
     results = _ports(explicit, main.function_results, mesh)
-    made = localized(explicit, registry, options=LocalOptions(strict=strict, optimize=optimize))
+    localization = localized(explicit, registry, options=LocalOptions(strict=strict, optimize=optimize))
     ops = find_local_ops(explicit, registry)
     return LocalTorchProgram(
-        made.program,
+        localization.program,
         explicit.origin,
         arguments,
         results,
         mesh,
-        made.warnings,
+        localization.warnings,
         ops,
-        made.communication,
-        made.locations(),
+        localization.communication,
+        localization.locations(),
     )
 
 
@@ -175,9 +175,9 @@ class TorchProgram:
                     self.devices.prepare(op.attributes["groups"])
         else:
             names = local.origin.argument_names
-            made = make_graph(local.program, ProcessGroups(device_mesh), self._torch_device, names)
-            self.graph_module = torch.fx.GraphModule({}, made.graph, "LocalProgram")
-            self._counts = made.counts
+            graph_builder = make_graph(local.program, ProcessGroups(device_mesh), self._torch_device, names)
+            self.graph_module = torch.fx.GraphModule({}, graph_builder.graph, "LocalProgram")
+            self._counts = graph_builder.counts
         self.devices.prepare([range(len(ranks))])
         self._draws = any(map(draws_numbers, local.program.walk()))
         known = _state_of(local.origin.native) if state is None else state
@@ -191,8 +191,8 @@ class TorchProgram:
                     message = f"there is no tensor for the {argument.kind} {argument.name!r}"
                     raise OptionError(Diagnostic("missing-parameter", message, hint="give state={name: tensor}"))
                 self._is_trained |= bool(known[name].requires_grad)
-                whole = known[name].detach().to(self._torch_device)
-                self._shards[argument.name] = port.part(whole, self.devices.device)
+                tensor = known[name].detach().to(self._torch_device)
+                self._shards[argument.name] = port.part(tensor, self.devices.device)
 
     def __repr__(self) -> str:
         return f"<TorchProgram for the mesh {self.local.mesh}>"
@@ -222,7 +222,7 @@ class TorchProgram:
             if output.result is None:
                 outputs.append(output.constant)
             else:
-                outputs.append(self._whole(output.result, shards[output.result]))
+                outputs.append(self._gather_result(output.result, shards[output.result]))
         return outputs
 
     def _warn_of_gradients(self, inputs: Sequence[Any]) -> None:
@@ -239,16 +239,16 @@ class TorchProgram:
 
     def run_shards(self, *inputs: Any) -> list[Any]:
         """Return the shards of all results on this device, those that are written to buffers included."""
-        given = iter(inputs)
-        wanted = [item for item in self.local.origin.arguments if item.kind == "input"]
-        if len(inputs) != len(wanted):
-            names = ", ".join(item.name for item in wanted)
-            message = f"{len(inputs)} inputs are given, the program has {len(wanted)}"
+        input_tensors = iter(inputs)
+        input_arguments = [item for item in self.local.origin.arguments if item.kind == "input"]
+        if len(inputs) != len(input_arguments):
+            names = ", ".join(item.name for item in input_arguments)
+            message = f"{len(inputs)} inputs are given, the program has {len(input_arguments)}"
             raise OptionError(Diagnostic("argument-count", message, hint=f"its inputs are {names}"))
         arguments = []
         for argument, port in zip(self.local.origin.arguments, self.local.arguments, strict=True):
             if argument.kind == "input":
-                tensor = next(given)
+                tensor = next(input_tensors)
                 _check_shape(argument.name, tensor, port)
                 arguments.append([port.part(tensor.to(self._torch_device), self.devices.device)])
             else:
@@ -274,17 +274,17 @@ class TorchProgram:
             results: Sequence[Any] = self.graph_module(*(shards[0] for shards in arguments))
         return results
 
-    def _whole(self, number: int, shard: Any) -> Any:
+    def _gather_result(self, number: int, shard: Any) -> Any:
         port = self.local.results[number]
         return port.whole(self._of_all(shard)) if port.is_cut else shard
 
     def _of_all(self, tensor: Any) -> list[Any]:
-        """Return a tensor of each process; this is no part of the program."""
+        """Return a tensor of each process, outside of the program."""
         counts = dict(self.devices.counts)
-        found = self.devices.gather([tensor], [range(len(self.devices.ranks))])[0]
+        tensors = self.devices.gather([tensor], [range(len(self.devices.ranks))])[0]
         self.devices.counts.clear()
         self.devices.counts.update(counts)
-        return found
+        return tensors
 
 
 def _check_shape(name: str, tensor: Any, port: TensorPort) -> None:

@@ -36,13 +36,13 @@ def distribute(
     if missing:
         message = f"the module has no parameter or buffer {missing[0]!r}"
         raise OptionError(Diagnostic("unknown-parameter", message, hint="give the module that was exported"))
-    made: dict[tuple[int, tuple[Placement, ...]], Any] = {}
+    dtensors: dict[tuple[int, tuple[Placement, ...]], Any] = {}
     distributed = {}
-    for name, found in placements.items():
-        key = identity(state[name]), tuple(found)
-        if key not in made:
-            made[key] = distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(found))
-        distributed[name] = made[key]
+    for name, tensor_placements in placements.items():
+        key = identity(state[name]), tuple(tensor_placements)
+        if key not in dtensors:
+            dtensors[key] = distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(tensor_placements))
+        distributed[name] = dtensors[key]
     return distributed
 
 
@@ -53,8 +53,8 @@ def check_device_mesh(device_mesh: Any, mesh: Mesh) -> None:
         OptionError: it has not.
     """
     names, sizes = tuple(device_mesh.mesh_dim_names or ()), tuple(device_mesh.shape)
-    wanted = tuple(axis.name for axis in mesh.axes), tuple(axis.size for axis in mesh.axes)
-    if sizes != wanted[1] or (names and names != wanted[0]):
-        given = ", ".join(f"{name}={size}" for name, size in zip(names or ["?"] * len(sizes), sizes, strict=True))
-        hint = f"make one of shape {wanted[1]} with mesh_dim_names={wanted[0]}"
-        raise OptionError(Diagnostic("mesh-mismatch", f"the device mesh is {given}, the mesh {mesh}", hint=hint))
+    expected = tuple(axis.name for axis in mesh.axes), tuple(axis.size for axis in mesh.axes)
+    if sizes != expected[1] or (names and names != expected[0]):
+        device_dims = ", ".join(f"{name}={size}" for name, size in zip(names or ["?"] * len(sizes), sizes, strict=True))
+        hint = f"make one of shape {expected[1]} with mesh_dim_names={expected[0]}"
+        raise OptionError(Diagnostic("mesh-mismatch", f"the device mesh is {device_dims}, the mesh {mesh}", hint=hint))

@@ -56,14 +56,14 @@ def draw_alike(calls: Iterable[Callable[[], _Made]], torch_device: Any) -> list[
         torch_device: The device of PyTorch whose generator they use.
     """
     state = None
-    made = []
+    results = []
     for call in calls:
         if state is None:
             state = random_state(torch_device)
         else:
             _set_random_state(state, torch_device)
-        made.append(call())
-    return made
+        results.append(call())
+    return results
 
 
 def random_state(torch_device: Any) -> Any:

@@ -41,9 +41,9 @@ def run_exported(native: Any, inputs: Sequence[Any]) -> list[Any]:
     import torch
     from torch.utils import _pytree as pytree
 
-    given = iter(inputs)
+    tensors = iter(inputs)
     flat = [
-        spec.arg.value if hasattr(spec.arg, "value") else next(given)
+        spec.arg.value if hasattr(spec.arg, "value") else next(tensors)
         for spec in native.graph_signature.input_specs
         if spec.kind.name == "USER_INPUT"
     ]

@@ -97,15 +97,15 @@ def find_layers(program: Program) -> Layers:
     for argument, value in finder.arguments:
         if argument.kind == "input":
             continue
-        own, reason = finder.layers_of(argument, value)
+        layer_calls, reason = finder.layers_of(argument, value)
         if reason is not None:
             refused.update(dict.fromkeys(argument.names, reason))
-        for call in own:
+        for call in layer_calls:
             calls[call.path] = (*calls.get(call.path, ()), call)
     for path, reason in _layers_with_read_biases(calls).items():
         weight_name = calls.pop(path)[0].weight_name
         refused[weight_name] = reason
-    biases = {call.bias.id for own in calls.values() for call in own if call.bias is not None}
+    biases = {call.bias.id for path_calls in calls.values() for call in path_calls if call.bias is not None}
     names = {name for argument, value in finder.arguments if value.id in biases for name in argument.names}
     first: dict[tuple[LayerKind, int, int | None], str] = {}
     for path, each in calls.items():
@@ -117,13 +117,13 @@ def find_layers(program: Program) -> Layers:
 
 def _layers_with_read_biases(calls: Mapping[str, Sequence[LayerCall]]) -> dict[str, tuple[str, str]]:
     """Return the layers whose bias other ops than those of layers read too, each with the reason and its location."""
-    owned: dict[int, set[int]] = {}
-    for call in (call for own in calls.values() for call in own if call.bias is not None):
-        owned.setdefault(call.bias.id, set()).update(call.ops)  # type: ignore[union-attr]
+    layer_ops: dict[int, set[int]] = {}
+    for call in (call for layer_calls in calls.values() for call in layer_calls if call.bias is not None):
+        layer_ops.setdefault(call.bias.id, set()).update(call.ops)  # type: ignore[union-attr]
     reasons = {}
-    for path, own in calls.items():
-        bias = own[0].bias
-        other = None if bias is None else next((op for op, *_ in _reads(bias) if op.id not in owned[bias.id]), None)
+    for path, path_calls in calls.items():
+        bias = path_calls[0].bias
+        other = None if bias is None else next((op for op, *_ in _reads(bias) if op.id not in layer_ops[bias.id]), None)
         if other is not None:
             reasons[path] = (f"{other.name} reads its bias too, outside of its layer", other.location)
     return reasons
@@ -165,8 +165,8 @@ class _Finder:
         reason = self._wrong_class(path, kind)
         if reason is not None:
             return reason
-        given, output = op.operands[0 if kind == "linear" else 1], op.results[0]
-        call = self._with_bias(LayerCall(path, kind, weight, op, given, output, through | {op.id}))
+        layer_input, output = op.operands[0 if kind == "linear" else 1], op.results[0]
+        call = self._with_bias(LayerCall(path, kind, weight, op, layer_input, output, through | {op.id}))
         if call is None:
             return "its bias is not added to its product alone"
         if self._computes_more(call):
@@ -188,10 +188,10 @@ class _Finder:
         name = self._origin.module_types.get(path)
         if name is None or name.startswith(f"torch.nn.modules.{'linear' if kind == 'linear' else 'sparse'}."):
             return None
-        where, _, own = name.rpartition(".")
-        found = getattr(sys.modules.get(where), own, None)
+        where, _, class_name = name.rpartition(".")
+        module_class = getattr(sys.modules.get(where), class_name, None)
         base = getattr(sys.modules.get(_CLASSES[kind][0]), _CLASSES[kind][1], None)
-        if found is None or base is None or (isinstance(found, type) and issubclass(found, base)):
+        if module_class is None or base is None or (isinstance(module_class, type) and issubclass(module_class, base)):
             return None
         return f"its module {path!r} is a {name}, and styles know {'.'.join(_CLASSES[kind])} only"
 
@@ -209,8 +209,8 @@ class _Finder:
         name = self._origin.module_types.get(call.path)
         if name is None or name.startswith("torch.nn.modules."):
             return False
-        own = [op for op in self._block.ops if self._origin.module_paths.get(op.id) == call.path]
-        return not all(op.name in (call.core.name, *_CASTS, _ADD) or _scales(op) for op in own)
+        module_ops = [op for op in self._block.ops if self._origin.module_paths.get(op.id) == call.path]
+        return not all(op.name in (call.core.name, *_CASTS, _ADD) or _scales(op) for op in module_ops)
 
     def _with_bias(self, call: LayerCall) -> LayerCall | None:
         bias = self._by_name.get(f"{call.path}.bias" if call.path else "bias")

@@ -52,17 +52,17 @@ class Localized:
 
     def locations(self) -> dict[int, str]:
         """Return the source locations of the ops of the local program, by id, as far as they are known."""
-        found: dict[int, str] = {}
+        locations: dict[int, str] = {}
         for op in self.moved.walk():
             for value in op.results:
                 local = self.values.get(value.id)
                 maker = None if local is None else local.value.defining_op
                 if maker is not None and op.location:
-                    found.setdefault(maker.id, op.location)
+                    locations.setdefault(maker.id, op.location)
             for collective in self.collectives.get(op.id, ()):
                 location = op.location or _location_of(moved_tensor(self.source(op, collective)))
-                found[collective.id] = location
-        return found
+                locations[collective.id] = location
+        return locations
 
     def source(self, op: Op, collective: Op) -> Value:
         """Return the operand of an op of the global program whose elements a collective moves.
@@ -136,8 +136,8 @@ def _localized(
         moved.origin, moved.frontend = explicit.origin, explicit.frontend
     run(program, [convert, *tidying], context)
     # What is tidied away runs no more.
-    kept = {op.id for op in program.walk()}
-    running = {number: [op for op in made if op.id in kept] for number, made in collectives.items()}
+    running_ids = {op.id for op in program.walk()}
+    running = {number: [op for op in ops if op.id in running_ids] for number, ops in collectives.items()}
     form = Localized(program, moved, values, running, tuple(context.warnings), tuple(changes))
     mesh = next(iter(program.meshes.values()), Mesh())
     after = local_sent_bytes(program, find_local_ops(program, registry), registry, mesh)

@@ -99,7 +99,7 @@ def trace_shards(
     calls = [call for path in sharded_outputs for call in layers.calls[path]]
     tracer.cores = {call.core.id: call for call in calls}
     tracer.outputs = {call.output.id: call for call in calls}
-    tracer.owned = frozenset(number for call in calls for number in call.ops)
+    tracer.layer_op_ids = frozenset(number for call in calls for number in call.ops)
     tracer.sharded_outputs = sharded_outputs
     tracer.sized = _sized_ops(registry)
     return tracer.run()
@@ -112,7 +112,7 @@ class _Tracer:
     count: int
     cores: Mapping[int, LayerCall] = field(factory=dict)
     outputs: Mapping[int, LayerCall] = field(factory=dict)
-    owned: frozenset[int] = frozenset()
+    layer_op_ids: frozenset[int] = frozenset()
     sharded_outputs: Mapping[str, bool] = field(factory=dict)
     sized: frozenset[str] = frozenset()
     _shards: dict[int, Shards] = field(factory=dict)
@@ -143,7 +143,7 @@ class _Tracer:
         for value in op.results:
             if value.id in self.outputs:
                 self._leave(self.outputs[value.id], value)
-        if op.id in self.owned:
+        if op.id in self.layer_op_ids:
             return
         if op.name in RESHARDS:
             self._set(op.results[0], self._of(op.operands[0]))
@@ -176,9 +176,9 @@ class _Tracer:
             return
         numbers = [item for item in op.attributes.values() if type(item) in (int, float)]
         layers: set[str] = set()
-        for size, own in self._sizes.items():
+        for size, sized_layers in self._sizes.items():
             if any(is_of_size(number, size) for number in numbers):
-                layers |= own
+                layers |= sized_layers
         if layers:
             reason = "has a number that is computed from the size of a shard"
             self._conflicts.append(Conflict(op.name, op.location, reason, frozenset(layers)))
@@ -269,8 +269,8 @@ class _Tracer:
 
 def _sized_ops(registry: Registry) -> frozenset[str]:
     """Return the names of the ops whose form on a device is more than the op itself on shards."""
-    own = {item.name for item in registry.definitions if item.local not in (None, local_by_types)}
-    return frozenset(own - _UNSIZED_RESHAPES - _EXPANSIONS)
+    sized = {item.name for item in registry.definitions if item.local not in (None, local_by_types)}
+    return frozenset(sized - _UNSIZED_RESHAPES - _EXPANSIONS)
 
 
 def _common_factor(rule: OpShardingRule, op: Op, dims: Sequence[int | None], count: int) -> int | str:
@@ -288,7 +288,7 @@ def _common_factor(rule: OpShardingRule, op: Op, dims: Sequence[int | None], cou
     if not rule.is_pass_through(factor):
         return f"needs the whole of the sharded dimension ({rule.kind(factor).value.replace('_', ' ')})"
     for number, (mapping, dim) in enumerate(zip(rule.operand_mappings, dims, strict=True)):
-        if dim is None and any(factor in own for own in mapping):
+        if dim is None and any(factor in dim_factors for dim_factors in mapping):
             name = _operand_name(op, number)
             return f"has an operand{name} that is whole along the dimension of which another one is a shard"
     return factor
@@ -300,8 +300,8 @@ def _is_size_of(value: Value, dim: int, indices: Sequence[int]) -> bool:
 
 def _dim_of(rule: OpShardingRule, mapping: Sequence[Sequence[int]], factor: int) -> int | None:
     """Return the dimension whose major factor is this one."""
-    for dim, own in enumerate(mapping):
-        major = [item for item in own if rule.factor_sizes[item] != 1]
+    for dim, dim_factors in enumerate(mapping):
+        major = [item for item in dim_factors if rule.factor_sizes[item] != 1]
         if major and major[0] == factor:
             return dim
     return None

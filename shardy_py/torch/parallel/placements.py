@@ -48,30 +48,30 @@ def placements_of(sharding: TensorSharding | None, mesh: Mesh, *, name: str = "t
     Raises:
         UnsupportedError: it is along parts of axes, or along axes in another order than the mesh's.
     """
-    found = {axis.name: Placement() for axis in mesh.axes}
+    placements = {axis.name: Placement() for axis in mesh.axes}
     if sharding is None:
-        return tuple(found.values())
+        return tuple(placements.values())
     for dim, dim_sharding in enumerate(sharding.dim_shardings):
         _check(dim_sharding.axes, mesh, f"dimension {dim} of {name}")
-        found.update((axis.name, Placement("shard", dim)) for axis in dim_sharding.axes)
+        placements.update((axis.name, Placement("shard", dim)) for axis in dim_sharding.axes)
     reduction = _REDUCTIONS.get(str(sharding.reduction_op or "sum"), "sum")
     for axis in sharding.unreduced_axes:
-        found[axis.name] = Placement("partial", reduction=reduction)
-    return tuple(found.values())
+        placements[axis.name] = Placement("partial", reduction=reduction)
+    return tuple(placements.values())
 
 
-def _check(axes: Sequence[AxisRef], mesh: Mesh, what: str) -> None:
+def _check(axes: Sequence[AxisRef], mesh: Mesh, subject: str) -> None:
     order = [axis.name for axis in mesh.axes]
     for axis in axes:
         if axis.size(mesh) != mesh.axis_size(axis.name):
-            whole, part = mesh.axis_size(axis.name), axis.size(mesh)
-            message = f"{what} is sharded along a part of the axis {axis.name!r}, which placements cannot say"
-            hint = f"split the axis of size {whole} of the mesh in two: {part} and {whole // part}"
+            axis_size, part = mesh.axis_size(axis.name), axis.size(mesh)
+            message = f"{subject} is sharded along a part of the axis {axis.name!r}, which placements cannot say"
+            hint = f"split the axis of size {axis_size} of the mesh in two: {part} and {axis_size // part}"
             raise UnsupportedError(Diagnostic("no-placement", message, hint=hint))
     positions = [order.index(axis.name) for axis in axes]
     if positions != sorted(positions):
         names = ", ".join(axis.name for axis in axes)
-        message = f"{what} is sharded along the axes {names} in this order, which placements cannot say"
+        message = f"{subject} is sharded along the axes {names} in this order, which placements cannot say"
         hint = "give the axes of the mesh in this order"
         raise UnsupportedError(Diagnostic("no-placement", message, hint=hint))
 
@@ -80,5 +80,5 @@ def to_torch_placements(placements: Sequence[Placement]) -> tuple[Any, ...]:
     """Return the placements of PyTorch; ``torch`` must be installed."""
     from torch.distributed.tensor import Partial, Replicate, Shard
 
-    made = {"shard": lambda item: Shard(item.dim), "partial": lambda item: Partial(item.reduction)}
-    return tuple(made[item.kind](item) if item.kind in made else Replicate() for item in placements)
+    constructors = {"shard": lambda item: Shard(item.dim), "partial": lambda item: Partial(item.reduction)}
+    return tuple(constructors[item.kind](item) if item.kind in constructors else Replicate() for item in placements)

@@ -35,8 +35,8 @@ class PlanEntry:
     output: Placement | None = None
 
     def __str__(self) -> str:
-        given = [("input_layouts", self.input), ("output_layouts", self.output)]
-        arguments = ", ".join(f"{name}={value}" for name, value in given if value is not None)
+        layouts = [("input_layouts", self.input), ("output_layouts", self.output)]
+        arguments = ", ".join(f"{name}={value}" for name, value in layouts if value is not None)
         return f"{'Colwise' if self.style == 'colwise' else 'Rowwise'}Parallel({arguments})"
 
 
@@ -114,7 +114,11 @@ def make_plan(program: Program, registry: Registry, *, axis: str | None = None, 
     number = _axis_number([item.name for item in mesh.axes], placements, layers, axis)
     if number is None:
         return ParallelPlan({}, program=program, registry=registry)
-    dims = {name: own[number].dim for name, own in placements.items() if own[number].kind == "shard"}
+    dims = {
+        name: parameter_placements[number].dim
+        for name, parameter_placements in placements.items()
+        if parameter_placements[number].kind == "shard"
+    }
     planned = {path: calls for path, calls in layers.calls.items() if calls[0].weight_name in dims}
     styles = {path: _style(calls[0], dims[calls[0].weight_name]) for path, calls in planned.items()}
     count = mesh.axes[number].size
@@ -133,11 +137,11 @@ def make_plan(program: Program, registry: Registry, *, axis: str | None = None, 
 def _settled(
     program: Program, registry: Registry, layers: Layers, styles: Mapping[str, Style], count: int
 ) -> tuple[ShardTrace, dict[str, Conflict | None]]:
-    """Gather the outputs of layers until every op gets what it can compute with.
+    """Gather the outputs of layers until no op conflicts with the shards of its operands.
 
     Returns:
-        What is known of the module then, and the layers that gather, with the op because of which a layer does; None
-        where its style does.
+        The trace of the module, and the layers that gather, each with the conflict that it gathers for, or None where
+        its style gathers.
     """
     gathered: dict[str, Conflict | None] = {path: None for path, style in styles.items() if style == "rowwise"}
     while True:
@@ -147,8 +151,8 @@ def _settled(
             return trace, gathered
         for conflict in trace.conflicts:
             modules = {layers.calls[path][0].module for path in conflict.layers}
-            own = [path for path in styles if layers.calls[path][0].module in modules]
-            gathered.update({path: conflict for path in own if path not in gathered})
+            paths = [path for path in styles if layers.calls[path][0].module in modules]
+            gathered.update({path: conflict for path in paths if path not in gathered})
 
 
 def _problems(program: Program, registry: Registry, axis: str, entries: Mapping[str, PlanEntry]) -> list[Diagnostic]:
@@ -203,10 +207,10 @@ def _output(entry: PlanEntry, call: LayerCall) -> Placement:
 
 def _entry(call: LayerCall, style: Style, is_gathered: bool, trace: ShardTrace) -> PlanEntry:
     dim = trace.inputs[call.module][0]
-    given = _REPLICATED if dim is None else Placement("shard", dim)
+    input_placement = _REPLICATED if dim is None else Placement("shard", dim)
     output = _REPLICATED if is_gathered and style == "colwise" else None
-    is_own = given == _input(PlanEntry(style), call)
-    return PlanEntry(style, None if is_own else given, output)
+    is_own = input_placement == _input(PlanEntry(style), call)
+    return PlanEntry(style, None if is_own else input_placement, output)
 
 
 def _placements_of_parameters(program: Program, mesh: Mesh, layers: Layers) -> dict[str, tuple[Placement, ...]]:
@@ -229,8 +233,8 @@ def _placements_of_parameters(program: Program, mesh: Mesh, layers: Layers) -> d
                 raise
             # Along a part of an axis it is sharded along the axis; no style says either.
             axes = [{axis.name for axis in dim.axes} for dim in sharding.dim_shardings] if sharding is not None else []
-            own = [next((n for n, used in enumerate(axes) if axis.name in used), None) for axis in mesh.axes]
-            placed = tuple(_REPLICATED if dim is None else Placement("shard", dim) for dim in own)
+            dims = [next((n for n, used in enumerate(axes) if axis.name in used), None) for axis in mesh.axes]
+            placed = tuple(_REPLICATED if dim is None else Placement("shard", dim) for dim in dims)
             placements |= dict.fromkeys(item.names, placed)
     return placements
 
@@ -255,7 +259,7 @@ def _axis_number(
 
 
 def _sharded_numbers(placements: list[tuple[Placement, ...]]) -> list[int]:
-    return sorted({number for own in placements for number, item in enumerate(own) if item.kind == "shard"})
+    return sorted({number for items in placements for number, item in enumerate(items) if item.kind == "shard"})
 
 
 def _unplanned(
@@ -292,4 +296,4 @@ def _tied(planned: Mapping[str, tuple[LayerCall, ...]]) -> tuple[tuple[str, ...]
     paths: dict[int, list[str]] = {}
     for path, calls in planned.items():
         paths.setdefault(calls[0].weight.id, []).append(path)
-    return tuple(tuple(own) for own in paths.values() if len(own) > 1)
+    return tuple(tuple(tied_paths) for tied_paths in paths.values() if len(tied_paths) > 1)

@@ -75,10 +75,10 @@ def list_redistributions(
     """
     explicit = program if is_explicit else explicit_program(program, registry)
     local = localized(explicit, registry, options=LocalOptions(optimize=optimize))
-    return tuple(_found(local.moved, local))
+    return tuple(_each_redistribution(local.moved, local))
 
 
-def _found(program: Program, local: Localized) -> Iterator[Redistribution]:
+def _each_redistribution(program: Program, local: Localized) -> Iterator[Redistribution]:
     mesh = next(iter(program.meshes.values()), Mesh())
     moves = [op for op in program.walk() if op.id in local.collectives]
     values = [value for op in moves for value in (*op.operands, *op.results)]
@@ -110,39 +110,41 @@ def _redistribution(program: Program, op: Op, collective: Op, moved: Value, spli
         maker.location if maker is not None else "",
         _with_partial(placements, op, split),
         after,
-        _shard_bytes(moved, before, split.whole),
+        _shard_bytes(moved, before, split.original),
         split.mesh,
     )
 
 
 def _placements(sharding: TensorSharding | None, split: SplitMesh) -> tuple[Placement, ...]:
     """Return the placements along the axes of the split mesh."""
-    found = {axis.name: Placement() for axis in split.mesh.axes}
+    placements = {axis.name: Placement() for axis in split.mesh.axes}
     if sharding is not None:
         for dim, item in enumerate(sharding.dim_shardings):
-            found.update((part, Placement("shard", dim)) for axis in item.axes for part in split.parts(axis))
+            placements.update((part, Placement("shard", dim)) for axis in item.axes for part in split.parts(axis))
         partial = Placement("partial", reduction="sum")
-        found.update((part, partial) for axis in sharding.unreduced_axes for part in split.parts(axis))
-    return tuple(found.values())
+        placements.update((part, partial) for axis in sharding.unreduced_axes for part in split.parts(axis))
+    return tuple(placements.values())
 
 
 def _gathered(before: tuple[Placement, ...], collective: Op, mesh: Mesh) -> tuple[Placement, ...]:
     """Return placements without the axes along which the devices of a group of a collective differ."""
     devices = devices_of(mesh)
     places = [devices.index(device) for device in collective.attributes["groups"][0]]
-    found, count = [], mesh.total_size
+    placements, count = [], mesh.total_size
     for axis, item in zip(mesh.axes, before, strict=True):
         count //= axis.size
         is_moved = len({place // count % axis.size for place in places}) > 1
-        found.append(Placement() if is_moved else item)
-    return tuple(found)
+        placements.append(Placement() if is_moved else item)
+    return tuple(placements)
 
 
-def _with_partial(found: tuple[Placement, ...], op: Op, split: SplitMesh) -> tuple[Placement, ...]:
+def _with_partial(placements: tuple[Placement, ...], op: Op, split: SplitMesh) -> tuple[Placement, ...]:
     """Return the placements before a reduction, partial along its axes."""
     names = {part for axis in _reduced_axes(op) for part in split.parts(axis)}
     partial = Placement("partial", reduction=str(op.attributes.get("reduction_op", "sum")))
-    return tuple(partial if axis.name in names else item for axis, item in zip(split.mesh.axes, found, strict=True))
+    return tuple(
+        partial if axis.name in names else item for axis, item in zip(split.mesh.axes, placements, strict=True)
+    )
 
 
 def _reduced_axes(op: Op) -> Sequence[AxisRef]:

@@ -37,16 +37,16 @@ class RemakeConstantsPass(NoFields):
         """Replace the reshards of constants."""
         for reshard in list(ops_named(program, RESHARD)):
             source = reshard.operands[0].defining_op
-            made = None if source is None else _remade(program, source, context.semantics)
-            if made is None or source is None or reshard.parent is None:
+            constant = None if source is None else _remade(program, source, context.semantics)
+            if constant is None or source is None or reshard.parent is None:
                 continue
-            reshard.parent.insert_before(reshard, made)
+            reshard.parent.insert_before(reshard, constant)
             sharding = program.shardings.get(reshard.results[0].id)
             if sharding is not None:
-                program.shardings[made.results[0].id] = sharding
+                program.shardings[constant.results[0].id] = sharding
             else:
-                program.shardings.pop(made.results[0].id, None)
-            reshard.results[0].replace_all_uses_with(made.results[0])
+                program.shardings.pop(constant.results[0].id, None)
+            reshard.results[0].replace_all_uses_with(constant.results[0])
             reshard.erase()
             if not source.results[0].uses:
                 source.erase()

@@ -44,14 +44,14 @@ class Runner:
 
     def _run_block(self, block: Block, arguments: Sequence[Tensors], outer: dict[int, Tensors]) -> list[Tensors]:
         values = dict(outer)
-        values.update((value.id, given) for value, given in zip(block.arguments, arguments, strict=True))
+        values.update((value.id, tensors) for value, tensors in zip(block.arguments, arguments, strict=True))
         last_use = _last_uses(block)
         for number, op in enumerate(block.ops):
             operands = [values[value.id] for value in op.operands]
             if op is block.last:
                 return operands
-            for value, made in zip(op.results, self._run_op(op, operands, values), strict=True):
-                values[value.id] = made
+            for value, computed in zip(op.results, self._run_op(op, operands, values), strict=True):
+                values[value.id] = computed
             for value in op.operands:
                 if last_use.get(value.id) == number:
                     values.pop(value.id, None)
@@ -71,11 +71,11 @@ class Runner:
             for tensors in self._by_device(operands)
         ]
         is_drawn = len(calls) > 1 and draws_numbers(op)
-        made = draw_alike(calls, self.torch_device) if is_drawn else [run() for run in calls]
+        results_by_device = draw_alike(calls, self.torch_device) if is_drawn else [run() for run in calls]
         # What is not computed has no result in the program; an operator may leave out more than its types say.
         present = [
             results if len(results) == len(op.results) else [item for item in results if item is not None]
-            for results in made
+            for results in results_by_device
         ]
         return [[results[number] for results in present] for number in range(len(op.results))]
 
@@ -92,15 +92,15 @@ class Runner:
             table = op.attributes["table"]
             numbers = [_entry(table, device) for device in self.devices.numbers]
             return [torch.tensor(number, dtype=torch.int64, device=self.torch_device) for number in numbers]
-        made = {"dynamic_slice": _dynamic_slice, "mask": _mask, "scalar": _scalar, "embedding": _embedding}[kind]
-        return [made(op, list(tensors), self.torch_device) for tensors in self._by_device(operands)]
+        compute = {"dynamic_slice": _dynamic_slice, "mask": _mask, "scalar": _scalar, "embedding": _embedding}[kind]
+        return [compute(op, list(tensors), self.torch_device) for tensors in self._by_device(operands)]
 
     def _flow(self, op: Op, kind: str, operands: list[Tensors], values: dict[int, Tensors]) -> list[Tensors]:
         import torch
 
         if kind == "cond":
-            taken = 0 if bool(operands[0][0]) else 1
-            return self._run_block(op.regions[taken].blocks[0], (), values)
+            branch = 0 if bool(operands[0][0]) else 1
+            return self._run_block(op.regions[branch].blocks[0], (), values)
         if kind == "while_loop":
             while bool(self._run_block(op.regions[0].blocks[0], operands, values)[0][0]):
                 operands = self._run_block(op.regions[1].blocks[0], operands, values)
@@ -127,12 +127,12 @@ class Runner:
 
 def _last_uses(block: Block) -> dict[int, int]:
     """Return value id to the number of the last op that uses it, for values of the block itself."""
-    found: dict[int, int] = {}
-    made = {value.id for op in block.ops for value in op.results} | {value.id for value in block.arguments}
+    last_uses: dict[int, int] = {}
+    defined_ids = {value.id for op in block.ops for value in op.results} | {value.id for value in block.arguments}
     for number, op in enumerate(block.ops):
         for inner in _with_nested(op):
-            found.update((value.id, number) for value in inner.operands if value.id in made)
-    return found
+            last_uses.update((value.id, number) for value in inner.operands if value.id in defined_ids)
+    return last_uses
 
 
 def _with_nested(op: Op) -> list[Op]:
@@ -195,7 +195,7 @@ def _embedding(op: Op, tensors: list[Any], device: Any) -> Any:
     import torch
 
     table, indices, offset = tensors
-    own = indices - offset
-    inside = (own >= 0) & (own < table.shape[0])
-    rows = torch.nn.functional.embedding(own.clamp(0, table.shape[0] - 1), table)
+    local_indices = indices - offset
+    inside = (local_indices >= 0) & (local_indices < table.shape[0])
+    rows = torch.nn.functional.embedding(local_indices.clamp(0, table.shape[0] - 1), table)
     return rows * inside.unsqueeze(-1).to(rows.dtype)

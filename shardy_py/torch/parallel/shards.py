@@ -46,16 +46,16 @@ class TensorPort:
 
     def whole(self, shards: Sequence[Any]) -> Any:
         """Return the whole tensor of the shards of all devices, by device number."""
-        made = shards[0].new_empty(self.shape)
+        tensor = shards[0].new_empty(self.shape)
         for device, shard in enumerate(shards):
-            target = made
+            target = tensor
             for dim, (parts, position) in self.cuts(device).items():
                 size = -(-self.shape[dim] // parts)
                 start, stop = min(position * size, self.shape[dim]), min((position + 1) * size, self.shape[dim])
                 target = target.narrow(dim, start, stop - start)
                 shard = shard.narrow(dim, 0, stop - start)
             target.copy_(shard)
-        return made
+        return tensor
 
     def cuts(self, device: int) -> Mapping[int, tuple[int, int]]:
         """Return, by dimension, the number of parts and that of the device's own part."""

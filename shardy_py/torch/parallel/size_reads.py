@@ -78,8 +78,8 @@ def find_size_reads(sources: Iterable[ShardSource]) -> list[SizeRead]:
         for name in _names_at(function, int(line), is_result=source.is_result):
             shards.setdefault(name, set()).add(source)
         _follow_calls(file, function, int(line), source, by_function, _DEPTH)
-    found = [read for (file, _), (function, shards) in by_function.items() for read in _reads(file, function, shards)]
-    return sorted(dict.fromkeys(found), key=lambda read: (read.location, read.reason, sorted(read.layers)))
+    reads = [read for (file, _), (function, shards) in by_function.items() for read in _reads(file, function, shards)]
+    return sorted(dict.fromkeys(reads), key=lambda read: (read.location, read.reason, sorted(read.layers)))
 
 
 def _follow_calls(
@@ -108,12 +108,12 @@ def _reads(file: str, function: ast.FunctionDef, shards: Mapping[str, set[ShardS
     sizes: dict[str, frozenset[str]] = {}
 
     def layers_in(expression: ast.AST) -> frozenset[str]:
-        found: frozenset[str] = frozenset()
+        read_layers: frozenset[str] = frozenset()
         for node in _outside_reshapes(expression):
-            found |= _layers_of_size(node, shards)
+            read_layers |= _layers_of_size(node, shards)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                found |= sizes.get(node.id, frozenset())
-        return found
+                read_layers |= sizes.get(node.id, frozenset())
+        return read_layers
 
     for _ in range(2):
         # Twice, as a loop may read at its begin what its end assigns.
@@ -161,18 +161,18 @@ def _assign(
 def _layers_of_size(node: ast.AST, shards: Mapping[str, set[ShardSource]]) -> frozenset[str]:
     """Return the layers of the shards whose size along the sharded dimension a node reads."""
     index: int | None = None
-    whole = node
+    shape_node = node
     if isinstance(node, ast.Subscript):
-        index, whole = _constant(node.slice), node.value
+        index, shape_node = _constant(node.slice), node.value
     elif isinstance(node, ast.Call) and _called(node) == "size" and isinstance(node.func, ast.Attribute) and node.args:
-        index, whole = _constant(node.args[0]), ast.Attribute(node.func.value, "shape", ast.Load())
+        index, shape_node = _constant(node.args[0]), ast.Attribute(node.func.value, "shape", ast.Load())
     elif isinstance(node, ast.Call) and _called(node) == "numel" and isinstance(node.func, ast.Attribute):
         return _layers(shards.get(_name(node.func.value), ()))
     elif isinstance(node, ast.Call) and _called(node) == "len" and node.args:
         return _layers(item for item in shards.get(_name(node.args[0]), ()) if item.dim == 0)
     else:
         return frozenset()
-    sources = _sources_of_shape(whole, shards)
+    sources = _sources_of_shape(shape_node, shards)
     return _layers(item for item in sources if index is None or index in (item.dim, item.dim - item.rank))
 
 

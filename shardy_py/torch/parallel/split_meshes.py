@@ -15,19 +15,19 @@ class SplitMesh:
     """A mesh and the same mesh with split axes.
 
     Args:
-        whole: The mesh.
+        original: The mesh.
         mesh: The split one; the parts of ``model`` are called ``model_0``, ``model_1`` and so on, the major one first.
-        bounds: For each axis of the whole mesh, the products of the sizes of its first parts, from 1 to its size.
+        bounds: For each axis of the original mesh, the products of the sizes of its first parts, from 1 to its size.
     """
 
-    whole: Mesh
+    original: Mesh
     mesh: Mesh
     bounds: dict[str, tuple[int, ...]]
 
     def parts(self, axis: AxisRef) -> tuple[str, ...]:
         """Return the axes of the split mesh that an axis or a part of one consists of, the major one first."""
         bounds = self.bounds[axis.name]
-        first, last = axis.pre_size, axis.next_pre_size(self.whole)
+        first, last = axis.pre_size, axis.next_pre_size(self.original)
         names = _names(axis.name, bounds)
         return tuple(name for name, start in zip(names, bounds, strict=False) if first <= start < last)
 
@@ -43,10 +43,10 @@ def split_mesh(mesh: Mesh, axes: Iterable[AxisRef]) -> SplitMesh:
         mesh: The mesh.
         axes: Axes and parts of axes. Parts whose ends do not divide each other leave out the later ones.
     """
-    found = {axis.name: {1, axis.size} for axis in mesh.axes}
+    ends_by_axis = {axis.name: {1, axis.size} for axis in mesh.axes}
     for axis in axes:
-        found[axis.name] |= {axis.pre_size, axis.next_pre_size(mesh)}
-    bounds = {name: _dividing(sorted(ends)) for name, ends in found.items()}
+        ends_by_axis[axis.name] |= {axis.pre_size, axis.next_pre_size(mesh)}
+    bounds = {name: _dividing(sorted(ends)) for name, ends in ends_by_axis.items()}
     split = [
         MeshAxis(name, after // before)
         for axis in mesh.axes
@@ -61,9 +61,9 @@ def _names(name: str, bounds: tuple[int, ...]) -> list[str]:
 
 def _dividing(ends: list[int]) -> tuple[int, ...]:
     """Return the ends that divide the next one kept; the size of the axis, the last, is always kept."""
-    kept = [ends[-1]]
+    descending = [ends[-1]]
     for end in reversed(ends[:-1]):
-        if kept[-1] % end == 0:
-            kept.append(end)
-    found = tuple(reversed(kept))
-    return found if len(found) > 1 else (1, 1)
+        if descending[-1] % end == 0:
+            descending.append(end)
+    bounds = tuple(reversed(descending))
+    return bounds if len(bounds) > 1 else (1, 1)

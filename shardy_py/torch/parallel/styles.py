@@ -24,8 +24,8 @@ def to_parallel_styles(plan: Mapping[str, PlanEntry]) -> dict[str, Any]:
     styles: dict[str, Any] = {}
     for path, entry in plan.items():
         layouts = {"input_layouts": entry.input, "output_layouts": entry.output}
-        given = {name: _layout(item) for name, item in layouts.items() if item is not None}
-        styles[path] = classes[entry.style](**given)
+        arguments = {name: _layout(item) for name, item in layouts.items() if item is not None}
+        styles[path] = classes[entry.style](**arguments)
     for paths in plan.tied if isinstance(plan, ParallelPlan) else ():
         _tie(styles, [path for path in paths if path in styles])
     return styles
@@ -58,13 +58,13 @@ def _tie(styles: dict[str, Any], paths: list[str]) -> None:
                 return module
             styled.add(module)
             self.style.src_data_rank = self.src_data_rank
-            whole = module.weight
+            weight = module.weight
             applied = self.style._apply(module, device_mesh)
             for reference, distributed in known:
-                if reference() is whole:
+                if reference() is weight:
                     applied.weight = distributed
                     return applied
-            known.append((weakref.ref(whole), applied.weight))
+            known.append((weakref.ref(weight), applied.weight))
             return applied
 
         def __repr__(self) -> str:

@@ -38,15 +38,17 @@ class GatherUnevenReshapesPass:
 
 
 def _repeated_ones(program: Program, op: Op, rule: OpShardingRule) -> set[int]:
-    """Return the factors of size 1 of sharded dimensions that no result has: each device repeats the element."""
-    kept = {factor for mapping in rule.result_mappings for dim in mapping for factor in dim}
-    found: set[int] = set()
+    """Return the factors of size 1 of sharded dimensions that no result has; each device repeats their element."""
+    result_factors = {factor for mapping in rule.result_mappings for dim in mapping for factor in dim}
+    repeated: set[int] = set()
     for value, mapping in zip(op.operands, rule.operand_mappings, strict=True):
         sharding = program.sharding(value)
         for dim, factors in enumerate(mapping if sharding is not None else ()):
             if sharding is not None and sharding.of_dimension(dim).sharded_size(_mesh(program, sharding)) > 1:
-                found |= {factor for factor in factors if rule.factor_sizes[factor] == 1 and factor not in kept}
-    return {factor for factor in found if rule.is_pass_through(factor)}
+                repeated |= {
+                    factor for factor in factors if rule.factor_sizes[factor] == 1 and factor not in result_factors
+                }
+    return {factor for factor in repeated if rule.is_pass_through(factor)}
 
 
 def _mesh(program: Program, sharding: TensorSharding) -> Mesh:
@@ -55,15 +57,15 @@ def _mesh(program: Program, sharding: TensorSharding) -> Mesh:
 
 def _uneven_factors(program: Program, op: Op, rule: OpShardingRule) -> set[int]:
     """Return the factors that do not divide in some tensor of an op, and those that share a dimension with them."""
-    found: set[int] = set()
+    uneven: set[int] = set()
     for value, mapping in zip((*op.operands, *op.results), rule.mappings, strict=True):
         sharding = program.sharding(value)
         if sharding is not None and mapping:
-            found |= overflowing_factors(sharding, mapping, rule, _mesh(program, sharding))
+            uneven |= overflowing_factors(sharding, mapping, rule, _mesh(program, sharding))
     count = -1
-    while count != len(found):
-        count = len(found)
+    while count != len(uneven):
+        count = len(uneven)
         for mapping in rule.mappings:
             for dim in mapping:
-                found |= set(dim) if found.intersection(dim) else set()
-    return found
+                uneven |= set(dim) if uneven.intersection(dim) else set()
+    return uneven

@@ -32,20 +32,23 @@ class LoopWork:
     Args:
         flops: The operations.
         moved: The elements that are read and written.
-        kept: The elements in memory besides operands and results.
+        temporary: The elements in memory besides operands and results.
         transcendentals: The transcendental operations.
     """
 
     flops: float = 0.0
     moved: float = 0.0
-    kept: float = 0.0
+    temporary: float = 0.0
     transcendentals: float = 0.0
 
     def __add__(self, other: LoopWork) -> LoopWork:
         """Return the work of two loops that run one after the other."""
-        most_kept = max(self.kept, other.kept)
+        most_temporary = max(self.temporary, other.temporary)
         return LoopWork(
-            self.flops + other.flops, self.moved + other.moved, most_kept, self.transcendentals + other.transcendentals
+            self.flops + other.flops,
+            self.moved + other.moved,
+            most_temporary,
+            self.transcendentals + other.transcendentals,
         )
 
 
@@ -53,7 +56,7 @@ def cholesky(batch: int, n: int) -> LoopWork:
     """Return the work of Cholesky decompositions: each step multiplies the block with itself."""
     if n == 1:
         return LoopWork(2.0 * batch, float(batch), transcendentals=batch)
-    work = LoopWork(kept=2.0 * batch * n**2)
+    work = LoopWork(temporary=2.0 * batch * n**2)
     for start, size in _blocks(n):
         flops = batch * (2.0 * size**4 + 6 * size**3 + 2 * size**2 + 3 * size) + 2 * size + 1
         work += LoopWork(flops, batch * (8.0 * size**3 + 20 * size**2), transcendentals=batch * size)
@@ -82,7 +85,7 @@ def triangular_solve(batch: int, n: int, columns: int) -> LoopWork:
 
 def householder_vectors(batch: int, m: int, n: int) -> LoopWork:
     """Return the work of QR decompositions to Householder vectors: each step reflects the block."""
-    work = LoopWork(kept=float(batch * m * n))
+    work = LoopWork(temporary=float(batch * m * n))
     for start, size in _blocks(min(m, n)):
         rows, rest = m - start, n - start - size
         flops = batch * (9.0 * rows * size**2 + 20 * rows * size + 3 * size**2 + 48 * size)
@@ -99,7 +102,7 @@ def householder_vectors(batch: int, m: int, n: int) -> LoopWork:
 
 def householder_product(batch: int, m: int, n: int, vectors: int) -> LoopWork:
     """Return the work of products of Householder reflections."""
-    work = LoopWork(kept=2.0 * batch * (m + n) * vectors)
+    work = LoopWork(temporary=2.0 * batch * (m + n) * vectors)
     for start, size in _blocks(vectors):
         rows, columns = m - start, n - start
         products = 4.0 * rows * size * columns + 2 * size**2 * columns
@@ -142,7 +145,7 @@ def _work(op: Op, loops: LoopWork) -> OpWork:
     """Return work; what the loops move counts as read of the first operand."""
     type_ = op.operands[0].type
     bits = mlir_element_bits(type_.element_type) if isinstance(type_, TensorType) else None
-    temporary_bytes = int(loops.kept * -(-(bits or 0) // 8))
+    temporary_bytes = int(loops.temporary * -(-(bits or 0) // 8))
     return OpWork(loops.flops, loops.transcendentals, reads={0: loops.moved}, temporary_bytes=temporary_bytes)
 
 

@@ -64,5 +64,5 @@ def free_ragged_dot_rule(op: Op) -> OpShardingRule | None:
 
 
 def _others(rank: int, dims: Iterable[int]) -> list[int]:
-    taken = set(dims)
-    return [dim for dim in range(rank) if dim not in taken]
+    excluded = set(dims)
+    return [dim for dim in range(rank) if dim not in excluded]

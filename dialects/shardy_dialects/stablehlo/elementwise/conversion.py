@@ -39,7 +39,7 @@ def convert(b: ElementBuilder, op: Op) -> Scalar:
     if is_boolean(target):
         return _to_boolean(b, op, x)
     if x.dtype.startswith("f8") and not is_float(target):
-        # The bounds of integers are no floats of 8 bits.
+        # Floats of 8 bits do not have the bounds of integers.
         x = b.op("arith.extf", x, dtype="f32")
     if is_float(source) or is_complex(source):
         return _between_floats(b, x, dtype) if is_float(target) else _to_integer(b, op, x)

@@ -32,8 +32,8 @@ def function(name: str, b: ElementBuilder, op: Op, *, complex_: str = "", keeps_
     """
     values = operands(b, op)
     if is_complex(op.operands[0]):
-        if not complex_ and (found := complex_function(name, b, values[0])) is not None:
-            return found
+        if not complex_ and (complex_result := complex_function(name, b, values[0])) is not None:
+            return complex_result
         if not complex_:
             message = f"kernels have no {name.partition('.')[2]} of complex numbers"
             raise UnsupportedError(Diagnostic("complex-function", message, op.location, op.name))

@@ -59,8 +59,8 @@ def _function(name: str, *, complex_: str = "", keeps_halves: bool = False) -> B
     return FACETS.body("function", name, module="functions", complex_=complex_, keeps_halves=keeps_halves)
 
 
-def _own(name: str, *arguments: object, module: str = "functions", **keywords: object) -> Body:
-    """Return a body that is written for the op."""
+def _written_body(name: str, *arguments: object, module: str = "functions", **keywords: object) -> Body:
+    """Return a body that a function of the module builds for the op."""
     return FACETS.body(name, *arguments, module=module, **keywords)
 
 
@@ -94,14 +94,14 @@ OPS = (
     ),
     ElementwiseOp("stablehlo.and", _by_type("", "arith.andi"), combiner=Combiner.AND, on_integers=operator.and_),
     ElementwiseOp("stablehlo.atan2", _function("math.atan2", complex_="complex.atan2"), _TRANSCENDENTAL),
-    ElementwiseOp("stablehlo.cbrt", _own("cube_root"), _TRANSCENDENTAL),
+    ElementwiseOp("stablehlo.cbrt", _written_body("cube_root"), _TRANSCENDENTAL),
     ElementwiseOp("stablehlo.ceil", _function("math.ceil"), in_library=True),
     ElementwiseOp("stablehlo.clamp", _arithmetic("clamp")),
     ElementwiseOp("stablehlo.compare", _arithmetic("compare")),
-    ElementwiseOp("stablehlo.complex", _own("complex_", module="conversion")),
-    ElementwiseOp("stablehlo.convert", _own("convert", module="conversion"), in_library=True),
+    ElementwiseOp("stablehlo.complex", _written_body("complex_", module="conversion")),
+    ElementwiseOp("stablehlo.convert", _written_body("convert", module="conversion"), in_library=True),
     ElementwiseOp("stablehlo.cosine", _function("math.cos", complex_="complex.cos"), _WAVE, in_library=True),
-    ElementwiseOp("stablehlo.count_leading_zeros", _own("count", "math.ctlz")),
+    ElementwiseOp("stablehlo.count_leading_zeros", _written_body("count", "math.ctlz")),
     ElementwiseOp(
         "stablehlo.divide",
         _arithmetic("divide"),
@@ -121,8 +121,8 @@ OPS = (
         in_library=True,
     ),
     ElementwiseOp("stablehlo.floor", _function("math.floor"), in_library=True),
-    ElementwiseOp("stablehlo.imag", _own("part", "im", module="conversion")),
-    ElementwiseOp("stablehlo.is_finite", _own("is_finite")),
+    ElementwiseOp("stablehlo.imag", _written_body("part", "im", module="conversion")),
+    ElementwiseOp("stablehlo.is_finite", _written_body("is_finite")),
     ElementwiseOp(
         "stablehlo.log",
         _function("math.log", complex_="complex.log", keeps_halves=True),
@@ -136,7 +136,9 @@ OPS = (
         in_library=True,
     ),
     # XLA expands it to 1 / (1 + exp(-x)).
-    ElementwiseOp("stablehlo.logistic", _own("logistic"), FACETS.cost("TranscendentalCost", 3.0), in_library=True),
+    ElementwiseOp(
+        "stablehlo.logistic", _written_body("logistic"), FACETS.cost("TranscendentalCost", 3.0), in_library=True
+    ),
     ElementwiseOp(
         "stablehlo.maximum",
         _by_type("arith.maximumf", "arith.maxsi", unsigned="arith.maxui", boolean="arith.ori"),
@@ -169,10 +171,10 @@ OPS = (
     ElementwiseOp(
         "stablehlo.or", _by_type("", "arith.ori"), _neutral(0), combiner=Combiner.OR, on_integers=operator.or_
     ),
-    ElementwiseOp("stablehlo.popcnt", _own("count", "math.ctpop")),
-    ElementwiseOp("stablehlo.power", _own("power"), _TRANSCENDENTAL, in_library=True),
-    ElementwiseOp("stablehlo.real", _own("part", "re", module="conversion")),
-    ElementwiseOp("stablehlo.reduce_precision", _own("reduce_precision", module="conversion")),
+    ElementwiseOp("stablehlo.popcnt", _written_body("count", "math.ctpop")),
+    ElementwiseOp("stablehlo.power", _written_body("power"), _TRANSCENDENTAL, in_library=True),
+    ElementwiseOp("stablehlo.real", _written_body("part", "re", module="conversion")),
+    ElementwiseOp("stablehlo.reduce_precision", _written_body("reduce_precision", module="conversion")),
     ElementwiseOp("stablehlo.remainder", _arithmetic("remainder")),
     ElementwiseOp("stablehlo.round_nearest_afz", _function("math.round")),
     ElementwiseOp("stablehlo.round_nearest_even", _function("math.roundeven"), in_library=True),
@@ -217,26 +219,26 @@ CLIENT_OPS = (
     ElementwiseOp("chlo.atan", _function("math.atan"), _expanded((0, 1), (47, 2))),
     ElementwiseOp("chlo.atanh", _function("math.atanh"), _expanded((6, 2), (45, 2))),
     ElementwiseOp("chlo.bessel_i1e", _special("bessel_i1e"), _expanded((83, 1))),
-    ElementwiseOp("chlo.conj", _own("conjugate", module="special_functions")),
+    ElementwiseOp("chlo.conj", _written_body("conjugate", module="special_functions")),
     ElementwiseOp("chlo.cosh", _function("math.cosh"), _expanded((3, 2), (33, 8))),
     ElementwiseOp("chlo.digamma", _special("digamma"), _expanded((73, 3))),
     # One op of HLO, unlike the other ops of CHLO.
     ElementwiseOp("chlo.erf", _function("math.erf"), _TRANSCENDENTAL),
     ElementwiseOp("chlo.erf_inv", _special("erf_inv"), _expanded((37, 2))),
     ElementwiseOp("chlo.erfc", _special("erfc"), _expanded((60, 1))),
-    ElementwiseOp("chlo.is_inf", _own("is_infinite", inf, of_magnitude=True), _expanded((2, 0))),
-    ElementwiseOp("chlo.is_neg_inf", _own("is_infinite", -inf)),
-    ElementwiseOp("chlo.is_pos_inf", _own("is_infinite", inf)),
+    ElementwiseOp("chlo.is_inf", _written_body("is_infinite", inf, of_magnitude=True), _expanded((2, 0))),
+    ElementwiseOp("chlo.is_neg_inf", _written_body("is_infinite", -inf)),
+    ElementwiseOp("chlo.is_pos_inf", _written_body("is_infinite", inf)),
     ElementwiseOp("chlo.lgamma", _special("lgamma"), _expanded((52, 4))),
     ElementwiseOp("chlo.sinh", _function("math.sinh"), _expanded((10, 3), (33, 8))),
-    ElementwiseOp("chlo.square", _own("square"), _expanded((1, 0), (14, 0))),
+    ElementwiseOp("chlo.square", _written_body("square"), _expanded((1, 0), (14, 0))),
     ElementwiseOp("chlo.tan", _function("math.tan", complex_="complex.tan"), _expanded((0, 1), (0, 1))),
 )
 """The ops of CHLO of one operand."""
 
 CLIENT_OPS_OF_TWO = (
-    ElementwiseOp("chlo.mulhi", _own("multiply_high", module="special_functions")),
-    ElementwiseOp("chlo.next_after", _own("next_after", module="special_functions"), _expanded((23, 0))),
+    ElementwiseOp("chlo.mulhi", _written_body("multiply_high", module="special_functions")),
+    ElementwiseOp("chlo.next_after", _written_body("next_after", module="special_functions"), _expanded((23, 0))),
     ElementwiseOp("chlo.polygamma", _special("polygamma"), _expanded((254, 19))),
     ElementwiseOp("chlo.zeta", _special("zeta"), _expanded((122, 11))),
 )

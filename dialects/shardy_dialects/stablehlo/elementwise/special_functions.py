@@ -49,7 +49,7 @@ def _erfc(x: Real) -> Real:
         inverse = 1 / square
         series = [polynomial(inverse, table) for table in (tables.ERFC_F32_MIDDLE, tables.ERFC_F32_TAIL)]
         far = exponential * (1 / magnitude) * (magnitude < 2).choose(*series)
-    # The exponential is no number of full precision below this one.
+    # Below this number the exponential has less than full precision.
     least = -709.782712893384 if _is_double(x) else -88.7228394
     far = (-square < least).choose(x.like(0), far)
     return (magnitude < 1).choose(near, (x < 0).choose(2 - far, far))

@@ -70,8 +70,8 @@ def _gather_on_device(op: Op, shard: Shard, numbers: DimensionNumbers, sizes: Se
     """
     vector_dim = numbers.number("index_vector_dim")
     indices = IndexVectors(shard.operands[1], vector_dim, numbers.dims("start_index_map"))
-    whole = IndexVectors(op.operands[1], vector_dim, indices.dims)
-    if prod(indices.shape) > 1 or prod(whole.shape) == 1:
+    global_indices = IndexVectors(op.operands[1], vector_dim, indices.dims)
+    if prod(indices.shape) > 1 or prod(global_indices.shape) == 1:
         return shard.copy(slice_sizes=tuple(sizes))
     writer = Writer(shard.emit, shard.ops)
     largest = [op.operands[0].shape[dim] - op.attributes["slice_sizes"][dim] for dim in indices.dims]

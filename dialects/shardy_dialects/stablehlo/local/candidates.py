@@ -42,8 +42,8 @@ def choose_among_all(shard: Shard, values: Sequence[Value], rank: int, groups: G
         parts.append(writer.ops.all_to_all(writer.emit, split, 0, 0, groups))
     results = []
     for value in choose(parts):
-        whole = writer.ops.all_gather(writer.emit, value, 0, groups)
-        results.append(writer.ops.reshape(writer.emit, writer.ops.resize(writer.emit, whole, (rows, row)), shape))
+        gathered = writer.ops.all_gather(writer.emit, value, 0, groups)
+        results.append(writer.ops.reshape(writer.emit, writer.ops.resize(writer.emit, gathered, (rows, row)), shape))
     return results
 
 

@@ -44,12 +44,15 @@ def cumulated(op: Op, shard: Shard, windows: Sequence[DimensionWindows], dim: in
     count, part = len(op.results), shard.operands[0].shape[dim]
     is_forward = windows[dim].low > 0
     ends = (part - 1, 0) if is_forward else (0, part - 1)
-    own = list(windows)
-    own[dim] = evolve(windows[dim], size=part, low=ends[0], high=ends[1])
+    local_windows = list(windows)
+    local_windows[dim] = evolve(windows[dim], size=part, low=ends[0], high=ends[1])
     neutral = shard.operands[count:]
     # What is cumulated from the end begins with padding.
     operands = [shard.masked(number, [dim], neutral[number]) for number in range(count)]
-    changes = {**window_changes(own, "base_dilations"), "window_dimensions": tuple(window.size for window in own)}
+    changes = {
+        **window_changes(local_windows, "base_dilations"),
+        "window_dimensions": tuple(window.size for window in local_windows),
+    }
     types = [shard.result_type(number) for number in range(count)]
     results = shard.emit.op_like(op, [*operands, *neutral], types, changes, shard.regions()).results
     combiner = region_combiner(op)
@@ -87,9 +90,9 @@ class _Totals:
             # The first part has nothing before it, so that it need not send.
             before = self._op(self._shifted(before, distance, 1, nothing), before)
             distance *= 2
-        kept = [number for number in range(len(value.shape)) if number != dim]
-        row = self.writer.ops.reshape(self.writer.emit, before, [value.shape[number] for number in kept])
-        return self._op(self.writer.spread(row, resized(value, {}), kept), value)
+        other_dims = [number for number in range(len(value.shape)) if number != dim]
+        row = self.writer.ops.reshape(self.writer.emit, before, [value.shape[number] for number in other_dims])
+        return self._op(self.writer.spread(row, resized(value, {}), other_dims), value)
 
     def _shifted(self, value: Value, distance: int, first: int, nothing: Value) -> Value:
         """Return the value of the part at some distance, from the first sender on; nothing where there is none."""

@@ -50,21 +50,21 @@ class DeviceFolding:
     program: Program
     device: int
     _known: dict[int, tuple[int, ...]] = field(factory=dict, init=False)
-    _own: dict[int, Op] = field(factory=dict, init=False)
+    _device_ops: dict[int, Op] = field(factory=dict, init=False)
 
     def run(self) -> None:
-        """Fold what the device knows."""
+        """Fold the integers that follow from the number of the device."""
         candidates = []
         for op in list(self.program.walk()):
             values = self._values(op)
             if values is not None:
                 self._known[op.result.id] = values
                 candidates.append(op)
-                if op.name == _DEVICE or any(value.id in self._own for value in op.operands):
-                    self._own[op.result.id] = op
+                if op.name == _DEVICE or any(value.id in self._device_ops for value in op.operands):
+                    self._device_ops[op.result.id] = op
             elif op.name == "stablehlo.dynamic_slice":
                 self._slice(op)
-        constants = [self._replaced(op) for op in self._own.values()]
+        constants = [self._replaced(op) for op in self._device_ops.values()]
         for op in (*reversed(candidates), *constants):
             if not op.result.uses:
                 op.erase()
@@ -95,7 +95,7 @@ class DeviceFolding:
         """Make a slice of a dynamic slice whose starts are known."""
         starts = [self._known.get(value.id) for value in op.operands[1:]]
         sizes, shape = op.attributes["slice_sizes"], static_shape(op.operands[0].type)
-        if shape is None or None in starts or not any(value.id in self._own for value in op.operands[1:]):
+        if shape is None or None in starts or not any(value.id in self._device_ops for value in op.operands[1:]):
             return
         pairs = zip((start[0] for start in starts if start is not None), sizes, shape, strict=True)
         begins = [max(0, min(start, full_size - size)) for start, size, full_size in pairs]

@@ -64,8 +64,8 @@ def _slice(op: Op, dim: int, parts: int) -> float | None:
         run = runs[0] if runs else Run(size, 0)
         first = max(0, -(-(run.start - start) // stride))
         place = start + first * stride - run.start
-        taken = min(count - first, -(-(run.size - place) // stride))
-        held.append([Run(first, taken, place // stride)] if taken > 0 else [])
+        length = min(count - first, -(-(run.size - place) // stride))
+        held.append([Run(first, length, place // stride)] if length > 0 else [])
     return _sent(plan_rounds(held, [position * new for position in range(parts)], new), parts, part)
 
 
@@ -78,8 +78,8 @@ def _concatenate(op: Op, dim: int, parts: int) -> float | None:
     for operand in op.operands:
         size = operand.shape[dim]
         part = -(-size // parts)
-        for runs, own in zip(held, own_runs(size, parts, part, shift), strict=True):
-            runs.extend(Run(run.start, run.size, run.place + place) for run in own)
+        for runs, operand_runs in zip(held, own_runs(size, parts, part, shift), strict=True):
+            runs.extend(Run(run.start, run.size, run.place + place) for run in operand_runs)
         shift, place = shift + size, place + part
     new = -(-shift // parts)
     return _sent(plan_rounds(held, [position * new for position in range(parts)], new), parts, place)

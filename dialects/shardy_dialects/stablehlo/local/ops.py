@@ -185,9 +185,9 @@ class StablehloLocalOps(LocalOps):
         number = self._number(emit)
         index = emit.op("stablehlo.convert", [number], [scalar]).result
         value = {"value": RawAttribute(f"dense<{device}> : tensor<i64>")}
-        wanted = emit.op("stablehlo.constant", (), [scalar], value).result
+        target = emit.op("stablehlo.constant", (), [scalar], value).result
         direction = {"comparison_direction": RawAttribute("#stablehlo<comparison_direction EQ>")}
-        is_here = emit.op("stablehlo.compare", [index, wanted], [tensor(dtype="i1")], direction).result
+        is_here = emit.op("stablehlo.compare", [index, target], [tensor(dtype="i1")], direction).result
         regions = [
             _returning(emit, run),
             _returning(emit, lambda inside: [self._nothing(inside, type_) for type_ in types]),

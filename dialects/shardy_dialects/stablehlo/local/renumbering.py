@@ -55,12 +55,12 @@ def _look_up(program: Program, op: Op, copies: Sequence[Sequence[int]]) -> None:
     device = _before(block, op, Op(program, _DEVICE, (), [scalar], {}))
     known = _before(block, op, Op(program, "stablehlo.constant", (), [table], {"value": text}))
     operands = [known.result, device.result]
-    found = _before(block, op, Op(program, "stablehlo.dynamic_slice", operands, [entry], {"slice_sizes": (1,)}))
-    number = _before(block, op, Op(program, "stablehlo.reshape", [found.result], [scalar], {}))
+    looked_up = _before(block, op, Op(program, "stablehlo.dynamic_slice", operands, [entry], {"slice_sizes": (1,)}))
+    number = _before(block, op, Op(program, "stablehlo.reshape", [looked_up.result], [scalar], {}))
     op.result.replace_all_uses_with(number.result)
     op.erase()
 
 
-def _before(block: Block, op: Op, made: Op) -> Op:
-    block.insert_before(op, made)
-    return made
+def _before(block: Block, op: Op, new_op: Op) -> Op:
+    block.insert_before(op, new_op)
+    return new_op

@@ -57,16 +57,18 @@ class SplitWindows:
         start = vectors.component(writer, mapped.index(cut.dim))
         inside = is_inside(writer, start, size - count + 1)
         shape = (*vectors.shape[:position], count, *vectors.shape[position:])
-        kept = [number for number in range(len(shape)) if number != position]
+        other_dims = [number for number in range(len(shape)) if number != position]
         wide = tensor(*shape, dtype="i64")
         number = writer.spread(writer.counter(count, "i64"), wide, [position])
-        place = writer.binary("add", writer.spread(start, wide, kept), number)
+        place = writer.binary("add", writer.spread(start, wide, other_dims), number)
         place = on_device(writer, place, cut, cut.shard.operands[0].shape[cut.dim])
         outside = writer.spread(writer.integer(-1, place), resized(place, {}))
-        mask = writer.spread(inside, tensor(*shape, dtype="i1"), kept)
+        mask = writer.spread(inside, tensor(*shape, dtype="i1"), other_dims)
         place = writer.emit.op("stablehlo.select", [mask, place, outside], [place.type]).result
         components = {
-            component: place if other == cut.dim else writer.spread(vectors.component(writer, component), wide, kept)
+            component: place
+            if other == cut.dim
+            else writer.spread(vectors.component(writer, component), wide, other_dims)
             for component, other in enumerate(mapped)
         }
         rows = [(n, writer.ops.reshape(writer.emit, components[n], (*shape, 1))) for n in range(len(mapped))]

@@ -233,8 +233,8 @@ def common_cut(
     sharding, dim = result
     if sharding is None or shard.parts(sharding, dim) == 1:
         raise no_local_form(f"dimension {dim} of the result is whole, and that of an operand is sharded")
-    wanted = shard.positions(sharding, dim)
+    result_positions = shard.positions(sharding, dim)
     for other, number in operands:
-        if other is not None and shard.parts(other, number) > 1 and shard.positions(other, number) != wanted:
+        if other is not None and shard.parts(other, number) > 1 and shard.positions(other, number) != result_positions:
             raise no_local_form(f"dimension {dim} of an operand and of the result are sharded along different axes")
     return Cut(shard, sharding, dim)

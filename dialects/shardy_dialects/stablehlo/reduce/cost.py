@@ -64,7 +64,7 @@ def _extreme(block: Block, count: int) -> str | None:
         return None
     tests = {_comparison(value.defining_op): value for value in choice.operands}
     unequal = ("NE", pair[0], pair[0])
-    return next((name for said, name in _EXTREMES.items() if {(said, *pair), unequal} == set(tests)), None)
+    return next((name for direction, name in _EXTREMES.items() if {(direction, *pair), unequal} == set(tests)), None)
 
 
 _KEPT_TYPES = ("f32", "f64")

@@ -34,23 +34,23 @@ def localize_get_dimension_size(op: Op, shard: Shard) -> Sequence[Value]:
 
 def localize_dynamic_broadcast(op: Op, shard: Shard) -> Sequence[Value]:
     """Return a broadcast to the shape that the result has on the device."""
-    return _made_static(op, shard, "stablehlo.broadcast_in_dim", op.attributes["broadcast_dimensions"])
+    return _emit_static(op, shard, "stablehlo.broadcast_in_dim", op.attributes["broadcast_dimensions"])
 
 
 def localize_dynamic_reshape(op: Op, shard: Shard) -> Sequence[Value]:
     """Return a reshape to the shape that the result has on the device."""
     if prod(shard.operands[0].shape) != prod(shard.result_shape()):
         raise no_local_form("the operand and the result are cut into different numbers of elements")
-    return _made_static(op, shard, "stablehlo.reshape", None)
+    return _emit_static(op, shard, "stablehlo.reshape", None)
 
 
 def localize_broadcast(op: Op, shard: Shard) -> Sequence[Value]:
     """Return a broadcast to the shape that the result has on the device; its attribute holds the whole sizes."""
     rank, result_rank = len(op.operands[0].shape), len(op.results[0].shape)
-    return _made_static(op, shard, "stablehlo.broadcast_in_dim", tuple(range(result_rank - rank, result_rank)))
+    return _emit_static(op, shard, "stablehlo.broadcast_in_dim", tuple(range(result_rank - rank, result_rank)))
 
 
-def _made_static(op: Op, shard: Shard, name: str, dims: Sequence[int] | None) -> Sequence[Value]:
+def _emit_static(op: Op, shard: Shard, name: str, dims: Sequence[int] | None) -> Sequence[Value]:
     shard.check_kinds()
     if static_shape(op.results[0].type) is None:
         raise no_local_form("the sizes of its result are not known")

@@ -106,7 +106,7 @@ def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:
     starts = [writer.convert(start, "i64") for start in operands[2:]]
     masks: list[tuple[int, Value]] = []
     for dim in dims:
-        update, starts[dim], mask = _own_update(writer, cut_of(shard, dim), update, starts[dim])
+        update, starts[dim], mask = _local_update(writer, cut_of(shard, dim), update, starts[dim])
         masks.append((dim, mask))
     # What is replaced and not updated stays as it is.
     current = shard.ops.dynamic_slice(shard.emit, value, starts, update.shape)
@@ -115,7 +115,7 @@ def localize_dynamic_update_slice(op: Op, shard: Shard) -> Sequence[Value]:
     return [shard.emit.op_like(op, [value, update, *starts], [shard.result_type()]).result]
 
 
-def _own_update(writer: Writer, cut: Cut, update: Value, start: Value) -> tuple[Value, Value, Value]:
+def _local_update(writer: Writer, cut: Cut, update: Value, start: Value) -> tuple[Value, Value, Value]:
     """Return elements of an update that may fall into the part of the device, where they begin, and which do fall.
 
     Args:

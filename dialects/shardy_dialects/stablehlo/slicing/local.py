@@ -15,13 +15,13 @@ from shardy_py.values import frozen
 
 
 def localize_slice(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return a slice: whole along a sharded dimension, or what each device has of it, and then moved to its place."""
+    """Return the part of a slice that a device has, gathered along dimensions that the result is not sharded along."""
     limits = list(op.attributes["limit_indices"])
     starts, strides = list(op.attributes["start_indices"]), list(op.attributes["strides"])
     moved: list[tuple[Cut, int, int]] = []
-    whole = [dim for dim in cut_dims(shard) if shard.parts(shard.result_shardings[0], dim) == 1]
-    if whole:
-        return _collected(op, shard, whole)
+    gathered_dims = [dim for dim in cut_dims(shard) if shard.parts(shard.result_shardings[0], dim) == 1]
+    if gathered_dims:
+        return _collected(op, shard, gathered_dims)
     for dim in cut_dims(shard):
         if (starts[dim], limits[dim], strides[dim]) != (0, op.operands[0].shape[dim], 1):
             moved.append((cut_of(shard, dim), starts[dim], strides[dim]))
@@ -136,9 +136,9 @@ def _moved_slice(value: Value, cut: Cut, start: int, stride: int) -> Value:
     for run in (runs[0] if runs else Run(size, 0) for runs in cut.runs(0)):
         first = max(0, -(-(run.start - start) // stride))
         place = start + first * stride - run.start
-        taken = min(count - first, -(-(run.size - place) // stride))
-        phases.append(place % stride if taken > 0 else None)
-        held.append([Run(first, taken, place // stride)] if taken > 0 else [])
+        length = min(count - first, -(-(run.size - place) // stride))
+        phases.append(place % stride if length > 0 else None)
+        held.append([Run(first, length, place // stride)] if length > 0 else [])
     if stride > 1 and any(held):
         value = _strided(value, cut, phases, stride)
     part = shard.result_shape()[dim]
@@ -186,7 +186,7 @@ class RotationSource:
         shard, dim = self.cut.shard, self.cut.dim
         part = shard.result_shape()[dim]
         runs_of_parts = own_runs(self.size, self.cut.parts, self.value.shape[dim])
-        held = [[run for part_run in runs for run in self._taken(part_run)] for runs in runs_of_parts]
+        held = [[run for part_run in runs for run in self._destinations(part_run)] for runs in runs_of_parts]
         starts = [position * part for position in range(self.cut.parts)]
         result = WindowFetcher(self.cut, dim, part).fetch(self.value, held, starts)
         for operand, local in zip(shard.op.operands, shard.operands, strict=True):
@@ -194,16 +194,16 @@ class RotationSource:
                 _erase_unused(shard, local, self.value)
         return result
 
-    def _taken(self, run: Run) -> list[Run]:
-        """Return where the elements of a run go; an element may be in several operands."""
-        taken, shift = [], 0
+    def _destinations(self, run: Run) -> list[Run]:
+        """Return the runs of the result that a run of the value goes to; an element may be in several operands."""
+        runs, shift = [], 0
         for start, operand in zip(self.starts, self.cut.shard.op.operands, strict=True):
             size = operand.shape[self.cut.dim]
             low, high = max(run.start, start), min(run.start + run.size, start + size)
             if low < high:
-                taken.append(Run(shift + low - start, high - low, run.place + low - run.start))
+                runs.append(Run(shift + low - start, high - low, run.place + low - run.start))
             shift += size
-        return taken
+        return runs
 
 
 def find_source(op: Op, shard: Shard, cut: Cut) -> RotationSource | None:
@@ -235,7 +235,7 @@ def _part_of(value: Value, dim: int) -> tuple[Value, int]:
         return value, 0
     tensor, starts, strides = producer.operands[0], producer.attributes["start_indices"], producer.attributes["strides"]
     sizes = zip(tensor.shape, value.shape, strict=True)
-    if strides[dim] != 1 or any(size != taken for number, (size, taken) in enumerate(sizes) if number != dim):
+    if strides[dim] != 1 or any(size != value_size for number, (size, value_size) in enumerate(sizes) if number != dim):
         return value, 0
     return tensor, int(starts[dim])
 

@@ -55,7 +55,7 @@ def localize_top_k(op: Op, shard: Shard) -> Sequence[Value]:
         joined = [_side_by_side(shard, value) for value in candidates]
         types = [TensorType((joined[0].shape[0], count), element_type_of(value)) for value in joined]
         largest, chosen = shard.emit.op_like(op, joined[:1], types).results
-        return [largest, _taken(writer, joined[1], chosen)]
+        return [largest, _gather_rows(writer, joined[1], chosen)]
 
     return Combined(choose_among_all(shard, [values, places], dim, cut.groups, choose))
 
@@ -74,7 +74,7 @@ def _in_whole(writer: Writer, places: Value, cut: Cut, part: int) -> Value:
     return writer.binary("add", places, writer.spread(offset, resized(places, {})))
 
 
-def _taken(writer: Writer, values: Value, places: Value) -> Value:
+def _gather_rows(writer: Writer, values: Value, places: Value) -> Value:
     """Return the elements of the last dimension at some places, row by row."""
     dim = len(values.shape) - 1
     rows = list(range(dim))

@@ -20,7 +20,7 @@ def select_and_scatter_body(b: ElementBuilder, op: Op) -> Scalar:
     around, within = window_maps(op)
     shape = shape_of(op.results[0])
     place = linear_map(shape)
-    (own,) = b.apply(place, b.indices)
+    (position,) = b.apply(place, b.indices)
     zero = b.constant(0, "index")
 
     def window(at: Sequence[Scalar], carried: Sequence[Scalar]) -> Sequence[Scalar]:
@@ -39,7 +39,7 @@ def select_and_scatter_body(b: ElementBuilder, op: Op) -> Scalar:
         (total,) = carried
         nothing = [b.operand(0, [zero] * len(shape)), zero, b.constant(0, "i8")]
         _, selected, has_any = b.reduce(within, nothing, candidate, at)
-        is_own = b.op("arith.cmpi", selected, own, dtype="i1", predicate="eq")
+        is_own = b.op("arith.cmpi", selected, position, dtype="i1", predicate="eq")
         takes = b.op("arith.andi", is_own, as_condition(b, has_any))
         return [b.choose(takes, lambda: b.call(op, [total, b.operand(1, at)], _SCATTER)[0], lambda: total)]
 

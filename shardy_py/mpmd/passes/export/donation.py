@@ -54,45 +54,45 @@ class _Marker:
     def mark(self, op: Op) -> None:
         """Mark the arguments of a fragment."""
         arguments, results = argument_attributes(op), result_attributes(op)
-        taken: set[int] = set()
+        aliased: set[int] = set()
         is_changed = False
         for number, value in enumerate(op.operands):
             if not self._may_be_donated(op, value) or is_on_host(value, arguments[number]):
                 continue
-            target = self._target(op, number, arguments[number], results, taken)
+            target = self._target(op, number, arguments[number], results, aliased)
             if target is None:
                 arguments[number][DONOR] = True
             else:
-                taken.add(target)
+                aliased.add(target)
                 arguments[number][ALIASING_OUTPUT] = RawAttribute(f"{target} : i32")
             is_changed = True
         if is_changed:
             op.attributes[ARGUMENTS] = tuple(arguments)
 
     def _may_be_donated(self, op: Op, value: Value) -> bool:
-        """Return whether an operand is free after an op: nothing uses it later, and its owner gives it away."""
+        """Return whether an operand may be donated: nothing uses it later, and an argument is donated by the user."""
         users = [user for user, _ in value.uses]
         if len([user for user in users if user is op]) > 1 or any(user.name == TRANSFER for user in users):
             return False
         if self._positions.last(users) is not op:
             return False
-        given = self._arguments.get(value.id)
-        return given is None or DONOR in given or ALIASING_OUTPUT in given
+        attributes = self._arguments.get(value.id)
+        return attributes is None or DONOR in attributes or ALIASING_OUTPUT in attributes
 
     def _target(
-        self, op: Op, number: int, attributes: dict[str, Any], results: list[dict[str, Any]], taken: set[int]
+        self, op: Op, number: int, attributes: dict[str, Any], results: list[dict[str, Any]], aliased: set[int]
     ) -> int | None:
-        """Return the number of the result that takes over the buffer of an operand: the user's, or the first."""
+        """Return the number of the result that aliases an operand: the one that the user named, or the first."""
         fitting = [
             result.index
             for result, item in zip(op.results, results, strict=True)
-            if result.index not in taken
+            if result.index not in aliased
             and result.type == op.operands[number].type
             and not is_on_host(result, item)
             and item.get(LAYOUT) == attributes.get(LAYOUT)
         ]
-        wanted = self._named_by_user(op, op.operands[number])
-        return wanted if wanted in fitting else next(iter(fitting), None)
+        named_result = self._named_by_user(op, op.operands[number])
+        return named_result if named_result in fitting else next(iter(fitting), None)
 
     def _named_by_user(self, op: Op, value: Value) -> int | None:
         """Return the number of the result of an op that becomes the output that the user aliased with an argument."""

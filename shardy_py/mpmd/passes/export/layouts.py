@@ -102,10 +102,10 @@ class _Layouts:
         set_attributes_at(function, RESULTS, results)
         for op in block.ops:
             if is_fragment(op):
-                operands, made = argument_attributes(op), result_attributes(op)
+                operands, fragment_results = argument_attributes(op), result_attributes(op)
                 self._write(op.operands, operands)
-                self._write(op.results, made)
-                set_fragment_attributes(op, operands, made)
+                self._write(op.results, fragment_results)
+                set_fragment_attributes(op, operands, fragment_results)
 
     def _of(self, value: Value) -> _Buffer:
         return self._buffers.setdefault(value.id, _Buffer())

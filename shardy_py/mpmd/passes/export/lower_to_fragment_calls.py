@@ -117,17 +117,17 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
     function = Op(program, FUNCTION, (), (), attributes, [Region([block])])
     program.new_function_results(function, results)
     items = first.attributes.get("arg_attrs"), first.attributes.get("res_attrs")
-    for where, count, present, found in zip(
+    for where, count, present, sharding_by_number in zip(
         ("arg_attrs", "res_attrs"), (len(block.arguments), len(results)), items, shardings, strict=True
     ):
         listed: Sequence[dict[str, Any]] = present or ({},) * count
         dictionaries = [dict(item) for item in listed]
-        for number, sharding in found.items():
+        for number, sharding in sharding_by_number.items():
             dictionaries[number]["sdy.sharding"] = sharding
         set_attributes_at(function, where, dictionaries)
     table = program.shardings
-    for values, found in zip((block.arguments, function.function_results), shardings, strict=True):
-        for number, sharding in found.items():
+    for values, sharding_by_number in zip((block.arguments, function.function_results), shardings, strict=True):
+        for number, sharding in sharding_by_number.items():
             table[values[number].id] = sharding  # type: ignore[assignment]
     final = symbols.insert(function)
     _rename_manual_meshes(function, mesh_of(first), topology.mesh(mesh_of(first)))

@@ -99,13 +99,13 @@ def _result_problems(function: Op) -> Iterator[Diagnostic]:
     items = attributes_at(function, RESULTS, len(terminator.operands))
     arguments = attributes_at(function, ARGUMENTS, len(block_of(function).arguments))
     for number, (value, item) in enumerate(zip(terminator.operands, items, strict=True)):
-        made = _made_as(value, arguments)
-        if _kind(made) != _kind(item):
-            message = f"Memory kind mismatch between result {number} and defining op: {_show(item)} vs {_show(made)}"
+        source = _defining_attributes(value, arguments)
+        if _kind(source) != _kind(item):
+            message = f"Memory kind mismatch between result {number} and defining op: {_show(item)} vs {_show(source)}"
             yield Diagnostic("memory-kind-mismatch", message, terminator.location, terminator.name, _HINT)
 
 
-def _made_as(value: Value, arguments: list[dict[str, Any]]) -> dict[str, Any]:
+def _defining_attributes(value: Value, arguments: list[dict[str, Any]]) -> dict[str, Any]:
     op = value.defining_op
     if op is None:
         return arguments[value.index]

@@ -57,13 +57,13 @@ def _reserved(function: Op) -> Iterator[tuple[Op, int]]:
     for value in block.arguments:
         if value.id not in donated or value.id in last:
             hold(value)
-    kept = {value.id for value in block.arguments} - donated
+    undonated = {value.id for value in block.arguments} - donated
     for op in block.ops:
         if is_fragment(op):
-            own = {value.id for value in op.operands}
-            yield op, sum(size for id_, (mesh, size) in live.items() if mesh == mesh_of(op) and id_ not in own)
+            operand_ids = {value.id for value in op.operands}
+            yield op, sum(size for id_, (mesh, size) in live.items() if mesh == mesh_of(op) and id_ not in operand_ids)
         for value in op.operands:
-            if last[value.id] is op and value.id not in kept:
+            if last[value.id] is op and value.id not in undonated:
                 live.pop(value.id, None)
         for value in op.results:
             if value.id in last:

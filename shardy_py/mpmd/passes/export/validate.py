@@ -244,7 +244,7 @@ def _top_level(program: Program) -> Iterator[Op]:
 
 
 def _report(problems: Iterable[Diagnostic], context: PassContext, *, fails: bool) -> None:
-    found: Sequence[Diagnostic] = tuple(problems)
-    if found and fails:
-        raise VerificationError(*found)
-    context.warnings.extend(found)
+    diagnostics: Sequence[Diagnostic] = tuple(problems)
+    if diagnostics and fails:
+        raise VerificationError(*diagnostics)
+    context.warnings.extend(diagnostics)

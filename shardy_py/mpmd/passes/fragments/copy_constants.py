@@ -32,13 +32,13 @@ class CopyConstantsPass(NoFields):
     def _copy_into(self, op: Op, context: PassContext) -> None:
         anchor: Op | None = None
         for value, argument in zip(op.operands, body_of(op).arguments, strict=True):
-            constant = _made_by(value)
+            constant = _producer_in_fragment(value)
             if argument.uses and constant is not None and context.semantics.has_trait(constant, ConstantLike):
                 anchor = body_of(op).insert_after(anchor, clone_op(constant, {}))
                 argument.replace_all_uses_with(anchor.results[0])
 
 
-def _made_by(value: Value) -> Op | None:
+def _producer_in_fragment(value: Value) -> Op | None:
     """Return the op in another fragment that makes a value, or None."""
     op = value.defining_op
     while op is not None and op.name == TRANSFER:

@@ -64,9 +64,9 @@ def _shrink(op: Op, semantics: OpSemantics) -> None:
     if is_dead(op, semantics):
         op.erase()
         return
-    kept = [value.index for value in op.results if value.uses]
-    if len(kept) < len(op.results):
-        op = rebuild(op, range(len(op.operands)), kept)
+    used_results = [value.index for value in op.results if value.uses]
+    if len(used_results) < len(op.results):
+        op = rebuild(op, range(len(op.operands)), used_results)
     erase_dead_in(body_of(op), semantics)
     used = [argument.index for argument in body_of(op).arguments if argument.uses]
     if len(used) < len(op.operands):

@@ -139,14 +139,14 @@ def merge(producer: Op, consumer: Op, anchor: Op, *, leading: Op | None = None) 
     """
     program, leading = producer.program, leading or _leading(producer, consumer)
     operands, position_of = _merged_operands(producer, consumer)
-    kept = [value for value in producer.results if any(user is not consumer for user, _ in value.uses)]
+    used_results = [value for value in producer.results if any(user is not consumer for user, _ in value.uses)]
     block = Block(program, [_argument_type(value, producer, consumer) for value in operands])
     _replace_arguments(producer, block, position_of, {})
     produced = {
         value.id: returned for value, returned in zip(producer.results, terminator_of(producer).operands, strict=True)
     }
     _replace_arguments(consumer, block, position_of, produced)
-    returned = [*(produced[value.id] for value in kept), *terminator_of(consumer).operands]
+    returned = [*(produced[value.id] for value in used_results), *terminator_of(consumer).operands]
     for fragment in (producer, consumer):
         terminator_of(fragment).erase()
         for op in list(body_of(fragment).ops):
@@ -157,14 +157,14 @@ def merge(producer: Op, consumer: Op, anchor: Op, *, leading: Op | None = None) 
         program,
         producer.name,
         operands,
-        [value.type for value in (*kept, *consumer.results)],
+        [value.type for value in (*used_results, *consumer.results)],
         copy(leading.attributes),
         [Region([block])],
     )
     _set_attributes(merged, producer, consumer, leading)
     assert anchor.parent is not None
     anchor.parent.insert_before(anchor, merged)
-    for value, new in zip((*kept, *consumer.results), merged.results, strict=True):
+    for value, new in zip((*used_results, *consumer.results), merged.results, strict=True):
         _replace_except(value, new, consumer)
     consumer.erase()
     producer.erase()

@@ -74,12 +74,12 @@ class RemoveTransferCyclesPass(NoFields):
 
 def _same_before(transfer: Op) -> Value | None:
     """Return an earlier value of the chain of a transfer that has its type already."""
-    wanted = transfer.results[0].type
+    type_ = transfer.results[0].type
     value = transfer.operands[0]
     if require_mesh_tensor(transfer.results[0]).is_on_host:
         return None
     while not require_mesh_tensor(value).is_on_host:
-        if value.type == wanted:
+        if value.type == type_:
             return value
         producer = value.defining_op
         if producer is None or producer.name != TRANSFER:

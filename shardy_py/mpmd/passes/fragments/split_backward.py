@@ -73,8 +73,8 @@ def _split_at_transferred(op: Op, semantics: OpSemantics) -> None:
     uses = [number for number, inner in enumerate(ops) if any(value.id in waiting for value in _used(inner))]
     if not uses or uses[0] == 0:
         return
-    kept = {inner.id for inner in ops[: uses[0]]}
-    early = tuple(value.index for value in op.results if _is_kept(terminator.operands[value.index], kept))
+    first_half = {inner.id for inner in ops[: uses[0]]}
+    early = tuple(value.index for value in op.results if _is_defined_in(terminator.operands[value.index], first_half))
     late = tuple(value.index for value in op.results if value.index not in early)
     later = ops[uses[0] :]
     inputs, clones = _inputs(later, [terminator.operands[index] for index in late], body, semantics)
@@ -87,13 +87,13 @@ def _split(op: Op, semantics: OpSemantics) -> None:
     if not transferred or len(transferred) == len(op.results):
         return
     body, terminator = body_of(op), terminator_of(op)
-    kept = _needed_for([terminator.operands[index] for index in transferred], body)
-    later = [inner for inner in body.ops if inner.id not in kept and inner is not terminator]
+    first_half = _needed_for([terminator.operands[index] for index in transferred], body)
+    later = [inner for inner in body.ops if inner.id not in first_half and inner is not terminator]
     if not later:
         return
     rest = [value.index for value in op.results if value.index not in transferred]
     # What the first half makes already need not go through the second one.
-    early = [index for index in rest if _is_kept(terminator.operands[index], kept)]
+    early = [index for index in rest if _is_defined_in(terminator.operands[index], first_half)]
     late = [index for index in rest if index not in early]
     inputs, clones = _inputs(later, [terminator.operands[index] for index in late], body, semantics)
     _make_halves(op, _Halves((*transferred, *early), tuple(late), tuple(later), tuple(inputs), tuple(clones)))
@@ -103,8 +103,8 @@ def _is_transferred(value: Value) -> bool:
     return any(user.name == TRANSFER and is_inter_mesh(user) for user, _ in value.uses)
 
 
-def _is_kept(value: Value, kept: set[int]) -> bool:
-    return value.defining_op is not None and value.defining_op.id in kept
+def _is_defined_in(value: Value, op_ids: set[int]) -> bool:
+    return value.defining_op is not None and value.defining_op.id in op_ids
 
 
 def _used(op: Op) -> list[Value]:

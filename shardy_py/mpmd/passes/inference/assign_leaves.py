@@ -176,9 +176,9 @@ class _Leaves:
                 result[number] = mesh
         return result
 
-    def _refuse(self, what: str) -> None:
+    def _refuse(self, subject: str) -> None:
         name = self.function.attributes["sym_name"]
-        message = f"Callee @{name} unused {what} has no mesh to be assigned to."
+        message = f"Callee @{name} unused {subject} has no mesh to be assigned to."
         self.problems.append(Diagnostic("no-mesh", message, self.function.location, hint=_HINT))
 
     def _broadcasts_and_reduces(self) -> None:

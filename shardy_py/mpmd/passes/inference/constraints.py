@@ -95,25 +95,25 @@ def check_numbers(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
 
 
 def _choose(function: Op, argument: int, result: int, sets: SrcSets) -> str | None:
-    """Return the mesh of a pair: that of an end, else one that both want, else one of the end that knows any."""
+    """Return the mesh of a pair: that of an end, else one that both ends use, else one that an end uses or may have."""
     source, target = block_of(function).arguments[argument], return_of(function).operands[result]
     types = mesh_tensor_of(source), mesh_tensor_of(target)
     if None not in types:
         return None
-    wanted = set_of_argument(function, argument, USE_SET) or MeshSet()
+    argument_uses = set_of_argument(function, argument, USE_SET) or MeshSet()
     producer = target.defining_op
-    used = (get_set(producer.attributes, USE_SET) if producer is not None else wanted) or MeshSet()
+    used = (get_set(producer.attributes, USE_SET) if producer is not None else argument_uses) or MeshSet()
     available = get_set(producer.attributes, SRC_SET) if producer is not None else None
     available = sets.of_value(target) if available is None and types[1] is None else available
     if types[0] is not None:
         return types[0].mesh if available is None or types[0].mesh in available else None
     if types[1] is not None:
         return types[1].mesh
-    if not wanted:
+    if not argument_uses:
         return preferred_mesh(used, None) or preferred_mesh(None, available)
-    common = MeshSet(tuple(item for item in used.meshes if item[0] in wanted))
+    common = MeshSet(tuple(item for item in used.meshes if item[0] in argument_uses))
     if not common:
-        common = wanted if available is None else wanted.intersection(available)
+        common = argument_uses if available is None else argument_uses.intersection(available)
     return preferred_mesh(common, None)
 
 
@@ -187,9 +187,9 @@ class EnforceInputOutputEquishardingPass:
 def _transfer(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
     block, values = block_of(function), list(return_of(function).operands)
     for argument, result in pairs:
-        wanted = mesh_tensor_of(block.arguments[argument])
-        if wanted is not None and values[result].type != wanted.type:
-            transfer = new_transfer(function.program, values[result], wanted)
+        argument_type = mesh_tensor_of(block.arguments[argument])
+        if argument_type is not None and values[result].type != argument_type.type:
+            transfer = new_transfer(function.program, values[result], argument_type)
             values[result] = block.insert_before(return_of(function), transfer).results[0]
     types = [value.type for value in values]
     if types == [value.type for value in function.function_results]:

@@ -34,9 +34,9 @@ class InferMeshConvertReduceOpsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Convert operands before their users."""
         for function in mpmd_functions(program):
-            asked = {op.id for reduce in function.walk() if word_of(reduce) == _NONE for op in _below(reduce)}
+            below_reduces = {op.id for reduce in function.walk() if word_of(reduce) == _NONE for op in _below(reduce)}
             for op in list(function.walk()):
-                if _is_marked(op) and (self.infer_cross_mesh_reductions or op.id in asked):
+                if _is_marked(op) and (self.infer_cross_mesh_reductions or op.id in below_reduces):
                     _convert(op)
             for op in list(function.walk()):
                 if word_of(op) == _NONE and word_of(op.operands[0].defining_op) not in ("", _NONE):

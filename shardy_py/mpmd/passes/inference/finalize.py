@@ -140,9 +140,9 @@ def _expand(op: Op, name: str) -> None:
     partial = {mesh: _combined(op, name, mesh, values) for mesh, values in by_mesh.items()}
     assigns = [user for user, _ in op.results[0].uses if user.name == ASSIGN]
     for mesh in dict.fromkeys(require_mesh_tensor(user.results[0]).mesh for user in assigns):
-        own = [partial[mesh]] if mesh in partial else []
+        on_mesh = [partial[mesh]] if mesh in partial else []
         others = [value for other, value in partial.items() if other != mesh]
-        values = [*own, *(transfer_before(value, require_mesh_tensor(value).on(mesh), op) for value in others)]
+        values = [*on_mesh, *(transfer_before(value, require_mesh_tensor(value).on(mesh), op) for value in others)]
         result = _combined(op, name, mesh, values)
         unassign = block.insert_before(op, new_unassign(program, result))
         for user in assigns:

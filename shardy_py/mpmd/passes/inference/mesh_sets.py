@@ -73,18 +73,18 @@ def used_values(op: Op) -> list[Value]:
     return list(values.values())
 
 
-def preferred_mesh(wanted: MeshSet | None, available: MeshSet | None) -> str | None:
-    """Return the mesh for a value: one that is wanted and available, if there is one, and the first of these by name.
+def preferred_mesh(use_set: MeshSet | None, available: MeshSet | None) -> str | None:
+    """Return the first mesh by name in both sets, else of the available ones, else of the use set.
 
-    Meshes that are wanted because of a broadcast come last.
+    Meshes in the use set because of a broadcast come last.
     """
     candidates = [
-        name for name in (wanted or MeshSet()).names if available is None or name in available or "*" in available
+        name for name in (use_set or MeshSet()).names if available is None or name in available or "*" in available
     ]
     if not candidates and available is not None:
-        candidates = [name for name in available.names if name != "*"] or list((wanted or MeshSet()).names)
+        candidates = [name for name in available.names if name != "*"] or list((use_set or MeshSet()).names)
         return min(candidates, default=None)
-    first = [name for name in candidates if wanted is None or BROADCAST_IN not in wanted.origins(name)]
+    first = [name for name in candidates if use_set is None or BROADCAST_IN not in use_set.origins(name)]
     return min(first or candidates, default=None)
 
 

@@ -346,19 +346,19 @@ def _pull_in(op: Op, values: Sequence[Value], fragment: Op, assigned: dict[int, 
     program, parent = op.program, fragment.parent
     assert parent is not None
     mesh = mesh_of(fragment)
-    kept = [number for number, value in enumerate(fragment.operands) if value.id not in assigned]
-    present = {_assigned_value(fragment.operands[number]): number for number in kept}
+    unassigned = [number for number, value in enumerate(fragment.operands) if value.id not in assigned]
+    present = {_assigned_value(fragment.operands[number]): number for number in unassigned}
     added = [value for value in values if value.id not in present]
     assigns = [new_assign(program, value, MeshTensor(mesh, value.type)) for value in added]  # type: ignore[arg-type]
     new_operands = [parent.insert_before(fragment, assign).results[0] for assign in assigns]
-    operands = [*(fragment.operands[number] for number in kept), *new_operands]
+    operands = [*(fragment.operands[number] for number in unassigned), *new_operands]
     old_block = fragment.regions[0].block
     block = Block(program, [require_mesh_tensor(value).tensor for value in operands])
     move_ops(old_block, block, list(terminator_of(fragment).operands))
-    for position, number in enumerate(kept):
+    for position, number in enumerate(unassigned):
         old_block.arguments[number].replace_all_uses_with(block.arguments[position])
-    positions = {fragment.operands[number].id: position for position, number in enumerate(kept)}
-    mapping = {value.id: block.arguments[len(kept) + index] for index, value in enumerate(added)}
+    positions = {fragment.operands[number].id: position for position, number in enumerate(unassigned)}
+    mapping = {value.id: block.arguments[len(unassigned) + index] for index, value in enumerate(added)}
     for value in values:
         if value.id in present:
             mapping[value.id] = block.arguments[positions[fragment.operands[present[value.id]].id]]

@@ -39,7 +39,7 @@ class SourceNames:
                 if not self._callers(current):
                     names[self._input(current)] = None
             elif op.name == UNASSIGN:
-                names[self._taken_off(op)] = None
+                names[self._name_of_unassigned(op)] = None
             elif op.name == CALL:
                 terminator = block_of(self._program.functions[callee_name(op)]).terminator
                 stack += () if terminator is None else (terminator.operands[current.index],)
@@ -59,7 +59,7 @@ class SourceNames:
         meshes = set_of_argument(function, argument.index, SRC_SET) if type_ is None else MeshSet.of(type_.mesh)
         return _with_meshes(f"Input {_name(argument)}", meshes)
 
-    def _taken_off(self, op: Op) -> str:
+    def _name_of_unassigned(self, op: Op) -> str:
         """Return the words for what an unassign takes off its mesh."""
         source, meshes = op.operands[0], get_set(op.attributes, SRC_SET)
         producer = source.defining_op

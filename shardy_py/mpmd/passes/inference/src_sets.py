@@ -74,15 +74,15 @@ class SrcSets:
         for argument in block.arguments:
             use_set = None if is_on_mesh(argument) else set_of_argument(function, argument.index, USE_SET)
             if use_set:
-                found = MeshSet(tuple((name, (INFERRED_IN,)) for name in use_set.names))
-                put_at(function, "arg_attrs", len(block.arguments), argument.index, SRC_SET, found)
+                src_set = MeshSet(tuple((name, (INFERRED_IN,)) for name in use_set.names))
+                put_at(function, "arg_attrs", len(block.arguments), argument.index, SRC_SET, src_set)
         self._visit_block(block, function, is_entry=True)
 
     def _visit_block(self, block: Block, around: Op, *, is_entry: bool) -> None:
         for op in block.ops:
-            found: MeshSet | None = None
+            src_set: MeshSet | None = None
             if op.name == UNASSIGN:
-                found = self._of_unassign(op, is_entry=is_entry)
+                src_set = self._of_unassign(op, is_entry=is_entry)
             elif op.name == FOR:
                 self._visit_arguments(op, op.regions[0].block.arguments[: len(op.operands)], op)
                 self._visit_block(op.regions[0].block, op, is_entry=False)
@@ -91,18 +91,18 @@ class SrcSets:
                 self._visit_arguments(function, block_of(function).arguments, op)
                 self._visit_block(block_of(function), function, is_entry=False)
             elif op.name == ASSIGN:
-                found = self.of_value(op.operands[0])
+                src_set = self.of_value(op.operands[0])
             elif is_meshless(op):
-                found = self._of_op(op)
-            if found is not None:
-                op.attributes[SRC_SET] = found.attribute
+                src_set = self._of_op(op)
+            if src_set is not None:
+                op.attributes[SRC_SET] = src_set.attribute
 
     def _visit_arguments(self, around: Op, arguments: Sequence[Value], op: Op) -> None:
         """Restrict the sets of arguments of a function or loop to what the operands of a call or loop have."""
         count = len(around.regions[0].block.arguments)
         for argument, value in zip(arguments, op.operands, strict=True):
-            found = self.of_value(value)
-            if found is not None and not is_on_mesh(argument):
+            src_set = self.of_value(value)
+            if src_set is not None and not is_on_mesh(argument):
                 old = set_of_argument(around, argument.index, SRC_SET)
                 put_at(
                     around,
@@ -110,7 +110,7 @@ class SrcSets:
                     count,
                     argument.index,
                     SRC_SET,
-                    found if old is None else old.intersection(found),
+                    src_set if old is None else old.intersection(src_set),
                 )
 
     def _of_unassign(self, op: Op, *, is_entry: bool) -> MeshSet:
@@ -212,5 +212,7 @@ def _reduced_dims(op: Op, semantics: OpSemantics) -> list[int] | None:
     rule = semantics.get_sharding_rule(op)
     if rule is None:
         return None
-    kept = {factor for dim in rule.result_mappings[0] for factor in dim}
-    return [number for number, dim in enumerate(rule.operand_mappings[0]) if dim and not kept.intersection(dim)]
+    result_factors = {factor for dim in rule.result_mappings[0] for factor in dim}
+    return [
+        number for number, dim in enumerate(rule.operand_mappings[0]) if dim and not result_factors.intersection(dim)
+    ]

@@ -101,19 +101,19 @@ def _meshless_ops(program: Program) -> Iterator[Op]:
 
 def _conflicts(op: Op, sets: SrcSets, sources: SourceNames) -> Iterator[Diagnostic]:
     """Yield an error for an op whose operands have no mesh in common, unless one of them is such an op."""
-    own = get_set(op.attributes, SRC_SET)
+    src_set = get_set(op.attributes, SRC_SET)
     values = used_values(op)
     operands = [item for value in values if (item := sets.of_value(value)) is not None]
-    if own is None or any(not item for item in operands):
+    if src_set is None or any(not item for item in operands):
         return
     if REDUCTION in op.attributes:
-        # A reduction over meshes that stayed an op: nobody asked for one.
+        # A reduction over meshes that is still an op: it was not inferred.
         if any(value.defining_op is not None and REDUCTION in value.defining_op.attributes for value in values):
             return
-        own = operands[0] if operands else own
+        src_set = operands[0] if operands else src_set
         for item in operands[1:]:
-            own = own.intersection(item)
-    if own:
+            src_set = src_set.intersection(item)
+    if src_set:
         return
     shown = "; ".join(f"operand {number} comes from {sources.show(value)}" for number, value in enumerate(values))
     message = (
@@ -128,9 +128,9 @@ def _conflicting_calls(function: Op, calls: Sequence[Op], sets: SrcSets) -> Iter
     """Yield an error for each argument that calls of a function pass from meshes that have none in common."""
     name = str(function.attributes["sym_name"]).removeprefix("shardy_mpmd")
     for argument in block_of(function).arguments:
-        own = set_of_argument(function, argument.index, SRC_SET)
+        src_set = set_of_argument(function, argument.index, SRC_SET)
         passed = [sets.of_value(call.operands[argument.index]) for call in calls]
-        if own is None or own or any(item is not None and not item for item in passed):
+        if src_set is None or src_set or any(item is not None and not item for item in passed):
             continue
         shown = "; ".join(f"{{{item.show()}}}" for item in dict.fromkeys(passed) if item is not None)
         message = (
@@ -145,9 +145,9 @@ def _missing(op: Op, use_set: MeshSet | None, src_set: MeshSet | None) -> Iterat
         return
     if all(name in src_set or "*" in src_set for name in use_set.names):
         return
-    what = "op" if op.name != FUNCTION else "argument"
+    subject = "op" if op.name != FUNCTION else "argument"
     message = (
-        f"Mesh assignment is not possible for {what} as it is used in {{{use_set.show()}}} but it can only be "
+        f"Mesh assignment is not possible for {subject} as it is used in {{{use_set.show()}}} but it can only be "
         f"placed on {{{src_set.show()}}} without introducing a transfer. {_ADD_TRANSFER}"
     )
     yield Diagnostic("mesh-conflict", message, op.location, op.name, hint="or set infer-transfers=true")

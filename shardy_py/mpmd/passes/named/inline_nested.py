@@ -83,7 +83,7 @@ def _conflict(op: Op, parent: Op, assignments: dict[str, MeshAssignment]) -> Dia
     has_same_stage = not is_computation or assignment.stage == outer_assignment.stage
     if assignment.mesh == outer_assignment.mesh and has_same_stage:
         return None
-    kind, what = ("NamedComputation", "mesh or stage") if is_computation else ("NamedTensor", "mesh")
-    message = f"{kind} '{inner}' is nested in a NamedComputation '{outer}' which has a different {what} assignment."
+    kind, aspect = ("NamedComputation", "mesh or stage") if is_computation else ("NamedTensor", "mesh")
+    message = f"{kind} '{inner}' is nested in a NamedComputation '{outer}' which has a different {aspect} assignment."
     hint = f"{inner} is on {assignment}, {outer} on {outer_assignment}"
     return Diagnostic("nested-name", message, op.location, hint=hint)

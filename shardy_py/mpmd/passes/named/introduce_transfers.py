@@ -36,7 +36,7 @@ class IntroduceTransfersPass(NoFields):
 
 
 def replace_assigns_of_unassigns(function: Op, *, may_transfer: bool = True) -> None:
-    """Replace the assigns of what was taken off a mesh by it, or by transfers of it.
+    """Replace the assigns of each unassigned value by the value on its mesh, or by transfers of it.
 
     Args:
         function: The function.
@@ -46,19 +46,19 @@ def replace_assigns_of_unassigns(function: Op, *, may_transfer: bool = True) -> 
         if op.name != UNASSIGN or op.parent is None:
             continue
         value, source = op.results[0], op.operands[0]
-        own = require_mesh_tensor(source)
+        source_type = require_mesh_tensor(source)
         while True:
             assigns = [user for user, _ in value.uses if user.name == ASSIGN and user.parent is op.parent]
             if not assigns:
                 break
-            here = [user for user in assigns if require_mesh_tensor(user.results[0]) == own]
-            others = [user for user in assigns if user not in here]
+            same_type = [user for user in assigns if require_mesh_tensor(user.results[0]) == source_type]
+            others = [user for user in assigns if user not in same_type]
             if others and not may_transfer and not source.is_block_argument:
                 others = [user for user in others if find_transfer(source, _type(user)) is not None]
-                assigns = [*here, *others]
+                assigns = [*same_type, *others]
                 if not assigns:
                     break
-            values = {str(own): source}
+            values = {str(source_type): source}
             if others:
                 values |= chain_before(source, map(_type, others), earliest(others))
             for user in assigns:

@@ -1,4 +1,4 @@
-"""Named computations without results and operands that nobody needs."""
+"""Named computations without unused results and operands."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ class SimplifyNamedComputationsPass(NoFields):
     name: ClassVar[str] = "mpmd-simplify-named-computations"
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Simplify users before producers, so that what nobody needs any more goes, too."""
+        """Simplify users before producers, so that producers left without users are simplified, too."""
         for op in reversed(list(ops_named(program, NAMED_COMPUTATION))):
             simplify(op, context.semantics, may_forward=lambda operand, result: operand.type == result.type)

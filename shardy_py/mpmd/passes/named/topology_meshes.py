@@ -51,11 +51,11 @@ class GenerateSdyMeshesFromTopologyPass(NoFields):
         _store_at_functions(program)
         for op in [op for op in program.body.ops if op.name == MESH and op.attributes["mesh"].axes]:
             op.erase()
-        wanted = dict(topology.meshes)
+        all_meshes = dict(topology.meshes)
         if any(sharding.mesh == EMPTY_MESH for sharding in table.values()):
-            wanted[EMPTY_MESH] = Mesh()
+            all_meshes[EMPTY_MESH] = Mesh()
         anchor: Op | None = None
-        for name, mesh in wanted.items():
+        for name, mesh in all_meshes.items():
             if name not in program.meshes:
                 op = Op(program, MESH, attributes={"sym_name": name, "mesh": mesh})
                 anchor = program.body.insert_after(anchor, op)

@@ -38,8 +38,8 @@ def _number_at_end(name: str) -> int | None:
 
 def find_transfer(value: Value, type_: MeshTensor) -> Op | None:
     """Return a transfer of a value to a type, the first in the program."""
-    found = [op for op, _ in value.uses if op.name == TRANSFER and op.results[0].type.text == str(type_)]
-    return min(found, key=position_in_block, default=None)
+    transfers = [op for op, _ in value.uses if op.name == TRANSFER and op.results[0].type.text == str(type_)]
+    return min(transfers, key=position_in_block, default=None)
 
 
 def position_in_block(op: Op) -> int:
@@ -54,8 +54,8 @@ def earliest(ops: Sequence[Op]) -> Op:
     """Return the op that comes first in its block, of ops of one block."""
     block = ops[0].parent
     assert block is not None
-    wanted = {op.id for op in ops}
-    return next(op for op in block.ops if op.id in wanted)
+    op_ids = {op.id for op in ops}
+    return next(op for op in block.ops if op.id in op_ids)
 
 
 def comes_before(first: Op, second: Op) -> bool:
@@ -78,12 +78,12 @@ def transfer_before(value: Value, type_: MeshTensor, anchor: Op) -> Value:
 
 
 def chain_before(value: Value, types: Iterable[MeshTensor], anchor: Op) -> dict[str, Value]:
-    """Return the text of each type to the value there, each transferred from the one before it."""
-    own = require_mesh_tensor(value)
-    others = [type_ for type_ in dict.fromkeys(types) if type_ != own]
-    result, current = {str(own): value}, value
+    """Return the value on each mesh by the text of its type, each transferred from the one before it."""
+    source_type = require_mesh_tensor(value)
+    others = [type_ for type_ in dict.fromkeys(types) if type_ != source_type]
+    result, current = {str(source_type): value}, value
     if len({type_.mesh for type_ in others}) < len(others):
-        # Two memories of one mesh are no chain.
+        # Two memories of one mesh do not form a chain.
         return result | {str(type_): transfer_before(value, type_, anchor) for type_ in others}
     for type_ in sorted_meshes(others):
         current = result[str(type_)] = transfer_before(current, type_, anchor)

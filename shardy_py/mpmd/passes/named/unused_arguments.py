@@ -74,8 +74,8 @@ def _erase_arguments(function: Op, calls: Sequence[Op]) -> None:
             op.erase()
         return
     set_returned(function, [returned[number] for number in kept_results])
-    kept = [value.index for value in block.arguments if value.index not in unused]
-    _restrict(function, calls, kept, kept_results, {})
+    kept_arguments = [value.index for value in block.arguments if value.index not in unused]
+    _restrict(function, calls, kept_arguments, kept_results, {})
 
 
 def _sink(function: Op, calls: Sequence[Op], semantics: OpSemantics) -> None:
@@ -89,12 +89,12 @@ def _sink(function: Op, calls: Sequence[Op], semantics: OpSemantics) -> None:
             if is_negligible(producer, semantics):
                 sunk[argument.index] = producer
     if sunk:
-        kept = [value.index for value in block.arguments if value.index not in sunk]
-        _restrict(function, calls, kept, range(len(function.function_results)), sunk)
+        kept_arguments = [value.index for value in block.arguments if value.index not in sunk]
+        _restrict(function, calls, kept_arguments, range(len(function.function_results)), sunk)
 
 
 def _restrict(
-    function: Op, calls: Sequence[Op], kept: Sequence[int], kept_results: Sequence[int], made: dict[int, Op]
+    function: Op, calls: Sequence[Op], kept_arguments: Sequence[int], kept_results: Sequence[int], sunk: dict[int, Op]
 ) -> None:
     """Give a function some of its arguments and results only, and its calls the operands that go with them."""
     block = block_of(function)
@@ -102,24 +102,24 @@ def _restrict(
     out_attributes = attributes_at(function, "res_attrs", len(function.function_results))
     new, old_arguments = with_signature(
         function,
-        [block.arguments[number].type for number in kept],
+        [block.arguments[number].type for number in kept_arguments],
         [function.function_results[number].type for number in kept_results],
-        argument_attributes=[in_attributes[number] for number in kept],
+        argument_attributes=[in_attributes[number] for number in kept_arguments],
         result_attributes=[out_attributes[number] for number in kept_results],
     )
     anchor: Op | None = None
-    for number, producer in made.items():
+    for number, producer in sunk.items():
         anchor = block_of(new).insert_after(anchor, clone_op(producer, {}))
         old_arguments[number].replace_all_uses_with(anchor.results[0])
-    for number, value in zip(kept, block_of(new).arguments, strict=True):
+    for number, value in zip(kept_arguments, block_of(new).arguments, strict=True):
         old_arguments[number].replace_all_uses_with(value)
     function.erase()
     for call in calls:
-        operands = [call.operands[number] for number in kept]
+        operands = [call.operands[number] for number in kept_arguments]
         new_call = replace_call(call, operands, [call.results[number].type for number in kept_results])
         for number, value in zip(kept_results, new_call.results, strict=True):
             call.results[number].replace_all_uses_with(value)
         call.erase()
-    for producer in made.values():
+    for producer in sunk.values():
         if producer.parent is not None and not producer.results[0].uses:
             producer.erase()

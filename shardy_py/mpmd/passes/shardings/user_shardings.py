@@ -63,17 +63,17 @@ class EnforceUserShardingsPass(NoFields):
         table = program.shardings
         for function in mpmd_functions(program):
             for value in block_of(function).arguments:
-                sharding = self._whole(function, value, f"arg {value.index}", function, context)
+                sharding = self._cut_off_sub_axes(function, value, f"arg {value.index}", function, context)
                 if sharding is not None:
                     enforce_on_users(value, sharding)
             terminator = return_of(function)
             for result, value in zip(function.function_results, terminator.operands, strict=True):
-                sharding = self._whole(function, result, f"result {result.index}", terminator, context)
+                sharding = self._cut_off_sub_axes(function, result, f"result {result.index}", terminator, context)
                 if sharding is not None and not value.is_block_argument:
                     table[value.id] = sharding
                     enforce_on_users(value, sharding)
 
-    def _whole(
+    def _cut_off_sub_axes(
         self, function: Op, value: Value, name: str, reported: Op, context: PassContext
     ) -> TensorSharding | None:
         """Return the sharding of an argument or result of a function without parts of axes, and set it."""
@@ -83,10 +83,10 @@ class EnforceUserShardingsPass(NoFields):
             return sharding
         message, hint = f"Sub-axes sharding found for {name}", f"it is sharded as {sharding}; sub-axes are cut off"
         context.warnings.append(Diagnostic("sub-axes", message, reported.location, reported.name, hint))
-        whole = sharding.open_like().map_dims(whole_axes)
-        dims = zip(whole.dim_shardings, sharding.dim_shardings, strict=True)
+        without_sub_axes = sharding.open_like().map_dims(whole_axes)
+        dims = zip(without_sub_axes.dim_shardings, sharding.dim_shardings, strict=True)
         closed = tuple(evolve(dim, is_closed=old.is_closed) for dim, old in dims)
-        table[value.id] = evolve(whole, dim_shardings=closed)
+        table[value.id] = evolve(without_sub_axes, dim_shardings=closed)
         return table[value.id]
 
 

@@ -32,10 +32,10 @@ def grouped_attention(write: OperatorWriter) -> Sequence[Value] | None:
 
 
 def _repeated(write: OperatorWriter, value: Value, heads: int) -> Value:
-    batch, own, rows, width = shape_of(value)
+    batch, kv_heads, rows, width = shape_of(value)
     sharding, type_ = write.program.shardings.get(value.id), element_type_of(value)
     wide = write.unsqueezed(value, _HEADS + 1)
-    shape = (batch, own, heads // own, rows, width)
+    shape = (batch, kv_heads, heads // kv_heads, rows, width)
     split = write.program.shardings.get(wide.id)
     wide = write.call("expand.default", {"self": wide}, TensorType(shape, type_), split, size=shape)
     flat = (batch, heads, rows, width)

@@ -14,20 +14,20 @@ from shardy_py.torch.parallel.in_parts.writer import OperatorWriter, element_typ
 
 def place_of_extreme(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the place of the extreme element along a dimension, or among all elements."""
-    found = _extreme(write)
-    if found is None:
+    reduction = _extreme(write)
+    if reduction is None:
         return None
-    _, place, dims = found
+    _, place, dims = reduction
     keepdim = bool(write.op.attributes.get("keepdim", False))
     return [place if keepdim else write.squeezed(place, dims)]
 
 
 def extreme_and_place(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the extreme elements along a dimension, and their places."""
-    found = _extreme(write)
-    if found is None:
+    reduction = _extreme(write)
+    if reduction is None:
         return None
-    extreme, place, dims = found
+    extreme, place, dims = reduction
     if write.op.attributes.get("keepdim", False):
         return [extreme, place]
     return [write.squeezed(extreme, dims), write.squeezed(place, dims)]
@@ -38,10 +38,10 @@ def largest_few(write: OperatorWriter) -> Sequence[Value] | None:
 
     The dimension is split into the parts and what is in them, of which the first is sharded.
     """
-    value, given = write.tensor("self"), write.op.attributes
+    value, attributes = write.tensor("self"), write.op.attributes
     rank = len(shape_of(value))
     (dim,) = write.dims(rank, default=-1)
-    count, parts = int(given["k"]), write.parts(value, dim)
+    count, parts = int(attributes["k"]), write.parts(value, dim)
     size = shape_of(value)[dim]
     if parts == 1 or size % parts or count > size // parts:
         return None
@@ -60,20 +60,22 @@ def largest_few(write: OperatorWriter) -> Sequence[Value] | None:
         split,
         size=shape(parts, size // parts),
     )
-    options = {"k": count, "largest": given.get("largest", True), "sorted": given.get("sorted", True)}
+    options = {"k": count, "largest": attributes.get("largest", True), "sorted": attributes.get("sorted", True)}
     types = [TensorType(shape(parts, count), type_), TensorType(shape(parts, count), "i64")]
     values, places = write.calls("topk.default", {"self": viewed}, types, [split, split], dim=dim + 1, **options)
     starts = write.pointwise("mul.Tensor", self=write.numbers(values, dim), other=size // parts)
     places = write.pointwise("add.Tensor", self=places, other=starts)
-    whole = evolve(sharding, dim_shardings=(*items[:dim], CLOSED, *items[dim + 1 :]))
+    gathered_sharding = evolve(sharding, dim_shardings=(*items[:dim], CLOSED, *items[dim + 1 :]))
     flat = shape(parts * count)
     values, places = (
         write.call("view.default", {"self": item}, TensorType(flat, element_type_of(item)), sharding, size=flat)
         for item in (values, places)
     )
     types = [TensorType(shape(count), type_), TensorType(shape(count), "i64")]
-    best, numbers = write.calls("topk.default", {"self": values}, types, [whole, whole], dim=dim, **options)
-    chosen = write.call("gather.default", {"self": places, "index": numbers}, types[1], whole, dim=dim)
+    best, numbers = write.calls(
+        "topk.default", {"self": values}, types, [gathered_sharding, gathered_sharding], dim=dim, **options
+    )
+    chosen = write.call("gather.default", {"self": places, "index": numbers}, types[1], gathered_sharding, dim=dim)
     return [best, chosen]
 
 
@@ -88,7 +90,7 @@ def _extreme(write: OperatorWriter) -> tuple[Value, Value, tuple[int, ...]] | No
     extreme = write.reduced(f"{name}.default", value, dims)
     is_extreme = write.pointwise("eq.Tensor", "i1", self=value, other=extreme)
     if element_type_of(value) in ("f16", "bf16", "f32", "f64"):
-        # What is no number counts as extreme.
+        # NaN counts as extreme.
         is_none = write.pointwise("ne.Tensor", "i1", self=value, other=value)
         is_extreme = write.pointwise("logical_or.default", "i1", self=is_extreme, other=is_none)
     step, numbers = 1, None
@@ -97,6 +99,6 @@ def _extreme(write: OperatorWriter) -> tuple[Value, Value, tuple[int, ...]] | No
         numbers = scaled if numbers is None else write.pointwise("add.Tensor", self=scaled, other=numbers)
         step *= shape_of(value)[dim]
     beyond = size_of(value, dims)
-    found = write.pointwise("where.ScalarOther", "i64", condition=is_extreme, self=numbers, other=beyond)
-    place = write.reduced("amin.default", found, dims)
+    candidates = write.pointwise("where.ScalarOther", "i64", condition=is_extreme, self=numbers, other=beyond)
+    place = write.reduced("amin.default", candidates, dims)
     return extreme, place, dims

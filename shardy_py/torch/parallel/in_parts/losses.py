@@ -16,7 +16,7 @@ def class_loss(write: OperatorWriter) -> Sequence[Value] | None:
     dim = 0 if len(shape_of(value)) == 1 else 1
     if not write.is_cut(value, [dim]):
         return None
-    is_own, counted = _own_class(write, value, target, dim)
+    is_own, counted = _class_masks(write, value, target, dim)
     zero = write.pointwise("where.ScalarOther", condition=is_own, self=value, other=0.0)
     zero = write.cast(zero, element_type_of(value))
     rows = write.total(zero, [dim], keepdim=False)
@@ -41,7 +41,7 @@ def class_loss_gradient(write: OperatorWriter) -> Sequence[Value] | None:
     if not (write.is_cut(value, [dim]) or write.is_cut(write.op.results[0], [dim])):
         return None
     like = value if write.is_cut(value, [dim]) else write.op.results[0]
-    is_own, counted = _own_class(write, like, target, dim)
+    is_own, counted = _class_masks(write, like, target, dim)
     weights = _weights(write, like, is_own, counted, dim)
     reduction = write.op.attributes.get("reduction", _MEAN)
     rows = write.pointwise("mul.Tensor", self=weights, other=write.pointwise("neg.default", self=gradient))
@@ -51,7 +51,7 @@ def class_loss_gradient(write: OperatorWriter) -> Sequence[Value] | None:
     return [write.pointwise("where.ScalarOther", element_type_of(value), condition=is_own, self=wide, other=0.0)]
 
 
-def _own_class(write: OperatorWriter, value: Value, target: Value, dim: int) -> tuple[Value, Value]:
+def _class_masks(write: OperatorWriter, value: Value, target: Value, dim: int) -> tuple[Value, Value]:
     """Return which elements are of the class of their row, and which rows count."""
     ignored = write.op.attributes.get("ignore_index", -100)
     counted = write.pointwise("ne.Scalar", "i1", self=target, other=ignored)
@@ -60,12 +60,12 @@ def _own_class(write: OperatorWriter, value: Value, target: Value, dim: int) -> 
     return _sharded_like(write, value, write.pointwise("eq.Tensor", "i1", self=numbers, other=wide)), counted
 
 
-def _sharded_like(write: OperatorWriter, value: Value, made: Value) -> Value:
-    """Return a value of the shape of another one, which it is sharded like."""
+def _sharded_like(write: OperatorWriter, value: Value, result: Value) -> Value:
+    """Shard a result like a value of the same shape, and return it."""
     sharding = write.program.shardings.get(value.id)
-    if sharding is not None and shape_of(made) == shape_of(value):
-        write.program.shardings[made.id] = sharding
-    return made
+    if sharding is not None and shape_of(result) == shape_of(value):
+        write.program.shardings[result.id] = sharding
+    return result
 
 
 def _weights(write: OperatorWriter, value: Value, is_own: Value, counted: Value, dim: int) -> Value:
@@ -77,5 +77,5 @@ def _weights(write: OperatorWriter, value: Value, is_own: Value, counted: Value,
         return rows
     for _ in range(len(shape_of(value)) - 1 - dim):
         weight = write.unsqueezed(weight, len(shape_of(weight)))
-    own = write.pointwise("where.ScalarOther", type_, condition=is_own, self=weight, other=0.0)
-    return write.pointwise("mul.Tensor", self=write.total(own, [dim], keepdim=False), other=rows)
+    class_weights = write.pointwise("where.ScalarOther", type_, condition=is_own, self=weight, other=0.0)
+    return write.pointwise("mul.Tensor", self=write.total(class_weights, [dim], keepdim=False), other=rows)

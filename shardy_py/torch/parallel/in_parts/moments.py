@@ -42,18 +42,18 @@ def vector_norm(write: OperatorWriter) -> Sequence[Value] | None:
 
 def variance(write: OperatorWriter) -> Sequence[Value] | None:
     """Return the variance or the deviation along some dimensions, and perhaps the mean."""
-    value, given = write.tensor("self"), write.op.attributes
+    value, attributes = write.tensor("self"), write.op.attributes
     dims = write.dims(len(shape_of(value)))
     if not write.is_cut(value, dims) or element_type_of(value).startswith("complex"):
         return None
-    correction = given.get("correction", 1)
+    correction = attributes.get("correction", 1)
     correction = 1 if correction is None else correction
-    if "unbiased" in given:
-        correction = int(given["unbiased"])
-    keepdim, result_type = bool(given.get("keepdim", False)), element_type_of(write.op.results[0])
+    if "unbiased" in attributes:
+        correction = int(attributes["unbiased"])
+    keepdim, result_type = bool(attributes.get("keepdim", False)), element_type_of(write.op.results[0])
     count = size_of(value, dims)
     mean, squares = _moments(write, write.widened(value), dims)
-    # No number of elements less than the correction has a variance.
+    # Fewer elements than the correction have no variance.
     result = _divided(write, squares, max(count - correction, 0))
     if ".std" in write.op.name:
         result = write.pointwise("sqrt.default", self=result)
@@ -89,9 +89,9 @@ def layer_norm(write: OperatorWriter) -> Sequence[Value] | None:
         result = write.pointwise("mul.Tensor", self=result, other=write.widened(weight))
     if bias is not None:
         result = write.pointwise("add.Tensor", self=result, other=write.widened(bias))
-    found = [result, *([mean] if is_centred else []), factor]
+    outputs = [result, *([mean] if is_centred else []), factor]
     old = write.op.results
-    return [write.cast(item, element_type_of(value)) for item, value in zip(found, old, strict=False)]
+    return [write.cast(item, element_type_of(value)) for item, value in zip(outputs, old, strict=False)]
 
 
 def layer_norm_gradient(write: OperatorWriter) -> Sequence[Value] | None:

@@ -12,10 +12,10 @@ _INFINITY = float("inf")
 
 def softmax(write: OperatorWriter) -> Sequence[Value] | None:
     """Return exponentials divided by their sum."""
-    found = _shifted(write)
-    if found is None:
+    shift = _shifted(write)
+    if shift is None:
         return None
-    shifted, highest, dims = found
+    shifted, highest, dims = shift
     exponentials = write.pointwise("exp.default", self=shifted)
     total = write.total(exponentials, dims)
     result = write.pointwise("div.Tensor", self=exponentials, other=total)
@@ -27,10 +27,10 @@ def softmax(write: OperatorWriter) -> Sequence[Value] | None:
 
 def log_softmax(write: OperatorWriter) -> Sequence[Value] | None:
     """Return differences to the logarithm of the sum of exponentials."""
-    found = _shifted(write)
-    if found is None:
+    shift = _shifted(write)
+    if shift is None:
         return None
-    shifted, _, dims = found
+    shifted, _, dims = shift
     total = write.total(write.pointwise("exp.default", self=shifted), dims)
     logarithm = write.pointwise("log.default", self=total)
     result = write.pointwise("sub.Tensor", self=shifted, other=logarithm)

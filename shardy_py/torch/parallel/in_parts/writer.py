@@ -41,14 +41,14 @@ class OperatorWriter:
 
     def tensor(self, name: str) -> Value:
         """Return the operand of an argument that is always a tensor."""
-        found = self.operand(name)
-        assert found is not None, f"{self.op.name} has the operand {name}"
-        return found
+        operand = self.operand(name)
+        assert operand is not None, f"{self.op.name} has the operand {name}"
+        return operand
 
     def dims(self, rank: int, *, name: str = "dim", default: Any = None) -> tuple[int, ...]:
         """Return the dimensions that an argument names; all where it names none."""
-        given = self.op.attributes.get(name, default)
-        listed = (given,) if isinstance(given, int) else tuple(given or range(rank))
+        argument = self.op.attributes.get(name, default)
+        listed = (argument,) if isinstance(argument, int) else tuple(argument or range(rank))
         return tuple(dim % max(rank, 1) for dim in listed) if rank else ()
 
     def is_cut(self, value: Value, dims: Collection[int]) -> bool:
@@ -108,18 +108,20 @@ class OperatorWriter:
     def reduced(self, name: str, value: Value, dims: Sequence[int], *, keepdim: bool = True) -> Value:
         """Return a reduction along some dimensions, such as ``sum.dim_IntList`` or ``amax.default``."""
         shape = shape_of(value)
-        gone = set(dims)
-        kept = [1 if dim in gone else size for dim, size in enumerate(shape) if keepdim or dim not in gone]
+        reduced_dims = set(dims)
+        result_shape = [
+            1 if dim in reduced_dims else size for dim, size in enumerate(shape) if keepdim or dim not in reduced_dims
+        ]
         sharding = self.program.shardings.get(value.id)
         if sharding is not None:
             dim_shardings = tuple(
-                CLOSED if dim in gone else item
+                CLOSED if dim in reduced_dims else item
                 for dim, item in enumerate(sharding.dim_shardings)
-                if keepdim or dim not in gone
+                if keepdim or dim not in reduced_dims
             )
             sharding = evolve(sharding, dim_shardings=dim_shardings)
-        type_ = TensorType(tuple(kept), _element_type(value))
-        return self.call(name, {"self": value}, type_, sharding, dim=tuple(sorted(gone)), keepdim=keepdim)
+        type_ = TensorType(tuple(result_shape), _element_type(value))
+        return self.call(name, {"self": value}, type_, sharding, dim=tuple(sorted(reduced_dims)), keepdim=keepdim)
 
     def total(self, value: Value, dims: Sequence[int], *, keepdim: bool = True) -> Value:
         """Return a sum along some dimensions."""
@@ -142,8 +144,8 @@ class OperatorWriter:
         shape = shape_of(value)
         sharding = self.program.shardings.get(value.id)
         if sharding is not None:
-            kept = tuple(item for dim, item in enumerate(sharding.dim_shardings) if dim not in dims)
-            sharding = evolve(sharding, dim_shardings=kept)
+            dim_shardings = tuple(item for dim, item in enumerate(sharding.dim_shardings) if dim not in dims)
+            sharding = evolve(sharding, dim_shardings=dim_shardings)
         type_ = TensorType(tuple(size for dim, size in enumerate(shape) if dim not in dims), _element_type(value))
         return self.call("squeeze.dims", {"self": value}, type_, sharding, dim=tuple(dims))
 
@@ -170,13 +172,13 @@ class OperatorWriter:
         """
         size, sharding = shape_of(like)[dim], self.program.shardings.get(like.id)
         line = None if sharding is None else evolve(sharding, dim_shardings=(sharding.dim_shardings[dim],))
-        found = self.call("arange.default", {}, TensorType((size,), "i64"), line, end=size, device="cpu")
+        numbers = self.call("arange.default", {}, TensorType((size,), "i64"), line, end=size, device="cpu")
         for place in range(len(shape_of(like)) if rank is None else rank):
             if place < dim:
-                found = self.unsqueezed(found, 0)
+                numbers = self.unsqueezed(numbers, 0)
             elif place > dim:
-                found = self.unsqueezed(found, len(shape_of(found)))
-        return found
+                numbers = self.unsqueezed(numbers, len(shape_of(numbers)))
+        return numbers
 
     def replace(self, results: Sequence[Value]) -> None:
         """Put values in the places of the results of the op, and erase it."""
