@@ -3,7 +3,8 @@
 A line is ``// RUN: [not] COMMAND ARGUMENTS [2>&1] [| filecheck %s [--check-prefix=NAME]]``. The command is
 ``shardy-opt`` or ``shardy``; ``%s`` is the file. A trailing backslash joins the next RUN line. ``not`` expects an exit
 code that is not 0; without it the code is 0. In CHECK lines ``[[@LINE+1]]`` is the number of the next line. A line
-``// REFERENCE: no, REASON`` says that the C++ passes print something else.
+``// REFERENCE: no, REASON`` says that the C++ passes print something else; ``no with TEXT, REASON`` says so of the RUN
+lines with a text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from shardy_py.values import frozen
 LIT = Path(__file__).resolve().parent
 _RUN = re.compile(r"\s*//\s*RUN:\s*(.*)$")
 _LINE = re.compile(r"\[\[@LINE([+-]\d+)?\]\]")
-_REFERENCE = re.compile(r"^//\s*REFERENCE:\s*no, (.+)$", re.MULTILINE)
+_REFERENCE = re.compile(r"^//\s*REFERENCE:\s*no(?: with (\S+))?, (.+)$", re.MULTILINE)
 _COMMANDS = ("shardy-opt", "shardy")
 
 
@@ -147,7 +148,8 @@ def _with_line_numbers(path: Path) -> str:
     )
 
 
-def reference_difference(path: Path) -> str:
-    """Return the reason why the C++ passes print something else for a file, or ""."""
-    match = _REFERENCE.search(path.read_text())
-    return match[1] if match else ""
+def reference_difference(line: RunLine) -> str:
+    """Return the reason why the C++ passes print something else for a line, or ""."""
+    match = _REFERENCE.search(line.path.read_text())
+    is_meant = match is not None and (match[1] is None or any(match[1] in word for word in line.arguments))
+    return match[2] if match is not None and is_meant else ""

@@ -95,7 +95,7 @@ def test_the_reference_matches_the_check_lines(line: RunLine, reference: Referen
         mismatch = output
     elif not line.fails:
         mismatch = find_mismatch(line, output)
-    if reason := reference_difference(line.path):
+    if reason := reference_difference(line):
         assert mismatch, f"the reference agrees, although: {reason}"
     else:
         assert mismatch == ""

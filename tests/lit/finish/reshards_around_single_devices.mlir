@@ -1,4 +1,4 @@
-// REFERENCE: no, jaxlib 0.10.2 is older than the head of upstream
+// REFERENCE: no with upstream=head, jaxlib 0.10.2 is older than the head of upstream
 // RUN: shardy-opt %s -sdy-insert-explicit-reshards='upstream=head' | filecheck %s
 // RUN: shardy-opt %s -sdy-insert-explicit-reshards | filecheck %s --check-prefix=JAXLIB
 

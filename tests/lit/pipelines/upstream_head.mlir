@@ -1,4 +1,4 @@
-// REFERENCE: no, jaxlib 0.10.2 is older than the head of upstream
+// REFERENCE: no with upstream=head, jaxlib 0.10.2 is older than the head of upstream
 // RUN: shardy-opt %s -sdy-export-pipeline='upstream=head' | filecheck %s
 // RUN: shardy-opt %s -sdy-export-pipeline='upstream=head inline-meshes=false' | filecheck %s --check-prefix=JAXLIB
 // RUN: shardy-opt %s -sdy-propagation-pipeline='upstream=head inline-meshes=true' | filecheck %s
