@@ -303,7 +303,9 @@ class Session:
             return self._count(self.solve(schedule, op_priorities=op_priorities), machine, options)
         is_other = self._source is not None and is_priced_like_jit(self._source, machine, profile)
         if is_other and self._like_jit.like == "jit":
-            evaluation = self._like_jit.evaluate(schedule, machine, op_priorities=op_priorities, **options)
+            evaluation = self._like_jit.evaluate(
+                schedule, machine, op_priorities=op_priorities, partitioner=partitioner, **options
+            )
             return evolve(evaluation, cost=evolve(evaluation.cost, notes=(*evaluation.cost.notes, PRICED_LIKE_JIT)))
         return self.price(self.solve(schedule, op_priorities=op_priorities), machine, **options)
 

@@ -40,6 +40,14 @@ def test_text_of_jax_is_priced_like_jit() -> None:
     assert sent(OF_JAX, machine="cpu-8", like="jit") == (0, ())
 
 
+def test_the_form_of_jit_is_estimated_like_any_other() -> None:
+    """For XLA's partitioner nothing is counted in a local program, in whatever form the program is priced."""
+    cost = sdy.Session.open(OF_JAX).evaluate(machine="cpu-8", partitioner="xla").cost
+    like_jit = sdy.Session.open(OF_JAX, like="jit").evaluate(machine="cpu-8", partitioner="xla").cost
+    assert cost.communication_bytes == like_jit.communication_bytes
+    assert "counted" not in cost.communication_bytes.how
+
+
 @pytest.mark.parametrize("text", [OF_JAX, OF_OTHERS])
 def test_all_else_is_priced_as_it_is(text: str) -> None:
     """What the caller asks for holds, and so does the default of texts that JAX did not write."""
