@@ -39,7 +39,8 @@ def _work(kernel: Kernel) -> Iterator[str]:
     read, written = least_bytes(kernel)
     recomputed = recomputation(kernel)
     ratio = recomputed.computed / max(1, read + written)
-    yield f"bytes: {read} of parameters and {written} of results; {ratio:.3g} elements are computed for each"
+    computed = f"; {ratio:.3g} elements are computed for each byte" if ratio else ""
+    yield f"bytes: {read} of parameters and {written} of results{computed}"
     if recomputed.factor > 1:
         worst = ", ".join(f"{item.op.name} {item.factor:.3g} times" for item in recomputed.ops[:3])
         yield f"recompute: each element is computed {recomputed.factor:.3g} times on average: {worst}"
