@@ -43,5 +43,5 @@ def test_devices_are_different_devices_of_jax() -> None:
         choose_devices(2, [device], {})
     with pytest.raises(OptionError, match="not different devices"):
         choose_devices(2, [device, device], {})
-    with pytest.raises(OptionError, match="'cpu' is no device"):
+    with pytest.raises(OptionError, match="'cpu' is not a device"):
         choose_devices(1, ["cpu"], {})
