@@ -275,7 +275,7 @@ class Session:
         axes: AxisLinks | None = None,
         layout: str | LayoutPolicy | None = None,
         profile: str | Profile | None = None,
-        partitioner: Partitioner = "shardy_py",
+        partitioner: Partitioner | None = None,
     ) -> Evaluation:
         """Return the outcome of a schedule, with its cost: the collectives of the local program, counted.
 
@@ -293,16 +293,20 @@ class Session:
             profile: The profile of a backend, or its name: ``xla-cpu``, ``xla-gpu`` or ``none``; None for that of the
                 machine.
             partitioner: ``shardy_py`` for the local program, ``xla`` for an estimate of what XLA's partitioner makes.
+                None for the one that runs the program: XLA's for a text that JAX wrote, on a machine with a profile of
+                XLA, as that is what `jax.jit` runs; else the local program.
 
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
+        is_of_jit = self._source is not None and is_priced_like_jit(self._source, machine, profile)
+        if partitioner is None:
+            partitioner = "xla" if is_of_jit else "shardy_py"
         check_partitioner(partitioner)
         options: dict[str, Any] = {"axes": axes, "layout": layout, "profile": profile}
         if partitioner == "shardy_py":
             return self._count(self.solve(schedule, op_priorities=op_priorities), machine, options)
-        is_other = self._source is not None and is_priced_like_jit(self._source, machine, profile)
-        if is_other and self._like_jit.like == "jit":
+        if is_of_jit and self._like_jit.like == "jit":
             evaluation = self._like_jit.evaluate(
                 schedule, machine, op_priorities=op_priorities, partitioner=partitioner, **options
             )

@@ -46,6 +46,14 @@ def test_the_form_of_jit_is_estimated_like_any_other() -> None:
     like_jit = sdy.Session.open(OF_JAX, like="jit").evaluate(machine="cpu-8", partitioner="xla").cost
     assert cost.communication_bytes == like_jit.communication_bytes
     assert "counted" not in cost.communication_bytes.how
+    assert sdy.Session.open(OF_JAX).evaluate(machine="cpu-8").cost == cost
+
+
+def test_other_texts_are_counted_by_default() -> None:
+    """What JAX did not write, and what is priced without a profile of XLA, runs as a local program."""
+    for text, machine in ((OF_OTHERS, "cpu-8"), (OF_JAX, None)):
+        cost = sdy.Session.open(text).evaluate(machine=machine).cost
+        assert cost.communication_bytes.how.startswith("counted")
 
 
 @pytest.mark.parametrize("text", [OF_JAX, OF_OTHERS])
