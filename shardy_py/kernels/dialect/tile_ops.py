@@ -349,16 +349,21 @@ class ReduceOp(IRDLOperation):
         return tuple(map(int, self.dimensions.get_values()))
 
     def verify_(self) -> None:
-        """Check that the results have the other dimensions of the inputs."""
+        """Check that the inputs have one shape, and the results the dimensions of it that are not reduced."""
         if not len(self.inputs) == len(self.inits) == len(self.outputs):
             raise VerifyException("there are as many initial values and results as inputs")
+        shapes = set()
         for source, result in zip(self.inputs, self.outputs, strict=True):
             assert isinstance(source.type, TensorType)
             assert isinstance(result.type, TensorType)
-            shape = source.type.get_shape()
-            left = [size for number, size in enumerate(shape) if number not in self.reduced]
-            if left != list(result.type.get_shape()) or any(number >= len(shape) for number in self.reduced):
+            shapes.add(source.type.get_shape())
+            rank = len(source.type.get_shape())
+            if len(set(self.reduced)) < len(self.reduced) or any(not 0 <= number < rank for number in self.reduced):
+                raise VerifyException(f"{self.reduced} are not different dimensions of {source.type}")
+            if _reduced_type(source.type, self.reduced).get_shape() != result.type.get_shape():
                 raise VerifyException(f"{source.type} without the dimensions {self.reduced} is not {result.type}")
+        if len(shapes) > 1:
+            raise VerifyException("the inputs have different shapes")
 
     def print(self, printer: Printer) -> None:
         """Write ``(%t) inits(%c) dimensions=[1] combiner=@add : tensor<...> to tensor<...>``."""

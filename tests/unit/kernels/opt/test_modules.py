@@ -121,6 +121,41 @@ def test_malformed_modules(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("inputs", "dimensions", "types", "reason"),
+    [
+        ("%x", "[1, 1]", "tensor<4x8xf32> to tensor<4xf32>", "are not different dimensions"),
+        ("%x", "[-1]", "tensor<4x8xf32> to tensor<4x8xf32>", "are not different dimensions"),
+        ("%x, %y", "[1]", "tensor<4x8xf32>, tensor<4x2xf32> to tensor<4xf32>, tensor<4xf32>", "different shapes"),
+    ],
+    ids=["twice", "negative", "shapes"],
+)
+def test_reductions_that_cannot_be(inputs: str, dimensions: str, types: str, reason: str) -> None:
+    """Dimensions are those of all inputs, each once."""
+    inits = ", ".join(["%c"] * len(inputs.split()))
+    text = f"""func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x2xf32>, %c: f32) {{
+      %s:{len(inputs.split())} = xla_gpu.reduce({inputs}) inits({inits}) dimensions={dimensions} combiner=@f : {types}
+      return
+    }}"""
+    with pytest.raises(ParseError, match=reason):
+        read_module(text)
+
+
+def test_an_element_as_a_tensor() -> None:
+    """A tensor without dimensions is reindexed, too."""
+    text = """func.func @main(%x: tensor<8xf32>, %o: tensor<f32>) -> tensor<f32> {
+      %e = xla_gpu.reindex %x at #xla_gpu.indexing_map<"() -> (3)"> : tensor<8xf32> -> tensor<f32>
+      %v = tensor.extract %e[] : tensor<f32>
+      %r = tensor.insert %v into %o[] : tensor<f32>
+      return %r : tensor<f32>
+    }"""
+    kernel = read_module(text)
+    arguments = module_arguments(kernel)
+    arrays = [np.arange(8, dtype=np.float32), np.zeros((), np.float32)]
+    (result,) = run_module(kernel, launch_of_module(kernel), arguments, arrays)
+    assert result.array == 3
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("nothing", "there is no pass 'nothing'"),
