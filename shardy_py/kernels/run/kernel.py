@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from attrs import evolve
 from xdsl.dialects import builtin, func, gpu, llvm
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.kernels.dialect.types import layout_of_type
@@ -137,18 +137,21 @@ def trace_block(
 
 def functions_of(module: builtin.ModuleOp) -> dict[str, Any]:
     """Return the functions of a module by name, those inside of ``gpu.module`` too."""
-    functions: dict[str, Any] = {}
+    return {op.sym_name.data: op for op in _top_level_ops(module) if isinstance(op, FUNCTIONS)}
+
+
+def _top_level_ops(module: builtin.ModuleOp) -> Iterator[Operation]:
+    """Yield the ops of a module, and those of each ``gpu.module`` in it."""
     for op in module.body.block.ops:
         if isinstance(op, gpu.ModuleOp):
-            functions |= {inner.sym_name.data: inner for inner in op.body.block.ops if isinstance(inner, FUNCTIONS)}
-        elif isinstance(op, FUNCTIONS):
-            functions[op.sym_name.data] = op
-    return functions
+            yield from op.body.block.ops
+        else:
+            yield op
 
 
 def loaded_kernel(module: builtin.ModuleOp, stage: str) -> LoadedKernel:
     """Return a module as it is run."""
-    constants = {op.sym_name.data: op for op in module.walk() if isinstance(op, llvm.GlobalOp)}
+    constants = {op.sym_name.data: op for op in _top_level_ops(module) if isinstance(op, llvm.GlobalOp)}
     return LoadedKernel(functions_of(module), HANDLERS, run_branches, stage, constants)
 
 
