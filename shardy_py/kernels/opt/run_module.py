@@ -179,8 +179,9 @@ def run_module(
     entry = kernel.entry
     slices = argument_slices(entry, [argument.slice_ for argument in arguments])
     types = {slice_: argument.type for slice_, argument in zip(slices, entry.body.blocks[0].args, strict=True)}
+    accessed = _accessed_types(buffer_uses(entry, kernel.functions), slices)
     memories = {
-        slice_: _memory(kernel, slice_, type_, arguments, arrays, slices, block_size(launch))
+        slice_: _memory(slice_, type_, accessed[slice_], arguments, arrays, block_size(launch))
         for slice_, type_ in types.items()
     }
     values = [
@@ -199,13 +200,20 @@ def run_module(
     return [*_contents(arguments, memories), *results]
 
 
+def _accessed_types(uses: Sequence[BufferUse], slices: Sequence[int]) -> dict[int, list[Attribute]]:
+    """Return the types of the elements that accesses through pointers to each buffer move."""
+    types: dict[int, list[Attribute]] = {slice_: [] for slice_ in slices}
+    for slice_, use in zip(slices, uses, strict=True):
+        types[slice_] += use.elements
+    return types
+
+
 def _memory(
-    kernel: KernelModule,
     slice_: int,
     type_: Attribute,
+    accessed: Sequence[Attribute],
     arguments: Sequence[ModuleArgument],
     arrays: Sequence[Any],
-    slices: Sequence[int],
     threads: int,
 ) -> Memory | None:
     """Return the memory of a buffer; what is only written is undefined before."""
@@ -215,7 +223,7 @@ def _memory(
     is_read = any(argument.use.is_read for argument, _ in pairs)
     is_written = any(argument.use.is_written for argument, _ in pairs)
     argument, array = next((pair for pair in pairs if pair[0].use.is_read), pairs[0])
-    words = _words(kernel, slice_, type_, np.ascontiguousarray(array).reshape(-1), slices)
+    words = _words(type_, accessed, np.ascontiguousarray(array).reshape(-1))
     if not is_read:
         integer = builtin.IntegerType(8 * words.dtype.itemsize)
         is_wide = words.dtype.itemsize > np.dtype(np.uint64).itemsize
@@ -224,14 +232,12 @@ def _memory(
     return Memory(words.copy(), argument.name, threads, is_writable=is_written)
 
 
-def _words(kernel: KernelModule, slice_: int, type_: Attribute, array: Any, slices: Sequence[int]) -> Any:
+def _words(type_: Attribute, accessed: Sequence[Attribute], array: Any) -> Any:
     """Return the elements of an array as bits, as large as the smallest element that the module accesses."""
     if isinstance(type_, builtin.TensorType):
         return low_bits(array) if narrow_bits(array.dtype) else array.view(word_dtype(type_))
     array = packed_array(array)
-    uses = buffer_uses(kernel.entry, kernel.functions)
-    elements = [item for number, use in zip(slices, uses, strict=True) if number == slice_ for item in use.elements]
-    sizes = [np.dtype(word_dtype(item)).itemsize for item in elements if not isinstance(item, llvm.LLVMPointerType)]
+    sizes = [np.dtype(word_dtype(item)).itemsize for item in accessed if not isinstance(item, llvm.LLVMPointerType)]
     size = min([array.dtype.itemsize, *sizes])
     return array if size > np.dtype(np.uint64).itemsize else array.view(f"u{size}")
 
