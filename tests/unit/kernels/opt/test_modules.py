@@ -12,6 +12,7 @@ import numpy as np
 from shardy_py.errors import OptionError, ParseError, UnsupportedError
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.opt.buffers import buffer_uses
 from shardy_py.kernels.opt.modules import KernelModule, launch_of_module, parse_sizes, read_module
 from shardy_py.kernels.opt.run_module import module_arguments, random_inputs, run_module
 from shardy_py.kernels.opt.stages import ModuleStage, find_stage, parse_kernel_pipeline, run_passes
@@ -66,6 +67,18 @@ def test_other_dialects(text: str, expected: str) -> None:
     own = source + source[np.arange(32) ^ 16] if expected == "sums" else source
     assert kernel.entry.sym_name.data == expected
     np.testing.assert_array_equal(found.array, own)
+
+
+def test_a_pointer_that_is_stored() -> None:
+    """The memory behind it is neither read nor written, and holds no pointers for that."""
+    text = """llvm.func @main(%p: !llvm.ptr, %q: !llvm.ptr) attributes {nvvm.kernel} {
+      llvm.store %p, %q : !llvm.ptr, !llvm.ptr
+      llvm.return
+    }"""
+    kernel = read_module(text)
+    stored, target = buffer_uses(kernel.entry, kernel.functions)
+    assert (stored.is_read, stored.is_written, stored.elements) == (False, False, ())
+    assert (target.is_read, target.is_written, len(target.elements)) == (False, True, 1)
 
 
 def test_values_that_threads_return() -> None:
