@@ -16,9 +16,9 @@ from shardy_py.kernels.dialect.types import layout_of_type
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.opt.buffers import BufferUse, buffer_uses
 from shardy_py.kernels.opt.modules import KernelModule
+from shardy_py.kernels.passes.buffer_facts import argument_attributes
 from shardy_py.kernels.run.arrays import random_array
 from shardy_py.kernels.run.kernel import (
-    argument_attribute,
     argument_slice,
     argument_slices,
     loaded_kernel,
@@ -105,7 +105,7 @@ def _form(
         return tuple(type_.get_shape()[place] for place in order), element_dtype(type_.element_type), True
     if not isinstance(type_, llvm.LLVMPointerType):
         return (), element_dtype(type_), False
-    size = argument_attribute(entry, number, BYTES)
+    size = argument_attributes(entry, number).get(BYTES)
     if not isinstance(size, builtin.IntegerAttr):
         message = f"the module does not say how many bytes argument {number} points to"
         hint = f"mark it by {{{BYTES} = N : index}}"

@@ -15,6 +15,7 @@ from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.kernels.dialect.types import layout_of_type
 from shardy_py.kernels.entry.arguments import ENTRY, SLICE
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.passes.buffer_facts import argument_attributes
 from shardy_py.kernels.run import (
     atomics,
     blocks,
@@ -214,18 +215,9 @@ def _visibility(function: Any) -> str:
     return visibility.data if isinstance(visibility, builtin.StringAttr) else ""
 
 
-def argument_attribute(entry: Any, number: int, name: str) -> Attribute | None:
-    """Return an attribute of an argument of a function."""
-    attributes = entry.properties.get("arg_attrs") or entry.attributes.get("arg_attrs")
-    if not isinstance(attributes, builtin.ArrayAttr):
-        return None
-    marks = attributes.data[number]
-    return marks.data.get(name) if isinstance(marks, builtin.DictionaryAttr) else None
-
-
 def argument_slice(entry: Any, number: int) -> int | None:
     """Return the number of the buffer that an argument is marked with."""
-    slice_mark = argument_attribute(entry, number, SLICE)
+    slice_mark = argument_attributes(entry, number).get(SLICE)
     return slice_mark.value.data if isinstance(slice_mark, builtin.IntegerAttr) else None
 
 
