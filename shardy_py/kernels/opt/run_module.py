@@ -34,6 +34,7 @@ from shardy_py.kernels.run.values import (
     low_bits,
     narrow_bits,
     packed_array,
+    rank_of,
     unpacked_array,
     word_dtype,
 )
@@ -193,7 +194,8 @@ def run_module(
     for first, last in spans(launch, step):
         threads = Threads.of_blocks(launch, first, last, warp)
         block_results = run_blocks(loaded, entry, values, threads)
-        returned.append([_per_thread(value, threads) for value in block_results])
+        pairs = zip(block_results, _returned_types(entry), strict=True)
+        returned.append([_per_thread(value, type_, threads.count) for value, type_ in pairs])
     columns = zip(*returned, strict=True)
     returned_columns = [(number, column) for number, column in enumerate(columns) if column[0] is not None]
     results = [ModuleResult(f"returned value {number}", np.concatenate(column)) for number, column in returned_columns]
@@ -254,13 +256,17 @@ def _value(
     return Pointer(Buffer(memory, word, (len(memory.words),)), np.int64(0))
 
 
-def _per_thread(value: Value, threads: Threads) -> Any:
+def _returned_types(entry: Any) -> list[Attribute]:
+    last_ops = [block.last_op for block in entry.body.blocks if not block.last_op.successors]
+    return [value.type for value in last_ops[0].operands] if last_ops else []
+
+
+def _per_thread(value: Value, type_: Attribute, count: int) -> Any:
     """Return what each thread returns; None for memory."""
     if isinstance(value, Buffer | Pointer | tuple):
         return None
     array = np.asarray(value)
-    count = threads.count
-    return array if array.ndim and array.shape[0] == count else np.broadcast_to(array, (count, *array.shape))
+    return array if array.ndim > rank_of(type_) else np.broadcast_to(array, (count, *array.shape))
 
 
 def _contents(arguments: Sequence[ModuleArgument], memories: dict[int, Memory | None]) -> list[ModuleResult]:

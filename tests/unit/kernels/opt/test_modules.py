@@ -99,6 +99,17 @@ def test_values_that_threads_return() -> None:
     np.testing.assert_array_equal(found.array, [5, 6, 7, 8])
 
 
+def test_vectors_that_threads_return() -> None:
+    """A vector that is the same for all threads is one per thread, also where it has as many elements as there are."""
+    text = """func.func @main() -> vector<4xi32> {
+      %v = arith.constant dense<[1, 2, 3, 4]> : vector<4xi32>
+      return %v : vector<4xi32>
+    }"""
+    kernel = read_module(text)
+    (result,) = run_module(kernel, launch_of_module(kernel, threads=(4, 1, 1)), [], [])
+    np.testing.assert_array_equal(result.array, [[1, 2, 3, 4]] * 4)
+
+
 def test_a_grid_that_contradicts_the_module(tiles: KernelModule) -> None:
     """The ranges of numbers are what the passes rely on."""
     with pytest.raises(OptionError, match="for 16 threads along x, not for 32"):
