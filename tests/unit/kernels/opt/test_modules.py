@@ -140,8 +140,9 @@ def test_a_reduced_tensor_without_memory() -> None:
 )
 def test_malformed_modules(text: str, reason: str) -> None:
     """Errors name the file."""
-    with pytest.raises(ParseError, match=reason):
+    with pytest.raises(ParseError, match=reason) as caught:
         read_module(text, "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir"
 
 
 @pytest.mark.parametrize(
