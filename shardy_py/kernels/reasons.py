@@ -142,8 +142,7 @@ def _scatter(kernel: Kernel) -> Iterator[str]:
     updates = ", ".join(str(value.type) for value in updates_of(root))
     yield f"elements: those of the updates, {updates}; {_sizes(form.window)} of a window are neighbours"
     yield f"unroll {kernel.launch.unroll}: a thread stays in one window"
-    first = len(kernel.fusion.parameters) - len(kernel.fusion.copied)
-    for copy, number in enumerate(kernel.fusion.copied, start=first):
+    for copy, number in enumerate(kernel.fusion.copied, start=len(kernel.fusion.argument_parameters)):
         yield f"parameter {copy} is a copy of parameter {number}: it is updated while threads read the other one"
 
 

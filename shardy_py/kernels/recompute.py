@@ -7,7 +7,7 @@ from math import prod
 from shardy_py.errors import Diagnostic
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Op
-from shardy_py.kernels.fusion.fusion import bits_of, element_type_of, shape_of
+from shardy_py.kernels.fusion.fusion import bytes_of
 from shardy_py.kernels.kernel import Kernel
 from shardy_py.kernels.partition import TUPLE, PartitionWalk, Read, heroes_of
 from shardy_py.values import frozen
@@ -70,14 +70,11 @@ def recomputation(kernel: Kernel) -> Recomputation:
         function, at = walk.places[op.id]
         if function == op.id:
             sizes[function] = fusion.elements(op.results[0])
-            reads = walk.reads.get(function, {})
-            known = [
-                (calls[caller], sizes[caller], read) if caller != TUPLE or len(fusion.roots) == 1 else None
-                for caller, read in reads
+            reads = [
+                sizes[function] if caller == TUPLE else _evaluations(calls[caller], sizes[caller], read)
+                for caller, read in walk.reads.get(function, {})
             ]
-            calls[function] = (
-                sum(sizes[function] if item is None else _evaluations(*item) for item in known) or sizes[function]
-            )
+            calls[function] = sum(reads) or sizes[function]
         evaluations[op.id] = _evaluations(calls[function], sizes[function], at)
     computing = [op for op in fusion.ops if not fusion.facts[op.id].moves_only]
     elements = {op.id: fusion.elements(op.results[0]) for op in computing}
@@ -90,7 +87,7 @@ def recomputation(kernel: Kernel) -> Recomputation:
 
 def _trips(map_: IndexingMap) -> int:
     """Return how many elements of an operand a map reads for one of the result."""
-    return prod(bound.interval.upper - bound.interval.lower + 1 for bound in map_.ranges)
+    return prod(bound.interval.size for bound in map_.ranges)
 
 
 def _evaluations(calls: float, size: int, read: Read) -> float:
@@ -98,19 +95,15 @@ def _evaluations(calls: float, size: int, read: Read) -> float:
     map_, _ = read
     if map_.is_undefined or map_.is_known_empty:
         return calls
-    dims = prod(bound.interval.upper - bound.interval.lower + 1 for bound in map_.dims)
+    dims = prod(bound.interval.size for bound in map_.dims)
     return calls * min(1.0, dims / max(1, size)) * _trips(map_)
 
 
 def least_bytes(kernel: Kernel) -> tuple[int, int]:
     """Return the bytes of all parameters and of all results: what a kernel that reads each element moves at least."""
     fusion = kernel.fusion
-    parameters = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
-    sizes = [
-        [-(-prod(shape_of(value)) * bits_of(element_type_of(value)) // 8) for value in values]
-        for values in (parameters, fusion.roots)
-    ]
-    return sum(sizes[0]), sum(sizes[1])
+    read, written = (sum(map(bytes_of, values)) for values in (fusion.argument_parameters, fusion.roots))
+    return read, written
 
 
 def recompute_warning(kernel: Kernel) -> Diagnostic | None:

@@ -231,7 +231,7 @@ def _load_arrays(kernel: Kernel, path: Path) -> list[Any]:
     from shardy_py.jax.npz import read_inputs
     from shardy_py.layout.numpy_arrays import numpy_dtype
 
-    values = kernel.fusion.parameters[: len(kernel.fusion.parameters) - len(kernel.fusion.copied)]
+    values = kernel.fusion.argument_parameters
     return read_inputs(path, [ArrayType(shape_of(value), numpy_dtype(element_type_of(value))) for value in values])
 
 

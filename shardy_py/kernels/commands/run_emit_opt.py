@@ -16,6 +16,7 @@ from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.kernels import get_device
 from shardy_py.kernels.requirements import require_xdsl
+from shardy_py.report.data import diagnostics_data
 
 RANDOM = "random"
 _MODES = {
@@ -145,13 +146,13 @@ class _Session:
 
     def sanitize(self, *, as_json: bool) -> tuple[str, bool]:
         """Return a report of the faults of the last stage, and whether there are any."""
-        from shardy_py.kernels.opt.sanitizer import faults_json, sanitize
+        from shardy_py.kernels.opt.sanitizer import sanitize
 
         stage = self._stages()[-1]
         warp = self.device.threads_per_warp
         faults = sanitize(stage.kernel, self.launch, self.arguments, self.arrays, stage=stage.label, warp=warp)
         if as_json:
-            return json.dumps(faults_json(faults), indent=2), bool(faults)
+            return json.dumps(diagnostics_data(faults), indent=2), bool(faults)
         return "\n".join(map(str, faults)) or "no faults", bool(faults)
 
     def compare(self, first: str, second: str, *, as_json: bool) -> tuple[str, bool]:

@@ -25,7 +25,7 @@ from xdsl.traits import IsTerminator, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.kernels.dialect.gpu import DIMENSIONS, MappingAttr, ThreadMappingAttr
-from shardy_py.kernels.dialect.types import INDEX, print_values
+from shardy_py.kernels.dialect.types import INDEX, parse_arguments, parse_carried, print_carried, print_values
 
 
 @irdl_op_definition
@@ -207,17 +207,7 @@ class ForallOp(IRDLOperation):
         print_values(printer, self.body.block.args[:rank], " (", ")")
         printer.print_string(f" in ({', '.join(map(str, self.sizes))})")
         if self.inits:
-            printer.print_string(" shared_outs(")
-
-            def assignment(pair: tuple[SSAValue, SSAValue]) -> None:
-                printer.print_ssa_value(pair[0])
-                printer.print_string(" = ")
-                printer.print_ssa_value(pair[1])
-
-            printer.print_list(zip(self.body.block.args[rank:], self.inits, strict=True), assignment)
-            printer.print_string(") -> (")
-            printer.print_list(self.inits.types, printer.print_attribute)
-            printer.print_string(")")
+            print_carried(printer, "shared_outs", self.body.block.args[rank:], self.inits)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
         attributes = dict(self.attributes)
@@ -229,14 +219,11 @@ class ForallOp(IRDLOperation):
     def parse(cls, parser: Parser) -> ForallOp:
         """Read what `print` writes, and bounds as ``= (0) to (128) step (1)``."""
 
-        def argument() -> Any:
-            return parser.parse_argument(expect_type=False)
-
         def numbers() -> list[int]:
             return parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_integer)
 
         position = parser.pos
-        indices = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, argument)
+        indices = parse_arguments(parser, Parser.Delimiter.PAREN)
         lower, step = [0] * len(indices), [1] * len(indices)
         if parser.parse_optional_punctuation("="):
             lower = numbers()
@@ -252,21 +239,10 @@ class ForallOp(IRDLOperation):
         pairs: list[Any] = []
         types: list[Any] = []
         if parser.parse_optional_keyword("shared_outs"):
-
-            def assignment() -> tuple[Any, Any]:
-                carried = argument()
-                parser.parse_punctuation("=")
-                return carried, parser.parse_unresolved_operand()
-
-            pairs = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, assignment)
+            pairs = parse_carried(parser)
             parser.parse_punctuation("->")
-            if parser.parse_optional_punctuation("("):
-                types = [parser.parse_type()]
-                while parser.parse_optional_punctuation(","):
-                    types.append(parser.parse_type())
-                parser.parse_punctuation(")")
-            else:
-                types = [parser.parse_type()]
+            in_parentheses = parser.parse_optional_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
+            types = [parser.parse_type()] if in_parentheses is None else in_parentheses
         inits = parser.resolve_operands([pair[1] for pair in pairs], types, position)
         arguments = [item.resolve(INDEX) for item in indices]
         arguments += [pair[0].resolve(type_) for pair, type_ in zip(pairs, types, strict=True)]

@@ -20,7 +20,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
@@ -29,7 +29,10 @@ from shardy_py.indexing import IndexingMap
 from shardy_py.kernels.dialect.types import (
     INDEX,
     IndexingMapAttr,
+    parse_arguments,
+    parse_carried,
     parse_map,
+    print_carried,
     print_rest,
     print_values,
 )
@@ -202,46 +205,23 @@ class LoopOp(IRDLOperation):
         print_values(printer, self.indices, " -> (", ")")
         printer.print_string(" in ")
         printer.print_attribute(self.indexing_map_attr)
-        printer.print_string(" iter_args(")
-        pairs = zip(self.carried, self.inits, strict=True)
-
-        def assignment(pair: tuple[SSAValue, SSAValue]) -> None:
-            printer.print_ssa_value(pair[0])
-            printer.print_string(" = ")
-            printer.print_ssa_value(pair[1])
-
-        printer.print_list(pairs, assignment)
-        printer.print_string(") -> (")
-        printer.print_list(self.inits.types, printer.print_attribute)
-        printer.print_string(") ")
+        print_carried(printer, "iter_args", self.carried, self.inits)
+        printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
         print_rest(printer, self, "indexing_map_attr", "operandSegmentSizes", "operand_segment_sizes")
 
     @classmethod
     def parse(cls, parser: Parser) -> LoopOp:
         """Read what `print` writes."""
-
-        def operand() -> UnresolvedOperand:
-            return parser.parse_unresolved_operand()
-
-        def argument() -> Parser.UnresolvedArgument:
-            return parser.parse_argument(expect_type=False)
-
         position = parser.pos
-        dims = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, operand)
-        symbols = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, argument)
+        dims = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        symbols = parse_arguments(parser, Parser.Delimiter.SQUARE)
         parser.parse_punctuation("->")
-        results = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, argument)
+        results = parse_arguments(parser, Parser.Delimiter.PAREN)
         parser.parse_keyword("in")
         map_ = parse_map(parser)
         parser.parse_keyword("iter_args")
-
-        def assignment() -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
-            carried = argument()
-            parser.parse_punctuation("=")
-            return carried, operand()
-
-        pairs = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, assignment)
+        pairs = parse_carried(parser)
         parser.parse_punctuation("->")
         types = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
         arguments = [item.resolve(INDEX) for item in (*symbols, *results)]

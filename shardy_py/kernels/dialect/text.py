@@ -85,17 +85,25 @@ def make_context() -> Context:
     return context
 
 
-def readable_text(text: str) -> str:
-    """Return a text in today's or the document's spelling as the parser here reads it."""
+def readable_text(text: str, name: str = "") -> str:
+    """Return a text in today's or the document's spelling as the parser here reads it.
+
+    Args:
+        text: The text.
+        name: The name of its file, for errors.
+
+    Raises:
+        ParseError: a string does not end in its line.
+    """
     # Maps once stood there without quotes, and said whether they are simplified.
     text = _BARE_MAP.sub(r'indexing_map<"\1">', _SIMPLIFIED.sub("", special_floats_as_bytes(text)))
     # The lines behind a string that is longer than one keep their numbers.
     text = _LONG_MAP.sub(lambda match: match[0].replace("\n", " ") + "\n" * match[0].count("\n"), text)
-    _check_strings(text)
+    _check_strings(text, name)
     return _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
 
 
-def _check_strings(text: str) -> None:
+def _check_strings(text: str, name: str) -> None:
     """Check that each string ends in its line: the lexer of xDSL takes very long for one that does not.
 
     Raises:
@@ -105,7 +113,7 @@ def _check_strings(text: str) -> None:
         if line.count('"') % 2 and _STRING.sub("", line).partition("//")[0].count('"'):
             message = f"a string of line {number} does not end in the line"
             hint = "close it there, or cut it into several strings"
-            raise ParseError(Diagnostic("malformed-kernel", message, hint=hint))
+            raise ParseError(Diagnostic("malformed-kernel", message, name, hint=hint))
 
 
 def parse_kernel_module(text: str) -> builtin.ModuleOp:

@@ -27,7 +27,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.indexing import IndexingMap
-from shardy_py.kernels.dialect.types import INDEX, IndexingMapAttr, parse_map, print_rest, print_values
+from shardy_py.kernels.dialect.types import IndexingMapAttr, parse_indices, parse_map, print_rest, print_values
 
 
 @irdl_attr_definition
@@ -61,12 +61,7 @@ class IndexedVectorType(ParametrizedAttribute, TypeAttribute):
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         """Read ``<32x64xf32, #map>``."""
         with parser.in_angle_brackets():
-            shape, element = parser.parse_ranked_shape()
-            parser.parse_punctuation(",")
-            encoding = parser.parse_attribute()
-        if not isinstance(encoding, IndexingMapAttr):
-            parser.raise_error("an indexing map is expected")
-        return [TensorType(element, shape), encoding]
+            return _parse_tile(parser)
 
     def print_parameters(self, printer: Printer) -> None:
         """Write ``<32x64xf32, #map>``."""
@@ -77,25 +72,26 @@ class IndexedVectorType(ParametrizedAttribute, TypeAttribute):
             printer.print_attribute(self.encoding)
 
 
+def _parse_tile(parser: AttrParser) -> tuple[TensorType[Attribute], IndexingMapAttr]:
+    """Read ``32x64xf32, #map``."""
+    shape, element = parser.parse_ranked_shape()
+    parser.parse_punctuation(",")
+    encoding = parser.parse_attribute()
+    if not isinstance(encoding, IndexingMapAttr):
+        parser.raise_error("an indexing map is expected")
+    return TensorType(element, shape), encoding
+
+
 def _parse_indexed_vector(parser: Parser) -> IndexedVectorType:
     """Read the type with or without its name."""
-    if parser.parse_optional_characters("<") is None:
+    if parser.parse_optional_punctuation("<") is None:
         type_ = parser.parse_type()
     else:
-        shape, element = parser.parse_ranked_shape()
-        parser.parse_punctuation(",")
-        encoding: Any = parser.parse_attribute()
+        type_ = IndexedVectorType(*_parse_tile(parser))
         parser.parse_punctuation(">")
-        type_ = IndexedVectorType(TensorType(element, shape), encoding)
     if not isinstance(type_, IndexedVectorType):
         parser.raise_error("an indexed vector type is expected")
     return type_
-
-
-def _parse_operands(parser: Parser, types: Sequence[Attribute], delimiter: Parser.Delimiter) -> list[SSAValue]:
-    position = parser.pos
-    names = parser.parse_comma_separated_list(delimiter, parser.parse_unresolved_operand)
-    return list(parser.resolve_operands(names, types, position))
 
 
 def _check_symbols(map_: IndexingMap) -> None:
@@ -168,7 +164,7 @@ class MaterializeOp(IRDLOperation):
         inputs = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         parser.parse_keyword("at")
         map_ = parse_map(parser)
-        indices = _parse_operands(parser, [INDEX] * len(map_.dims), Parser.Delimiter.PAREN)
+        indices = parse_indices(parser, Parser.Delimiter.PAREN)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_type)
@@ -234,9 +230,7 @@ class InsertOp(IRDLOperation):
     def parse(cls, parser: Parser) -> InsertOp:
         """Read what `print` writes."""
         source = parser.parse_unresolved_operand()
-        position = parser.pos
-        names = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        indices = parser.resolve_operands(names, [INDEX] * len(names), position)
+        indices = parse_indices(parser, Parser.Delimiter.PAREN)
         parser.parse_keyword("into")
         dest = parser.parse_unresolved_operand()
         parser.parse_keyword("at")
@@ -355,16 +349,21 @@ class ReduceOp(IRDLOperation):
         return tuple(map(int, self.dimensions.get_values()))
 
     def verify_(self) -> None:
-        """Check that the results have the other dimensions of the inputs."""
+        """Check that the inputs have one shape, and the results the dimensions of it that are not reduced."""
         if not len(self.inputs) == len(self.inits) == len(self.outputs):
             raise VerifyException("there are as many initial values and results as inputs")
+        shapes = set()
         for source, result in zip(self.inputs, self.outputs, strict=True):
             assert isinstance(source.type, TensorType)
             assert isinstance(result.type, TensorType)
-            shape = source.type.get_shape()
-            left = [size for number, size in enumerate(shape) if number not in self.reduced]
-            if left != list(result.type.get_shape()) or any(number >= len(shape) for number in self.reduced):
+            shapes.add(source.type.get_shape())
+            rank = len(source.type.get_shape())
+            if len(set(self.reduced)) < len(self.reduced) or any(not 0 <= number < rank for number in self.reduced):
+                raise VerifyException(f"{self.reduced} are not different dimensions of {source.type}")
+            if _reduced_type(source.type, self.reduced).get_shape() != result.type.get_shape():
                 raise VerifyException(f"{source.type} without the dimensions {self.reduced} is not {result.type}")
+        if len(shapes) > 1:
+            raise VerifyException("the inputs have different shapes")
 
     def print(self, printer: Printer) -> None:
         """Write ``(%t) inits(%c) dimensions=[1] combiner=@add : tensor<...> to tensor<...>``."""

@@ -9,7 +9,7 @@ from xdsl.dialects import builtin
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_attr_definition
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -180,10 +180,10 @@ def parse_map(parser: Parser) -> IndexingMap:
     return attribute.data
 
 
-def parse_indices(parser: Parser) -> Sequence[SSAValue]:
-    """Read the index of an element."""
+def parse_indices(parser: Parser, delimiter: Parser.Delimiter = Parser.Delimiter.SQUARE) -> Sequence[SSAValue]:
+    """Read the index of an element, or the dimensions of a map."""
     position = parser.pos
-    operands = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_unresolved_operand)
+    operands = parser.parse_comma_separated_list(delimiter, parser.parse_unresolved_operand)
     return parser.resolve_operands(operands, [INDEX] * len(operands), position)
 
 
@@ -194,3 +194,36 @@ def parse_tensor_type(parser: Parser) -> builtin.TensorType[Attribute]:
     if not isinstance(type_, builtin.TensorType):
         parser.raise_error("a tensor type is expected")
     return type_
+
+
+def print_carried(
+    printer: Printer, keyword: str, arguments: Sequence[SSAValue], initial_values: Sequence[SSAValue]
+) -> None:
+    """Write ``iter_args(%a = %x) -> (f32)``: arguments of a body, the values that they begin with, and the types."""
+
+    def assignment(pair: tuple[SSAValue, SSAValue]) -> None:
+        printer.print_ssa_value(pair[0])
+        printer.print_string(" = ")
+        printer.print_ssa_value(pair[1])
+
+    printer.print_string(f" {keyword}(")
+    printer.print_list(zip(arguments, initial_values, strict=True), assignment)
+    printer.print_string(") -> (")
+    printer.print_list([value.type for value in initial_values], printer.print_attribute)
+    printer.print_string(")")
+
+
+def parse_carried(parser: Parser) -> list[tuple[Parser.UnresolvedArgument, UnresolvedOperand]]:
+    """Read ``(%a = %x)``."""
+
+    def assignment() -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
+        argument = parser.parse_argument(expect_type=False)
+        parser.parse_punctuation("=")
+        return argument, parser.parse_unresolved_operand()
+
+    return parser.parse_comma_separated_list(Parser.Delimiter.PAREN, assignment)
+
+
+def parse_arguments(parser: Parser, delimiter: Parser.Delimiter) -> list[Parser.UnresolvedArgument]:
+    """Read arguments of a body, without their types."""
+    return parser.parse_comma_separated_list(delimiter, lambda: parser.parse_argument(expect_type=False))

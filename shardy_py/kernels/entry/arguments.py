@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func
@@ -13,7 +12,7 @@ from shardy_py.ir.graph.program import Value
 from shardy_py.kernels.dialect.gpu import BlockIdOp, ThreadIdOp
 from shardy_py.kernels.dialect.types import tensor_type
 from shardy_py.kernels.elemental.functions import RANGE, range_attribute
-from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
+from shardy_py.kernels.fusion.fusion import Fusion, bytes_of
 from shardy_py.kernels.launch.grid import Launch
 
 INPUT_ALIGN, OUTPUT_ALIGN = 16, 256
@@ -84,7 +83,7 @@ class EntryBuilder:
 
 
 def _attributes(value: Value, slice_: int, *, is_input: bool, is_written: bool) -> builtin.DictionaryAttr:
-    size = max(1, -(-prod(shape_of(value)) * bits_of(element_type_of(value)) // 8))
+    size = max(1, bytes_of(value))
     attributes: dict[str, Attribute] = {
         "llvm.align": builtin.IntegerAttr(INPUT_ALIGN if is_input else OUTPUT_ALIGN, builtin.IndexType()),
         "llvm.dereferenceable": builtin.IntegerAttr(size, builtin.IndexType()),

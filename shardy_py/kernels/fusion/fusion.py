@@ -44,6 +44,11 @@ def shape_of(value: Value) -> tuple[int, ...]:
     return static_shape(value.type) or ()
 
 
+def bytes_of(value: Value) -> int:
+    """Return the bytes that a value takes in memory; elements of fewer bits than a byte are packed."""
+    return -(-prod(shape_of(value)) * bits_of(element_type_of(value)) // 8)
+
+
 def element_type_of(value: Value) -> str:
     """Return the element type of a value in MLIR's notation."""
     return value.type.element_type if isinstance(value.type, TensorType) else str(value.type)
@@ -70,6 +75,11 @@ class Fusion:
     registry: Registry = field(repr=False)
     layouts: Layouts = field(factory=dict, repr=False)
     copied: tuple[int, ...] = ()
+
+    @property
+    def argument_parameters(self) -> tuple[Value, ...]:
+        """The parameters that a caller gives arrays for: all but the copies of others."""
+        return self.parameters[: len(self.parameters) - len(self.copied)]
 
     @classmethod
     def of_function(
@@ -114,7 +124,7 @@ class Fusion:
         number = self.parameter_numbers.get(operand.id)
         if number not in self.copied:
             return operand
-        return self.parameters[len(self.parameters) - len(self.copied) + self.copied.index(number)]
+        return self.parameters[len(self.argument_parameters) + self.copied.index(number)]
 
     def operands_of(self, op: Op) -> tuple[Value, ...]:
         """Return the operands of an op; those that a scatter updates may be copies."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import field
 from xdsl.dialects import builtin, cf, llvm, tensor, vector
@@ -42,26 +42,27 @@ def buffer_uses(entry: Operation, functions: Mapping[str, Operation]) -> list[Bu
         entry: The entry function.
         functions: The functions of the module by name.
     """
-    origins = _origins(entry, functions)
+    ops = [op for function in functions.values() for op in function.walk()]
+    origins = _origins(entry, functions, ops)
     count = len(entry.regions[0].blocks[0].args)
     read: set[int] = set()
     written: set[int] = set()
     elements: dict[int, dict[Attribute, None]] = {}
-    for op in _all_ops(functions.values()):
+    for op in ops:
+        if not isinstance(op, (*_READS, *_WRITES, *_UPDATES, *_VALUES)):
+            continue
         for value in op.operands:
-            arguments = origins.get(value, frozenset())
-            if not arguments or not isinstance(op, (*_READS, *_WRITES, *_UPDATES, *_VALUES)):
+            if isinstance(op, llvm.StoreOp) and value is op.value:
+                # A pointer that is stored is not accessed.
                 continue
-            is_target = value is not _stored_value(op)
-            read |= arguments if is_target and not isinstance(op, _WRITES) else frozenset()
-            written |= arguments if is_target and isinstance(op, (*_WRITES, *_UPDATES)) else frozenset()
+            arguments = origins.get(value, frozenset())
+            if not isinstance(op, _WRITES):
+                read |= arguments
+            if isinstance(op, (*_WRITES, *_UPDATES)):
+                written |= arguments
             for number in arguments:
                 elements.setdefault(number, {}).update(dict.fromkeys(_element_types(op)))
     return [BufferUse(number in read, number in written, tuple(elements.get(number, ()))) for number in range(count)]
-
-
-def _stored_value(op: Operation) -> SSAValue | None:
-    return op.value if isinstance(op, llvm.StoreOp) else None
 
 
 def _element_types(op: Operation) -> Iterator[Attribute]:
@@ -74,17 +75,11 @@ def _element_types(op: Operation) -> Iterator[Attribute]:
         yield type_.element_type if isinstance(type_, builtin.VectorType) else type_
 
 
-def _all_ops(functions: Iterable[Operation]) -> Iterator[Operation]:
-    for function in functions:
-        yield from function.walk()
-
-
-def _origins(entry: Operation, functions: Mapping[str, Operation]) -> dict[SSAValue, Origins]:
+def _origins(entry: Operation, functions: Mapping[str, Operation], ops: Sequence[Operation]) -> dict[SSAValue, Origins]:
     """Return the arguments whose memory each value may be: a fixpoint over ops, regions, branches and calls."""
     origins: dict[SSAValue, Origins] = {
         argument: frozenset((number,)) for number, argument in enumerate(entry.regions[0].blocks[0].args)
     }
-    ops = list(_all_ops(list(functions.values())))
     changed = True
     while changed:
         changed = False

@@ -26,7 +26,6 @@ from shardy_py.kernels.run.kernel import entry_of, functions_of
 from shardy_py.values import frozen
 
 _LONGEST_LINE = 200
-LAUNCH_GRID = "xla_gpu.launch_grid"
 _KNOWN_SIZES = {
     "thread": ("gpu.known_block_size", "known_block_size", "nvvm.reqntid", "nvvm.maxntid"),
     "block": ("gpu.known_grid_size", "known_grid_size"),
@@ -110,7 +109,7 @@ def read_module(text: str, name: str = "") -> KernelModule:
 
 def _parsed(text: str, name: str) -> KernelModule:
     try:
-        parser = _LineParser(readable_text(text), name or "<kernel>")
+        parser = _LineParser(readable_text(text, name), name or "<kernel>")
         module = parser.parse_module()
         module.verify()
     except (XdslParseError, VerifyException) as error:
@@ -168,7 +167,7 @@ def launch_of_module(kernel: KernelModule, *, blocks: Triple | None = None, thre
 def _marked_sizes(entry: Operation) -> dict[str, Triple]:
     """Return the block and grid sizes in the attributes of an entry function."""
     attributes = {**entry.properties, **entry.attributes}
-    grid = attributes.get(LAUNCH_GRID)
+    grid = attributes.get(LaunchGridAttr.name)
     if isinstance(grid, LaunchGridAttr):
         return dict(zip(("block", "thread"), grid.data, strict=True))
     marked = {}

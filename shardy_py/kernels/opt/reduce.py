@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from attrs import evolve
 from xdsl.dialects import arith, builtin, gpu, scf
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import IsTerminator
+from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import ShardyError
 from shardy_py.indexing import Bound, IndexingMap, Interval
@@ -37,19 +38,20 @@ def reduce_module(kernel: KernelModule, predicate: Predicate, *, most_tries: int
     tries = 0
     is_smaller = True
     while is_smaller and tries < most_tries:
-        is_smaller, number = False, 0
-        while tries < most_tries:
-            edits = list(_edits(kernel.module))
-            if number >= len(edits):
-                break
+        is_smaller, number, count = False, 0, _edit_count(kernel)
+        while number < count and tries < most_tries:
             candidate = _edited(kernel, number)
             tries += 1
             if candidate is not None and _holds(predicate, candidate):
                 # What comes next has the number of what is gone.
-                kernel, is_smaller = candidate, True
+                kernel, is_smaller, count = candidate, True, _edit_count(candidate)
             else:
                 number += 1
     return kernel
+
+
+def _edit_count(kernel: KernelModule) -> int:
+    return sum(1 for _ in _edits(kernel.module))
 
 
 def _holds(predicate: Predicate, kernel: KernelModule) -> bool:
@@ -69,8 +71,8 @@ def _edited(kernel: KernelModule, number: int) -> KernelModule | None:
         erase_dead_ops(module.body)
         EraseDeadFunctions().run(module, KernelContext())
         verify_module(module)
-    except Exception:
-        # An edit is a guess; many make no sense where they are tried.
+    except (LookupError, ValueError, VerifyException):
+        # No value can stand for a result, an op is still used, or the module is not valid any more.
         return None
     return KernelModule(module, kernel.name) if _size(module) < size else None
 
@@ -81,14 +83,13 @@ def _size(module: builtin.ModuleOp) -> int:
     for op in module.walk():
         total += 1 if isinstance(op, arith.ConstantOp) else 2
         if isinstance(op, LoopOp):
-            total += sum(bound.interval.upper - bound.interval.lower for bound in op.map.ranges)
+            total += sum(bound.interval.size - 1 for bound in op.map.ranges)
     return total
 
 
 def _edits(module: builtin.ModuleOp) -> Iterator[tuple[Operation, Edit]]:
     """Yield ops with ways to do without them, those with regions first."""
-    ops = [op for op in module.walk() if not isinstance(op, (builtin.ModuleOp, gpu.ModuleOp, *FUNCTIONS))]
-    for op in sorted(ops, key=lambda op: not op.regions):
+    for op in sorted(_inner_ops(module), key=lambda op: not op.regions):
         if op.has_trait(IsTerminator) or op.successors:
             continue
         if not op.results:
@@ -130,7 +131,9 @@ def _use_operands(op: Operation) -> None:
     remaining = list(op.operands)[::-1]
     replacements: list[SSAValue] = []
     for result in reversed(op.results):
-        operand = next(value for value in remaining if value.type == result.type)
+        operand = next((value for value in remaining if value.type == result.type), None)
+        if operand is None:
+            raise LookupError(str(result.type))
         remaining.remove(operand)
         replacements.append(operand)
     replace(op, replacements[::-1])
@@ -156,12 +159,20 @@ def _use_zeros(op: Operation) -> None:
     values = []
     for result in op.results:
         type_: Any = result.type
-        attribute = zeros(type_) if isinstance(type_, builtin.VectorType) else zero(type_)
+        is_vector = isinstance(type_, builtin.VectorType)
+        element = type_.element_type if is_vector else type_
+        if not isinstance(element, builtin.IntegerType | builtin.IndexType | builtin.AnyFloat):
+            raise LookupError(str(type_))
+        attribute = zeros(type_) if is_vector else zero(type_)
         values.append(insert_before(op, arith.ConstantOp(attribute)))
     replace(op, values)
 
 
 def module_size(module: builtin.ModuleOp) -> int:
     """Return the number of ops of a module without those around."""
-    ops: Sequence[Operation] = list(module.walk())
-    return sum(not isinstance(op, (builtin.ModuleOp, gpu.ModuleOp, *FUNCTIONS)) for op in ops)
+    return sum(1 for _ in _inner_ops(module))
+
+
+def _inner_ops(module: builtin.ModuleOp) -> Iterator[Operation]:
+    """Yield the ops in the functions of a module."""
+    return (op for op in module.walk() if not isinstance(op, (builtin.ModuleOp, gpu.ModuleOp, *FUNCTIONS)))

@@ -16,9 +16,9 @@ from shardy_py.kernels.dialect.types import layout_of_type
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.opt.buffers import BufferUse, buffer_uses
 from shardy_py.kernels.opt.modules import KernelModule
+from shardy_py.kernels.passes.buffer_facts import argument_attributes
 from shardy_py.kernels.run.arrays import random_array
 from shardy_py.kernels.run.kernel import (
-    argument_attribute,
     argument_slice,
     argument_slices,
     loaded_kernel,
@@ -34,6 +34,7 @@ from shardy_py.kernels.run.values import (
     low_bits,
     narrow_bits,
     packed_array,
+    rank_of,
     unpacked_array,
     word_dtype,
 )
@@ -105,7 +106,7 @@ def _form(
         return tuple(type_.get_shape()[place] for place in order), element_dtype(type_.element_type), True
     if not isinstance(type_, llvm.LLVMPointerType):
         return (), element_dtype(type_), False
-    size = argument_attribute(entry, number, BYTES)
+    size = argument_attributes(entry, number).get(BYTES)
     if not isinstance(size, builtin.IntegerAttr):
         message = f"the module does not say how many bytes argument {number} points to"
         hint = f"mark it by {{{BYTES} = N : index}}"
@@ -179,8 +180,9 @@ def run_module(
     entry = kernel.entry
     slices = argument_slices(entry, [argument.slice_ for argument in arguments])
     types = {slice_: argument.type for slice_, argument in zip(slices, entry.body.blocks[0].args, strict=True)}
+    accessed = _accessed_types(buffer_uses(entry, kernel.functions), slices)
     memories = {
-        slice_: _memory(kernel, slice_, type_, arguments, arrays, slices, block_size(launch))
+        slice_: _memory(slice_, type_, accessed[slice_], arguments, arrays, block_size(launch))
         for slice_, type_ in types.items()
     }
     values = [
@@ -192,20 +194,28 @@ def run_module(
     for first, last in spans(launch, step):
         threads = Threads.of_blocks(launch, first, last, warp)
         block_results = run_blocks(loaded, entry, values, threads)
-        returned.append([_per_thread(value, threads) for value in block_results])
+        pairs = zip(block_results, _returned_types(entry), strict=True)
+        returned.append([_per_thread(value, type_, threads.count) for value, type_ in pairs])
     columns = zip(*returned, strict=True)
     returned_columns = [(number, column) for number, column in enumerate(columns) if column[0] is not None]
     results = [ModuleResult(f"returned value {number}", np.concatenate(column)) for number, column in returned_columns]
     return [*_contents(arguments, memories), *results]
 
 
+def _accessed_types(uses: Sequence[BufferUse], slices: Sequence[int]) -> dict[int, list[Attribute]]:
+    """Return the types of the elements that accesses through pointers to each buffer move."""
+    types: dict[int, list[Attribute]] = {slice_: [] for slice_ in slices}
+    for slice_, use in zip(slices, uses, strict=True):
+        types[slice_] += use.elements
+    return types
+
+
 def _memory(
-    kernel: KernelModule,
     slice_: int,
     type_: Attribute,
+    accessed: Sequence[Attribute],
     arguments: Sequence[ModuleArgument],
     arrays: Sequence[Any],
-    slices: Sequence[int],
     threads: int,
 ) -> Memory | None:
     """Return the memory of a buffer; what is only written is undefined before."""
@@ -215,7 +225,7 @@ def _memory(
     is_read = any(argument.use.is_read for argument, _ in pairs)
     is_written = any(argument.use.is_written for argument, _ in pairs)
     argument, array = next((pair for pair in pairs if pair[0].use.is_read), pairs[0])
-    words = _words(kernel, slice_, type_, np.ascontiguousarray(array).reshape(-1), slices)
+    words = _words(type_, accessed, np.ascontiguousarray(array).reshape(-1))
     if not is_read:
         integer = builtin.IntegerType(8 * words.dtype.itemsize)
         is_wide = words.dtype.itemsize > np.dtype(np.uint64).itemsize
@@ -224,14 +234,12 @@ def _memory(
     return Memory(words.copy(), argument.name, threads, is_writable=is_written)
 
 
-def _words(kernel: KernelModule, slice_: int, type_: Attribute, array: Any, slices: Sequence[int]) -> Any:
+def _words(type_: Attribute, accessed: Sequence[Attribute], array: Any) -> Any:
     """Return the elements of an array as bits, as large as the smallest element that the module accesses."""
     if isinstance(type_, builtin.TensorType):
         return low_bits(array) if narrow_bits(array.dtype) else array.view(word_dtype(type_))
     array = packed_array(array)
-    uses = buffer_uses(kernel.entry, kernel.functions)
-    elements = [item for number, use in zip(slices, uses, strict=True) if number == slice_ for item in use.elements]
-    sizes = [np.dtype(word_dtype(item)).itemsize for item in elements if not isinstance(item, llvm.LLVMPointerType)]
+    sizes = [np.dtype(word_dtype(item)).itemsize for item in accessed if not isinstance(item, llvm.LLVMPointerType)]
     size = min([array.dtype.itemsize, *sizes])
     return array if size > np.dtype(np.uint64).itemsize else array.view(f"u{size}")
 
@@ -248,13 +256,17 @@ def _value(
     return Pointer(Buffer(memory, word, (len(memory.words),)), np.int64(0))
 
 
-def _per_thread(value: Value, threads: Threads) -> Any:
+def _returned_types(entry: Any) -> list[Attribute]:
+    last_ops = [block.last_op for block in entry.body.blocks if not block.last_op.successors]
+    return [value.type for value in last_ops[0].operands] if last_ops else []
+
+
+def _per_thread(value: Value, type_: Attribute, count: int) -> Any:
     """Return what each thread returns; None for memory."""
     if isinstance(value, Buffer | Pointer | tuple):
         return None
     array = np.asarray(value)
-    count = threads.count
-    return array if array.ndim and array.shape[0] == count else np.broadcast_to(array, (count, *array.shape))
+    return array if array.ndim > rank_of(type_) else np.broadcast_to(array, (count, *array.shape))
 
 
 def _contents(arguments: Sequence[ModuleArgument], memories: dict[int, Memory | None]) -> list[ModuleResult]:

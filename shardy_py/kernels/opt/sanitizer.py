@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from shardy_py.kernels.dialect.tile_ops import ReduceOp, ReindexOp
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.opt.modules import KernelModule
 from shardy_py.kernels.opt.run_module import ModuleArgument, run_module
+from shardy_py.kernels.run.frame import LoadedKernel
 from shardy_py.kernels.run.indices import number
 from shardy_py.kernels.run.kernel import loaded_kernel, run_function
 from shardy_py.kernels.run.threads import WARP
@@ -82,10 +83,11 @@ def wrong_start_values(kernel: KernelModule) -> list[Diagnostic]:
         kernel: The module.
     """
     faults = []
+    loaded = loaded_kernel(kernel.module, "")
     for op, combiner, values in _reductions(kernel):
         starts = [list(dict.fromkeys(_starts(value)))[:_MOST_STARTS] for value in values]
-        for choice in list(product(*starts))[:_MOST_STARTS] if all(starts) else ():
-            problem = _change(kernel, combiner, [number(constant) for constant in choice], values)
+        for choice in islice(product(*starts), _MOST_STARTS):
+            problem = _change(loaded, combiner, [number(constant) for constant in choice], values)
             if problem:
                 text = ", ".join(_text(constant) for constant in choice)
                 message = f"{text} is not neutral in @{combiner}: {problem}"
@@ -147,7 +149,7 @@ def _starts(value: SSAValue, depth: int = 0) -> Iterator[Any]:
             yield from _starts(inits[place], depth + 1)
 
 
-def _change(kernel: KernelModule, combiner: str, starts: Sequence[Any], values: Sequence[SSAValue]) -> str:
+def _change(loaded: LoadedKernel, combiner: str, starts: Sequence[Any], values: Sequence[SSAValue]) -> str:
     """Return how a function changes elements that it combines with start values; "" where it leaves them."""
     elements = []
     for value in values:
@@ -156,7 +158,6 @@ def _change(kernel: KernelModule, combiner: str, starts: Sequence[Any], values: 
         elements.append(samples > 0 if dtype.kind == "b" else samples.astype(dtype))
     count = len(_SAMPLES)
     constants: list[Any] = [np.broadcast_to(start, (count,)) for start in starts]
-    loaded = loaded_kernel(kernel.module, "")
     for operands in ([*constants, *elements], [*elements, *constants]):
         try:
             results: list[Any] = run_function(loaded, combiner, operands, count)
@@ -168,11 +169,3 @@ def _change(kernel: KernelModule, combiner: str, starts: Sequence[Any], values: 
                 place = int(np.argmax(wrong))
                 return f"with {element[place]} it gives {np.broadcast_to(result, (count,))[place]}"
     return ""
-
-
-def faults_json(faults: Sequence[Diagnostic]) -> list[Mapping[str, str]]:
-    """Return faults as plain data."""
-    return [
-        {"code": item.code, "message": item.message, "location": item.location, "op": item.op, "hint": item.hint or ""}
-        for item in faults
-    ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, field
+from xdsl.dialects import builtin
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError, unknown_name
@@ -40,23 +41,10 @@ class ModuleStage:
     kernel: KernelModule
     error: ShardyError | None = field(default=None)
 
-    @property
-    def pass_name(self) -> str:
-        """The name of the pass before it."""
-        return self.label.partition(".")[2] or self.label
-
     def is_called(self, name: str) -> bool:
         """Return whether a name means this stage: its label, its pass, or its number."""
         number, _, pass_ = self.label.partition(".")
         return name in (self.label, pass_) or (name.isdigit() and number.isdigit() and int(name) == int(number))
-
-
-def known_passes(registry: Registry | None = None) -> Mapping[str, KernelPass]:
-    """Return the passes over kernels by name, those of plugins too."""
-    passes = passes_of(LOOP_PIPELINE)
-    if registry is not None:
-        passes = with_plugin_passes(passes, registry)
-    return {item.name: item for item in passes}
 
 
 def parse_kernel_pipeline(text: str, registry: Registry | None = None) -> tuple[KernelPass, ...]:
@@ -72,12 +60,15 @@ def parse_kernel_pipeline(text: str, registry: Registry | None = None) -> tuple[
     >>> [item.name for item in parse_kernel_pipeline("inline,cse")]
     ['inline', 'cse']
     """
-    known = known_passes(registry)
+    pipeline: tuple[KernelPass, ...] = passes_of(LOOP_PIPELINE)
+    if registry is not None:
+        pipeline = with_plugin_passes(pipeline, registry)
+    known = {item.name: item for item in pipeline}
     passes: list[KernelPass] = []
     for name, options in split_pipeline(text):
         values = split_options(options)
         if name == WHOLE:
-            passes += _kernel_pipeline(values, registry)
+            passes += _until(pipeline, values)
         elif name not in known:
             raise OptionError(unknown_name("unknown-pass", f"there is no pass {name!r}", name, [*known, WHOLE]))
         elif "name" in values:
@@ -89,13 +80,10 @@ def parse_kernel_pipeline(text: str, registry: Registry | None = None) -> tuple[
     return tuple(passes)
 
 
-def _kernel_pipeline(values: Mapping[str, str], registry: Registry | None) -> tuple[KernelPass, ...]:
-    """Return all passes of kernels, or those until one."""
+def _until(passes: tuple[KernelPass, ...], values: Mapping[str, str]) -> tuple[KernelPass, ...]:
+    """Return passes up to the one that the option ``until`` names; by default all."""
     if set(values) - {"until"}:
         raise OptionError(Diagnostic("unknown-option", f"the only option of {WHOLE} is until", hint="until=PASS"))
-    passes: tuple[KernelPass, ...] = passes_of(LOOP_PIPELINE)
-    if registry is not None:
-        passes = with_plugin_passes(passes, registry)
     if "until" not in values:
         return passes
     last = values["until"]
@@ -119,21 +107,17 @@ def module_stages(kernel: KernelModule, passes: Sequence[KernelPass], device: De
     with no_garbage_collection():
         for number, item in enumerate(passes):
             label = f"{number:02}.{item.name}"
-            before = kernel
             error = _failure(module, item, device)
             if error is not None:
-                yield ModuleStage(label, before, error)
+                yield ModuleStage(label, kernel, error)
                 return
             # A later pass changes the module in place.
             kernel = KernelModule(module.clone(), kernel.name)
             yield ModuleStage(label, kernel)
 
 
-def _failure(module: object, item: KernelPass, device: DeviceSpec) -> ShardyError | None:
+def _failure(module: builtin.ModuleOp, item: KernelPass, device: DeviceSpec) -> ShardyError | None:
     """Run a pass; return what it ends with, or what is wrong with the module afterwards."""
-    from xdsl.dialects import builtin
-
-    assert isinstance(module, builtin.ModuleOp)
     try:
         run(module, (item,), KernelContext(device))
         verify_module(module)
@@ -143,6 +127,7 @@ def _failure(module: object, item: KernelPass, device: DeviceSpec) -> ShardyErro
         message = f"the module is not valid behind the pass: {str(error).splitlines()[0]}"
         return VerificationError(Diagnostic("broken-module", message, op=item.name))
     except Exception as error:
+        # A pass of a plugin, or one over a module that no emitter writes, may fail in any way: that is what is asked.
         return VerificationError(Diagnostic("pass-failed", f"the pass ends with {describe_error(error)}", op=item.name))
     return None
 

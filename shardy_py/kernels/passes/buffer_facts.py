@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects import builtin, func
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from shardy_py.kernels.dialect.ops import PureCallOp
 from shardy_py.kernels.entry.arguments import ENTRY, SLICE
@@ -53,11 +53,11 @@ def _propagate(operands: list[SSAValue], callee: func.FuncOp, facts: dict[tuple[
     return bool(changed)
 
 
-def argument_attributes(function: func.FuncOp, number: int) -> _Known:
-    """Return the attributes of an argument of a function."""
-    if function.arg_attrs is None:
-        return {}
-    return dict(function.arg_attrs.data[number].data)
+def argument_attributes(function: Operation, number: int) -> _Known:
+    """Return the attributes of an argument of a function of ``func``, ``llvm`` or ``gpu``."""
+    attributes = function.properties.get("arg_attrs") or function.attributes.get("arg_attrs")
+    marks = attributes.data[number] if isinstance(attributes, builtin.ArrayAttr) else None
+    return dict(marks.data) if isinstance(marks, builtin.DictionaryAttr) else {}
 
 
 def _buffer_of(value: SSAValue) -> _Known:

@@ -44,8 +44,9 @@ def run_fusion(
 
 def with_copies(fusion: Fusion, arrays: Sequence[Any]) -> Sequence[Any]:
     """Return arrays for all parameters of a fusion from those for all but the copies of others."""
-    count = len(fusion.parameters) - len(fusion.copied)
-    return [*arrays, *(arrays[number] for number in fusion.copied)] if len(arrays) == count else arrays
+    if len(arrays) != len(fusion.argument_parameters):
+        return arrays
+    return [*arrays, *(arrays[number] for number in fusion.copied)]
 
 
 def checked_arrays(fusion: Fusion, arrays: Sequence[Any], stage: str = "") -> list[Any]:
@@ -157,8 +158,8 @@ def random_arrays(fusion: Fusion, seed: int) -> list[Any]:
         VerificationError: the arrays do not fit into the memory of this machine.
     """
     with memory_guard(fusion):
-        parameters = fusion.parameters[: len(fusion.parameters) - len(fusion.copied)]
-        arrays = [_random(value, np.random.default_rng((seed, number))) for number, value in enumerate(parameters)]
+        values = enumerate(fusion.argument_parameters)
+        arrays = [_random(value, np.random.default_rng((seed, number))) for number, value in values]
     return list(with_copies(fusion, arrays))
 
 

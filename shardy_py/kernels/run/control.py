@@ -69,7 +69,7 @@ def for_(frame: Frame, op: scf.ForOp) -> list[Value]:
     while frame.is_any(mask := frame.active(index < upper)):
         with frame.under(mask):
             trip_values = frame.run(op.body, [index, *carried])
-        carried = _carried(frame, mask, trip_values, carried, op.results)
+        carried = _joined(frame, mask, trip_values, carried, op.results)
         index = index + step
     return carried
 
@@ -83,12 +83,12 @@ def while_(frame: Frame, op: scf.WhileOp) -> list[Value]:
             terminator = _condition_of(frame, op.before_region, carried)
             new = frame.gets(terminator.args)
             going = frame.active(frame.get(terminator.condition))
-            passed = new if passed is None else _carried(frame, mask, new, passed, op.results)
+            passed = new if passed is None else _joined(frame, mask, new, passed, op.results)
             if not frame.is_any(going):
                 break
             with frame.under(going):
                 trip_values = frame.run(op.after_region, new)
-            carried = _carried(frame, going, trip_values, carried, terminator.args)
+            carried = _joined(frame, going, trip_values, carried, terminator.args)
         mask = going
     return passed or []
 
@@ -99,15 +99,15 @@ def _condition_of(frame: Frame, region: Region, carried: Sequence[Value]) -> scf
     return terminator
 
 
-def _carried(
-    frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], results: Sequence[SSAValue]
+def _joined(
+    frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], typed: Sequence[SSAValue]
 ) -> list[Value]:
-    """Return carried values: new ones of threads that took the trip, old ones of the others."""
+    """Return values of threads: new ones where the mask holds, such as after a trip of a loop, old ones elsewhere."""
     if mask is None:
         return list(new)
     return [
         frame.merged(mask, new_value, old_value, value)
-        for new_value, old_value, value in zip(new, old, results, strict=True)
+        for new_value, old_value, value in zip(new, old, typed, strict=True)
     ]
 
 
@@ -128,7 +128,7 @@ def loop(frame: Frame, op: LoopOp) -> list[Value]:
         indices = [np.int64(value) if isinstance(value, int) else value for value in results]
         with frame.under(mask):
             new = frame.run(op.body, [*symbols, *indices, *carried])
-        carried = _carried(frame, mask, new, carried, op.results)
+        carried = _joined(frame, mask, new, carried, op.results)
     return carried
 
 
@@ -232,17 +232,6 @@ def _either(one: Any, other: Any) -> Any:
         return None
     both = one | other
     return None if both.all() else both
-
-
-def _joined(
-    frame: Frame, mask: Any, new: Sequence[Value], old: Sequence[Value], typed: Sequence[SSAValue]
-) -> list[Value]:
-    if mask is None:
-        return list(new)
-    return [
-        frame.merged(mask, new_value, old_value, value)
-        for new_value, old_value, value in zip(new, old, typed, strict=True)
-    ]
 
 
 def _reverse_post_order(entry: Block) -> list[Block]:

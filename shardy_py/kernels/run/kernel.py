@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from attrs import evolve
 from xdsl.dialects import builtin, func, gpu, llvm
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.kernels.dialect.types import layout_of_type
 from shardy_py.kernels.entry.arguments import ENTRY, SLICE
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.passes.buffer_facts import argument_attributes
 from shardy_py.kernels.run import (
     atomics,
     blocks,
@@ -137,18 +138,21 @@ def trace_block(
 
 def functions_of(module: builtin.ModuleOp) -> dict[str, Any]:
     """Return the functions of a module by name, those inside of ``gpu.module`` too."""
-    functions: dict[str, Any] = {}
+    return {op.sym_name.data: op for op in _top_level_ops(module) if isinstance(op, FUNCTIONS)}
+
+
+def _top_level_ops(module: builtin.ModuleOp) -> Iterator[Operation]:
+    """Yield the ops of a module, and those of each ``gpu.module`` in it."""
     for op in module.body.block.ops:
         if isinstance(op, gpu.ModuleOp):
-            functions |= {inner.sym_name.data: inner for inner in op.body.block.ops if isinstance(inner, FUNCTIONS)}
-        elif isinstance(op, FUNCTIONS):
-            functions[op.sym_name.data] = op
-    return functions
+            yield from op.body.block.ops
+        else:
+            yield op
 
 
 def loaded_kernel(module: builtin.ModuleOp, stage: str) -> LoadedKernel:
     """Return a module as it is run."""
-    constants = {op.sym_name.data: op for op in module.walk() if isinstance(op, llvm.GlobalOp)}
+    constants = {op.sym_name.data: op for op in _top_level_ops(module) if isinstance(op, llvm.GlobalOp)}
     return LoadedKernel(functions_of(module), HANDLERS, run_branches, stage, constants)
 
 
@@ -211,18 +215,9 @@ def _visibility(function: Any) -> str:
     return visibility.data if isinstance(visibility, builtin.StringAttr) else ""
 
 
-def argument_attribute(entry: Any, number: int, name: str) -> Attribute | None:
-    """Return an attribute of an argument of a function."""
-    attributes = entry.properties.get("arg_attrs") or entry.attributes.get("arg_attrs")
-    if not isinstance(attributes, builtin.ArrayAttr):
-        return None
-    marks = attributes.data[number]
-    return marks.data.get(name) if isinstance(marks, builtin.DictionaryAttr) else None
-
-
 def argument_slice(entry: Any, number: int) -> int | None:
     """Return the number of the buffer that an argument is marked with."""
-    slice_mark = argument_attribute(entry, number, SLICE)
+    slice_mark = argument_attributes(entry, number).get(SLICE)
     return slice_mark.value.data if isinstance(slice_mark, builtin.IntegerAttr) else None
 
 

@@ -103,7 +103,8 @@ def pointer_places(frame: Frame, op: Operation, pointer: Pointer, type_: Attribu
     is_vector = isinstance(type_, builtin.VectorType)
     is_aligned = offset % count == 0
     frame.require(is_aligned | ~inside, op, "misaligned-vector" if is_vector else "misaligned", misaligned)
-    flat: Any = np.where(inside & is_aligned, offset, 0) // word
+    # Where faults are recorded, threads that are outside or between elements go on at the first element.
+    flat: Any = (np.where(inside & is_aligned, offset, 0) if frame.kernel.findings else offset) // word
     flat = flat + frame.threads.rows * buffer.size if buffer.memory.is_shared else flat
     if frame.mask is None:
         return Places(None, flat, frame.threads.stamps)

@@ -102,8 +102,9 @@ def _buffer(frame: Frame, elements: Any, type_: Any) -> Buffer:
 def reindex(frame: Frame, op: ReindexOp) -> list[Value]:
     """Return the tensor with the elements where the map says."""
     source, type_ = _elements(frame, op.source), op.output.type
-    dims = list(np.indices(tuple(type_.get_shape())))
-    inside = np.broadcast_to(op.map.holds(dims), dims[0].shape)
+    shape = tuple(type_.get_shape())
+    dims = list(np.indices(shape))
+    inside = np.broadcast_to(op.map.holds(dims), shape)
     index = [np.where(inside, part, 0) for part in op.map.evaluate(dims)]
     if op.default is None:
         frame.require(inside.all(), op, "out-of-bounds", "the map leaves its domain, and there is no default")

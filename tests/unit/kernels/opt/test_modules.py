@@ -12,6 +12,7 @@ import numpy as np
 from shardy_py.errors import OptionError, ParseError, UnsupportedError
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.opt.buffers import buffer_uses
 from shardy_py.kernels.opt.modules import KernelModule, launch_of_module, parse_sizes, read_module
 from shardy_py.kernels.opt.run_module import module_arguments, random_inputs, run_module
 from shardy_py.kernels.opt.stages import ModuleStage, find_stage, parse_kernel_pipeline, run_passes
@@ -68,6 +69,18 @@ def test_other_dialects(text: str, expected: str) -> None:
     np.testing.assert_array_equal(found.array, own)
 
 
+def test_a_pointer_that_is_stored() -> None:
+    """The memory behind it is neither read nor written, and holds no pointers for that."""
+    text = """llvm.func @main(%p: !llvm.ptr, %q: !llvm.ptr) attributes {nvvm.kernel} {
+      llvm.store %p, %q : !llvm.ptr, !llvm.ptr
+      llvm.return
+    }"""
+    kernel = read_module(text)
+    stored, target = buffer_uses(kernel.entry, kernel.functions)
+    assert (stored.is_read, stored.is_written, stored.elements) == (False, False, ())
+    assert (target.is_read, target.is_written, len(target.elements)) == (False, True, 1)
+
+
 def test_values_that_threads_return() -> None:
     """Numbers are arguments, too, and what is no memory is returned per thread."""
     text = """func.func @main(%x: tensor<8xi32>, %i: index) -> i32 {
@@ -84,6 +97,17 @@ def test_values_that_threads_return() -> None:
     assert launch == Launch((1, 1, 1), (4, 1, 1))
     (found,) = run_module(kernel, launch, module_arguments(kernel), [np.arange(8, dtype=np.int32), np.int64(5)])
     np.testing.assert_array_equal(found.array, [5, 6, 7, 8])
+
+
+def test_vectors_that_threads_return() -> None:
+    """A vector that is the same for all threads is one per thread, also where it has as many elements as there are."""
+    text = """func.func @main() -> vector<4xi32> {
+      %v = arith.constant dense<[1, 2, 3, 4]> : vector<4xi32>
+      return %v : vector<4xi32>
+    }"""
+    kernel = read_module(text)
+    (result,) = run_module(kernel, launch_of_module(kernel, threads=(4, 1, 1)), [], [])
+    np.testing.assert_array_equal(result.array, [[1, 2, 3, 4]] * 4)
 
 
 def test_a_grid_that_contradicts_the_module(tiles: KernelModule) -> None:
@@ -116,8 +140,44 @@ def test_a_reduced_tensor_without_memory() -> None:
 )
 def test_malformed_modules(text: str, reason: str) -> None:
     """Errors name the file."""
-    with pytest.raises(ParseError, match=reason):
+    with pytest.raises(ParseError, match=reason) as caught:
         read_module(text, "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "dimensions", "types", "reason"),
+    [
+        ("%x", "[1, 1]", "tensor<4x8xf32> to tensor<4xf32>", "are not different dimensions"),
+        ("%x", "[-1]", "tensor<4x8xf32> to tensor<4x8xf32>", "are not different dimensions"),
+        ("%x, %y", "[1]", "tensor<4x8xf32>, tensor<4x2xf32> to tensor<4xf32>, tensor<4xf32>", "different shapes"),
+    ],
+    ids=["twice", "negative", "shapes"],
+)
+def test_reductions_that_cannot_be(inputs: str, dimensions: str, types: str, reason: str) -> None:
+    """Dimensions are those of all inputs, each once."""
+    inits = ", ".join(["%c"] * len(inputs.split()))
+    text = f"""func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x2xf32>, %c: f32) {{
+      %s:{len(inputs.split())} = xla_gpu.reduce({inputs}) inits({inits}) dimensions={dimensions} combiner=@f : {types}
+      return
+    }}"""
+    with pytest.raises(ParseError, match=reason):
+        read_module(text)
+
+
+def test_an_element_as_a_tensor() -> None:
+    """A tensor without dimensions is reindexed, too."""
+    text = """func.func @main(%x: tensor<8xf32>, %o: tensor<f32>) -> tensor<f32> {
+      %e = xla_gpu.reindex %x at #xla_gpu.indexing_map<"() -> (3)"> : tensor<8xf32> -> tensor<f32>
+      %v = tensor.extract %e[] : tensor<f32>
+      %r = tensor.insert %v into %o[] : tensor<f32>
+      return %r : tensor<f32>
+    }"""
+    kernel = read_module(text)
+    arguments = module_arguments(kernel)
+    arrays = [np.arange(8, dtype=np.float32), np.zeros((), np.float32)]
+    (result,) = run_module(kernel, launch_of_module(kernel), arguments, arrays)
+    assert result.array == 3
 
 
 @pytest.mark.parametrize(
