@@ -5,7 +5,7 @@ Mirrors mpmd/transforms/import/infer_mesh_assignment.cc and enforce_equisharding
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from shardy_py.errors import Diagnostic, OptionError
@@ -17,6 +17,7 @@ from shardy_py.mpmd.dialect.calls import (
     calls_of,
     return_of,
     set_returned,
+    with_returned,
     with_signature,
 )
 from shardy_py.mpmd.dialect.fragments import mpmd_functions, new_assign, new_transfer, new_unassign
@@ -28,9 +29,10 @@ from shardy_py.mpmd.passes.inference.src_sets import SrcSets
 from shardy_py.values import frozen
 
 _ORIGINS = ("io_constraint_in", "io_constraint_out")
+_Pairs = tuple[tuple[int, int], ...]
 
 
-def parse_constraints(items: Iterable[str]) -> tuple[tuple[int, int], ...]:
+def parse_constraints(items: Iterable[str]) -> _Pairs:
     """Return pairs of the numbers of an argument and a result.
 
     >>> parse_constraints(["0:1"])
@@ -67,17 +69,26 @@ class InferMeshAssignUsingInputOutputConstraintsPass:
         Raises:
             OptionError: a constraint is malformed, or names an argument or result that does not exist.
         """
-        pairs = parse_constraints(self.constraints)
-        called = calls_of(program)
-        for function in mpmd_functions(program) if pairs else ():
-            if function.attributes["sym_name"] in called:
-                continue
+        for function, pairs in _constrained_functions(program, self.constraints):
             sets = SrcSets(program, context.semantics)
-            check_numbers(function, pairs)
             for argument, result in pairs:
                 mesh = _choose(function, argument, result, sets)
                 if mesh is not None:
                     function = _assign(function, argument, result, mesh)
+
+
+def _constrained_functions(program: Program, constraints: Iterable[str]) -> Iterator[tuple[Op, _Pairs]]:
+    """Yield the entry points that constraints hold for, with the pairs of numbers.
+
+    Raises:
+        OptionError: a constraint is malformed, or names an argument or result that does not exist.
+    """
+    pairs = parse_constraints(constraints)
+    called = calls_of(program)
+    for function in mpmd_functions(program) if pairs else ():
+        if function.attributes["sym_name"] not in called:
+            check_numbers(function, pairs)
+            yield function, pairs
 
 
 def check_numbers(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
@@ -176,12 +187,8 @@ class EnforceInputOutputEquishardingPass:
         Raises:
             OptionError: a constraint is malformed, or names an argument or result that does not exist.
         """
-        pairs = parse_constraints(self.constraints)
-        called = calls_of(program)
-        for function in mpmd_functions(program) if pairs else ():
-            if function.attributes["sym_name"] not in called:
-                check_numbers(function, pairs)
-                _transfer(function, pairs)
+        for function, pairs in _constrained_functions(program, self.constraints):
+            _transfer(function, pairs)
 
 
 def _transfer(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
@@ -191,18 +198,4 @@ def _transfer(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
         if argument_type is not None and values[result].type != argument_type.type:
             transfer = new_transfer(function.program, values[result], argument_type)
             values[result] = block.insert_before(return_of(function), transfer).results[0]
-    types = [value.type for value in values]
-    if types == [value.type for value in function.function_results]:
-        set_returned(function, values)
-        return
-    set_returned(function, values)
-    new, old_arguments = with_signature(
-        function,
-        [value.type for value in block.arguments],
-        types,
-        argument_attributes=attributes_at(function, "arg_attrs", len(block.arguments)),
-        result_attributes=attributes_at(function, "res_attrs", len(values)),
-    )
-    for old, value in zip(old_arguments, block_of(new).arguments, strict=True):
-        old.replace_all_uses_with(value)
-    function.erase()
+    with_returned(function, values)
