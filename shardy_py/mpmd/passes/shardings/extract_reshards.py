@@ -60,22 +60,17 @@ def _extract(transfer: Op) -> None:
     before, after = table.get(source.id), table.get(target.id)
     if _axes(before, program) == _axes(after, program):
         return
-    on_host = [_is_on_host(value) for value in (source, target)]
-    if all(on_host):
+    is_off_device = [require_mesh_tensor(value).is_off_device for value in (source, target)]
+    if all(is_off_device):
         message, hint = "Resharding on host not supported with an mpmd.transfer.", "give both ends one sharding"
         raise UnsupportedError(Diagnostic("reshard-on-host", message, transfer.location, transfer.name, hint))
-    is_smaller_before = on_host[1] or (
-        not on_host[0] and _elements(source, before, program) > _elements(target, after, program)
+    is_smaller_before = is_off_device[1] or (
+        not is_off_device[0] and _elements(source, before, program) > _elements(target, after, program)
     )
     if is_smaller_before:
         _reshard_before(transfer, before, after)
     else:
         _reshard_behind(transfer, before, after)
-
-
-def _is_on_host(value: Value) -> bool:
-    type_ = require_mesh_tensor(value)
-    return type_.is_on_host or type_.mesh.endswith("/cpu")
 
 
 def _reshard_before(transfer: Op, before: TensorSharding | None, after: TensorSharding | None) -> None:
