@@ -96,6 +96,10 @@ def split_kind(op: Op) -> str:
     return "drop" if DROP_TRANSFERRED in op.attributes else ""
 
 
+SPLIT_WORDS = {"keep": "kKeepTransferred", "drop": "kDropTransferred"}
+"""Part of a split backward fragment to upstream's word for it."""
+
+
 def is_remat(op: Op) -> bool:
     """Return whether a fragment is a rematerialized one."""
     return REMAT in op.attributes

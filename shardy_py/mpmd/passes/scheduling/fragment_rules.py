@@ -14,6 +14,7 @@ from shardy_py.ir.graph.attributes import UNIT
 from shardy_py.ir.graph.program import Op
 from shardy_py.mpmd.dialect.fragments import (
     MESH_NAME,
+    SPLIT_WORDS,
     call_counter_of,
     is_user_fragment,
     mesh_of,
@@ -29,9 +30,8 @@ from shardy_py.values import frozen
 _INFO = re.compile(r"FragmentInfo\(((?:[^()\"]|\"[^\"]*\"|\(\d+\))*)\)")
 _FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|\"[^\"]*\"|\w+)")
 _ORIGIN = re.compile(r'"[^"]*"(?:\(\d+\))?')
-_SPLITS = {"kKeepTransferred": "keep", "kDropTransferred": "drop"}
+_SPLITS = {word: split for split, word in SPLIT_WORDS.items()}
 _MARKS = {"keep": KEEP_TRANSFERRED, "drop": DROP_TRANSFERRED}
-_SPLIT_WORDS = {split: word for word, split in _SPLITS.items()}
 _INFO_FIELDS = ("origins", "stage", "call_counter", "split_type", "mesh_name")
 
 
@@ -86,7 +86,7 @@ class FragmentInfo:
             f"origins=[{','.join(map(str, self.origins))}]",
             "" if self.stage is None else f"stage={self.stage}",
             "" if self.call_counter is None else f"call_counter={self.call_counter}",
-            f"split_type={_SPLIT_WORDS[self.split]}" if self.split else "",
+            f"split_type={SPLIT_WORDS[self.split]}" if self.split else "",
             f'mesh_name="{self.mesh}"',
         ]
         return f"FragmentInfo({','.join(filter(None, fields))})"
