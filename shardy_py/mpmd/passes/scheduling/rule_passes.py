@@ -20,7 +20,7 @@ from shardy_py.mpmd.passes.scheduling.fragment_rules import (
     parse_merge_rules,
     parse_schedule_rules,
 )
-from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import ancestors, order_block
+from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import Ancestors, order_block
 from shardy_py.values import frozen
 
 
@@ -63,7 +63,7 @@ def _merge(block: Block, rule: FragmentMergeRule) -> None:
     for op in sources[1:]:
         merged = merge(merged, op, merged)
     rule.target.label(merged)
-    order_block(block, [], "", always=True)
+    order_block(block, [], "")
 
 
 def _refuse_cycles(block: Block, sources: Sequence[Op]) -> None:
@@ -72,7 +72,7 @@ def _refuse_cycles(block: Block, sources: Sequence[Op]) -> None:
     Raises:
         VerificationError: there is such an op.
     """
-    reachable = ancestors(block)
+    reachable = Ancestors(block)
     for op in block.ops:
         if op in sources or not any(reachable.depends(op, source) for source in sources):
             continue
@@ -109,7 +109,7 @@ class RuleBasedSchedulePass:
 
 def _pairs(block: Block, infos: Sequence[FragmentInfo], context: PassContext) -> list[tuple[Op, Op]]:
     """Return the neighbours of a rule, the first before the second."""
-    reachable = ancestors(block)
+    reachable = Ancestors(block)
     fragments = [op for op in block.ops if is_fragment(op)]
     ordered: list[Op] = []
     for info in infos:
