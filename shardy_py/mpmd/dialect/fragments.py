@@ -32,6 +32,8 @@ from shardy_py.mpmd.dialect.types import MeshTensor, mesh_tensor_of, require_mes
 _NUMBER = re.compile(r"\s*(-?\d+)")
 MESH_NAME = "mesh_name"
 COUNTERS = (CALL_COUNTER, UNROLL_COUNTER)
+SPLIT_WORDS = {"keep": "kKeepTransferred", "drop": "kDropTransferred"}
+"""Part of a split backward fragment to upstream's word for it."""
 
 
 def unsigned(number: int) -> RawAttribute:
@@ -94,10 +96,6 @@ def split_kind(op: Op) -> str:
     if KEEP_TRANSFERRED in op.attributes:
         return "keep"
     return "drop" if DROP_TRANSFERRED in op.attributes else ""
-
-
-SPLIT_WORDS = {"keep": "kKeepTransferred", "drop": "kDropTransferred"}
-"""Part of a split backward fragment to upstream's word for it."""
 
 
 def is_remat(op: Op) -> bool:
