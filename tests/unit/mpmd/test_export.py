@@ -27,6 +27,7 @@ TENSOR = '!mpmd.mesh_tensor<"{}", tensor<16xf32>{}>'
         'target=FragmentInfo(origins=["f"],call_counter=2,split_type=kDropTransferred,mesh_name="m0"))',
         'FragmentScheduleRule(ordered_fragments=[FragmentInfo(origins=["f","g"],mesh_name="m1")->'
         'FragmentInfo(origins=["h"],mesh_name="m1")])',
+        'FragmentScheduleRule(ordered_fragments=[FragmentInfo(origins=["step 2 (last) of [a]"],mesh_name="m 1")])',
     ],
 )
 def test_a_rule_is_what_its_text_says(text: str) -> None:
