@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import ClassVar
 
+from shardy_py.api.summary import local_shape
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Value
@@ -149,10 +150,7 @@ def _axes(sharding: TensorSharding | None, program: Program) -> object:
 def _elements(value: Value, sharding: TensorSharding | None, program: Program) -> int:
     """Return the elements of a tensor on one device."""
     shape = tuple(size or 0 for size in value.shape)
-    mesh = None if sharding is None else _mesh(sharding, program)
-    if sharding is not None and mesh is not None:
-        shape = tuple(size or 0 for size in sharding.local_shape(shape, mesh))
-    return prod(shape)
+    return prod(local_shape(shape, sharding, None if sharding is None else _mesh(sharding, program)))
 
 
 def _mesh(sharding: TensorSharding, program: Program) -> Mesh | None:
