@@ -37,7 +37,7 @@ class RuleBasedMergePass:
     rules: str = ""
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Apply all rules to each function.
+        """Apply all rules to each function; sources that no fragment matches are warned about.
 
         Raises:
             OptionError: a rule is malformed, or merges fragments of two stages or meshes.
@@ -46,10 +46,12 @@ class RuleBasedMergePass:
         rules = parse_merge_rules(self.rules)
         for function in mpmd_functions(program):
             for rule in rules:
-                _merge(block_of(function), rule)
+                _merge(block_of(function), rule, context)
 
 
-def _merge(block: Block, rule: FragmentMergeRule) -> None:
+def _merge(block: Block, rule: FragmentMergeRule, context: PassContext) -> None:
+    unmatched = [info for info in rule.sources if not any(map(info.matches, block.ops))]
+    context.warnings.extend(map(_unmatched_rule, unmatched))
     sources = [op for op in block.ops if any(info.matches(op) for info in rule.sources)]
     meshes, stages = {mesh_of(op) for op in sources}, {stage_of(op) for op in sources} - {None}
     if (len(meshes | {rule.target.mesh}) > 1 and sources) or len(stages) > 1:
@@ -115,8 +117,7 @@ def _pairs(block: Block, infos: Sequence[FragmentInfo], context: PassContext) ->
     for info in infos:
         op = next((item for item in fragments if info.matches(item)), None)
         if op is None:
-            hint = "what a rule leaves out must be missing in the fragment, too"
-            context.warnings.append(Diagnostic("unmatched-rule", f"no fragment matches {info}", hint=hint))
+            context.warnings.append(_unmatched_rule(info))
         else:
             ordered.append(op)
     result = []
@@ -132,3 +133,8 @@ def _pairs(block: Block, infos: Sequence[FragmentInfo], context: PassContext) ->
             message = f"the rule is skipped here: this fragment {problem}"
             context.warnings.append(Diagnostic("conflicting-rule", message, second.location, second.name))
     return result
+
+
+def _unmatched_rule(info: FragmentInfo) -> Diagnostic:
+    hint = "what a rule leaves out must be missing in the fragment, too"
+    return Diagnostic("unmatched-rule", f"no fragment matches {info}", hint=hint)
