@@ -27,7 +27,7 @@ from shardy_py.mpmd.dialect.op_names import (
     UNROLL_COUNTER,
 )
 from shardy_py.mpmd.dialect.origins import UserOrigin, parse_user_origin
-from shardy_py.mpmd.dialect.types import MeshTensor, mesh_tensor_of, require_mesh_tensor
+from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor
 
 _NUMBER = re.compile(r"\s*(-?\d+)")
 MESH_NAME = "mesh_name"
@@ -192,15 +192,3 @@ def is_inter_mesh(transfer: Op) -> bool:
     """Return whether a transfer goes to another mesh or memory."""
     source, target = require_mesh_tensor(transfer.operands[0]), require_mesh_tensor(transfer.results[0])
     return (source.mesh, source.memory_kind) != (target.mesh, target.memory_kind)
-
-
-def carried_attributes(op: Op) -> dict[str, Any]:
-    """Return the attributes of a fragment besides what makes it a fragment."""
-    fixed = (MESH_NAME, ORIGIN, STAGE)
-    return {name: value for name, value in op.attributes.items() if name not in fixed}
-
-
-def same_mesh(value: Value, mesh: str) -> bool:
-    """Return whether a value is on a mesh."""
-    type_ = mesh_tensor_of(value)
-    return type_ is not None and type_.mesh == mesh
