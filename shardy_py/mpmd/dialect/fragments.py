@@ -104,7 +104,7 @@ def is_remat(op: Op) -> bool:
 
 
 def body_of(op: Op) -> Block:
-    """Return the block of a fragment or named computation."""
+    """Return the block of a function, fragment or named computation."""
     return op.regions[0].block
 
 
@@ -181,6 +181,23 @@ def new_unassign(program: Program, value: Value, origin: str | None = None) -> O
     """Return an op that takes a tensor off its mesh."""
     type_ = require_mesh_tensor(value).tensor
     return Op(program, UNASSIGN, [value], [type_], {} if origin is None else {ORIGIN: origin})
+
+
+def replace_arguments(old_arguments: Iterable[Value], function: Op, origin: str | None = None) -> None:
+    """Replace old arguments by those of a function, taken off their meshes where the old ones were on none.
+
+    Args:
+        old_arguments: The old arguments.
+        function: The function.
+        origin: The origin of the ops that take arguments off their meshes.
+    """
+    block, anchor = body_of(function), None
+    for old, value in zip(old_arguments, block.arguments, strict=True):
+        if old.type == value.type:
+            old.replace_all_uses_with(value)
+        else:
+            anchor = block.insert_after(anchor, new_unassign(function.program, value, origin))
+            old.replace_all_uses_with(anchor.results[0])
 
 
 def new_transfer(program: Program, value: Value, type_: MeshTensor) -> Op:

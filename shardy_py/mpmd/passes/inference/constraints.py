@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import (
     attributes_at,
@@ -20,7 +20,7 @@ from shardy_py.mpmd.dialect.calls import (
     with_returned,
     with_signature,
 )
-from shardy_py.mpmd.dialect.fragments import mpmd_functions, new_assign, new_transfer, new_unassign
+from shardy_py.mpmd.dialect.fragments import mpmd_functions, new_assign, new_transfer, replace_arguments
 from shardy_py.mpmd.dialect.op_names import SRC_SET, USE_SET
 from shardy_py.mpmd.dialect.origins import MeshSet
 from shardy_py.mpmd.dialect.types import MeshTensor, mesh_tensor_of
@@ -112,10 +112,8 @@ def _choose(function: Op, argument: int, result: int, sets: SrcSets) -> str | No
     if None not in types:
         return None
     argument_uses = set_of_argument(function, argument, USE_SET) or MeshSet()
-    producer = target.defining_op
+    producer, available = target.defining_op, sets.of_value(target)
     used = (get_set(producer.attributes, USE_SET) if producer is not None else argument_uses) or MeshSet()
-    available = get_set(producer.attributes, SRC_SET) if producer is not None else None
-    available = sets.of_value(target) if available is None and types[1] is None else available
     if types[0] is not None:
         return types[0].mesh if available is None or types[0].mesh in available else None
     if types[1] is not None:
@@ -147,20 +145,9 @@ def _assign(function: Op, argument: int, result: int, mesh: str) -> Op:
         argument_attributes=_without_sets(function, "arg_attrs", argument_types, argument),
         result_attributes=attributes_at(function, "res_attrs", len(values)),
     )
-    for old, value in zip(old_arguments, block_of(new).arguments, strict=True):
-        _replace(old, value, new)
+    replace_arguments(old_arguments, new, _ORIGINS[0])
     function.erase()
     return new
-
-
-def _replace(old: Value, value: Value, function: Op) -> None:
-    """Replace an argument by a new one, taken off its mesh if the old one was on none."""
-    if old.type == value.type:
-        old.replace_all_uses_with(value)
-        return
-    unassign = new_unassign(function.program, value, _ORIGINS[0])
-    block_of(function).insert_after(None, unassign)
-    old.replace_all_uses_with(unassign.results[0])
 
 
 def _without_sets(function: Op, where: str, types: Sequence[object], number: int) -> list[dict[str, Any]]:
