@@ -7,8 +7,9 @@
 Each name comes, with what it needs, when it is looked up first.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
     from shardy_py.mpmd.jax_functions import broadcast, call, fori_loop, named_computation, named_tensor, reduce
@@ -39,23 +40,18 @@ __all__ = [
     "simulate",
 ]
 
-_HOMES = {
-    "shardy_py.mpmd.jax_functions": "broadcast call fori_loop named_computation named_tensor reduce",
-    "shardy_py.mpmd.jit": "jit",
-    "shardy_py.mpmd.pipeline_program": "PipelineProgram partition",
-    "shardy_py.mpmd.schedules.actions": "Action ActionKind",
-    "shardy_py.mpmd.schedules.builders": "SCHEDULES build_schedule",
-    "shardy_py.mpmd.schedules.schedule": "PipelineSchedule",
-    "shardy_py.mpmd.schedules.simulation": "StageTimes Timeline simulate",
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
-    return value
+__getattr__ = look_up_in(
+    __name__,
+    {
+        f"{__name__}.jax_functions": "broadcast call fori_loop named_computation named_tensor reduce",
+        f"{__name__}.jit": "jit",
+        f"{__name__}.pipeline_program": "PipelineProgram partition",
+        f"{__name__}.schedules.actions": "Action ActionKind",
+        f"{__name__}.schedules.builders": "SCHEDULES build_schedule",
+        f"{__name__}.schedules.schedule": "PipelineSchedule",
+        f"{__name__}.schedules.simulation": "StageTimes Timeline simulate",
+    },
+)
 
 
 def __dir__() -> list[str]:

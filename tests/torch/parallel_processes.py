@@ -185,16 +185,21 @@ def _evaluated(case: Case, plain: nn.Module, parallel: nn.Module, x: torch.Tenso
 
 
 def reloaded(parallel: nn.Module, folder: str) -> float:
-    """Return the largest difference of a state that is saved, and read onto another mesh."""
-    checkpoint.save(parallel.state_dict(), checkpoint_id=folder)
+    """Return the largest difference of a state that is saved, and read onto the mesh of `zero`."""
     torch.manual_seed(7)
     case = CASES["zero"]
     other = sdy.parallelize(Perceptron(), case.mesh, (torch.randn(case.shape),), case.shardings)
+    return difference_after_reload(parallel, other, folder)
+
+
+def difference_after_reload(parallel: nn.Module, other: nn.Module, folder: str) -> float:
+    """Return the largest difference of the state of a module that is saved, and read by one on another mesh."""
+    checkpoint.save(parallel.state_dict(), checkpoint_id=folder)
     state = other.state_dict()
     checkpoint.load(state, checkpoint_id=folder)
     other.load_state_dict(state)
     pairs = zip(parallel.state_dict().values(), other.state_dict().values(), strict=True)
-    return max(float((one.full_tensor() - two.full_tensor()).abs().max()) for one, two in pairs)
+    return max(float((saved.full_tensor() - read.full_tensor()).abs().max()) for saved, read in pairs)
 
 
 def seen_of(case: str, folder: str) -> dict[str, Any]:

@@ -25,8 +25,8 @@ def trained() -> dict[str, list[dict[str, Any]]]:
     """What each of four processes saw of each case."""
     command = [sys.executable, "-m", "tests.torch.training_processes", *CASES]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600, check=True)
-    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    seen: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
+    return seen
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -68,8 +68,8 @@ class RotaryEmbedding(nn.Module):
 
 def rotate_half(x: torch.Tensor) -> torch.Tensor:
     """Return halves of the last dimension swapped, the first one negated."""
-    one, other = x.chunk(2, -1)
-    return torch.cat((-other, one), -1)
+    first, second = x.chunk(2, -1)
+    return torch.cat((-second, first), -1)
 
 
 class GroupedAttention(nn.Module):
@@ -320,7 +320,7 @@ class TimedBlock(nn.Module):
 
 
 class Diffusion(nn.Module):
-    """A denoising network with one level below, which draws the noise that it is to find and returns the loss."""
+    """A denoising network with one level below, which draws the noise that it is to predict and returns the loss."""
 
     def __init__(self, width: int = 16, steps: int = 10) -> None:
         super().__init__()
@@ -339,8 +339,8 @@ class Diffusion(nn.Module):
     def forward(self, image: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
         noise = torch.randn_like(image)
         alpha = self.alphas[step].view(-1, 1, 1, 1)
-        found = self.denoise(alpha.sqrt() * image + (1 - alpha).sqrt() * noise, step)
-        return functional.mse_loss(found, noise)
+        predicted = self.denoise(alpha.sqrt() * image + (1 - alpha).sqrt() * noise, step)
+        return functional.mse_loss(predicted, noise)
 
     def denoise(self, x: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
         """Return the noise in an image."""

@@ -9,12 +9,11 @@ import sys
 from typing import Any
 
 import torch
-import torch.distributed.checkpoint as checkpoint
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
 import shardy_py as sdy
-from tests.torch.parallel_processes import run_on_four
+from tests.torch.parallel_processes import difference_after_reload, run_on_four
 from tests.torch.trained_models import TRAINED_MODELS, TrainedModel
 
 STEPS = 10
@@ -64,18 +63,8 @@ def seen_of(name: str, folder: str) -> dict[str, Any]:
         pair = losses()
     evaluated = abs(float(pair[0]) - float(pair[1]))
     seen = {"loss": max(differences), "evaluated": evaluated, "first": float(pair[0])}
-    return {**seen, "reloaded": _reloaded(case, parallel, OTHER[mesh_name], f"{folder}/{name}")}
-
-
-def _reloaded(case: TrainedModel, parallel: nn.Module, mesh_name: str, folder: str) -> float:
-    """Return the largest difference of a state that is saved, and read onto another mesh."""
-    checkpoint.save(parallel.state_dict(), checkpoint_id=folder)
-    other = parallel_form(case, case.make(), mesh_name)
-    state = other.state_dict()
-    checkpoint.load(state, checkpoint_id=folder)
-    other.load_state_dict(state)
-    pairs = zip(parallel.state_dict().values(), other.state_dict().values(), strict=True)
-    return max(float((one.full_tensor() - two.full_tensor()).abs().max()) for one, two in pairs)
+    other = parallel_form(case, case.make(), OTHER[mesh_name])
+    return {**seen, "reloaded": difference_after_reload(parallel, other, f"{folder}/{name}")}
 
 
 if __name__ == "__main__":

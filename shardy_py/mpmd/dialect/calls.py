@@ -127,7 +127,7 @@ def with_signature(
 ) -> tuple[Op, Sequence[Value]]:
     """Put a function with other arguments and results in the place of one, and move its ops there.
 
-    The old function stays with its arguments, whose uses the caller replaces, until `drop_function`.
+    The old function stays with its arguments, whose uses the caller replaces before it erases the function.
 
     Returns:
         The new function, and the arguments of the old one.
@@ -151,6 +151,30 @@ def with_signature(
                 program.shardings[value.id] = item[SHARDING]
     program.body.insert_after(function, new)
     return new, old_arguments
+
+
+def with_types(function: Op, argument_types: Sequence[Type], result_types: Sequence[Type]) -> Op:
+    """Return a function with arguments and results of other types, which stands in the place of one."""
+    new, old_arguments = with_signature(
+        function,
+        argument_types,
+        result_types,
+        argument_attributes=attributes_at(function, "arg_attrs", len(argument_types)),
+        result_attributes=attributes_at(function, "res_attrs", len(result_types)),
+    )
+    for old, value in zip(old_arguments, block_of(new).arguments, strict=True):
+        old.replace_all_uses_with(value)
+    function.erase()
+    return new
+
+
+def with_returned(function: Op, values: Sequence[Value]) -> Op:
+    """Return a function that returns other values, whose types are those of its results; itself if none differs."""
+    types = [value.type for value in values]
+    set_returned(function, values)
+    if types == [value.type for value in function.function_results]:
+        return function
+    return with_types(function, [value.type for value in block_of(function).arguments], types)
 
 
 def set_returned(function: Op, values: Sequence[Value]) -> None:

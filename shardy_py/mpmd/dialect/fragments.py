@@ -27,11 +27,13 @@ from shardy_py.mpmd.dialect.op_names import (
     UNROLL_COUNTER,
 )
 from shardy_py.mpmd.dialect.origins import UserOrigin, parse_user_origin
-from shardy_py.mpmd.dialect.types import MeshTensor, mesh_tensor_of, require_mesh_tensor
+from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor
 
 _NUMBER = re.compile(r"\s*(-?\d+)")
 MESH_NAME = "mesh_name"
 COUNTERS = (CALL_COUNTER, UNROLL_COUNTER)
+SPLIT_WORDS = {"keep": "kKeepTransferred", "drop": "kDropTransferred"}
+"""Part of a split backward fragment to upstream's word for it."""
 
 
 def unsigned(number: int) -> RawAttribute:
@@ -102,7 +104,7 @@ def is_remat(op: Op) -> bool:
 
 
 def body_of(op: Op) -> Block:
-    """Return the block of a fragment or named computation."""
+    """Return the block of a function, fragment or named computation."""
     return op.regions[0].block
 
 
@@ -181,6 +183,23 @@ def new_unassign(program: Program, value: Value, origin: str | None = None) -> O
     return Op(program, UNASSIGN, [value], [type_], {} if origin is None else {ORIGIN: origin})
 
 
+def replace_arguments(old_arguments: Iterable[Value], function: Op, origin: str | None = None) -> None:
+    """Replace old arguments by those of a function, taken off their meshes where the old ones were on none.
+
+    Args:
+        old_arguments: The old arguments.
+        function: The function.
+        origin: The origin of the ops that take arguments off their meshes.
+    """
+    block, anchor = body_of(function), None
+    for old, value in zip(old_arguments, block.arguments, strict=True):
+        if old.type == value.type:
+            old.replace_all_uses_with(value)
+        else:
+            anchor = block.insert_after(anchor, new_unassign(function.program, value, origin))
+            old.replace_all_uses_with(anchor.results[0])
+
+
 def new_transfer(program: Program, value: Value, type_: MeshTensor) -> Op:
     """Return an op that moves a tensor to another mesh or memory."""
     return Op(program, TRANSFER, [value], [type_.type])
@@ -190,15 +209,3 @@ def is_inter_mesh(transfer: Op) -> bool:
     """Return whether a transfer goes to another mesh or memory."""
     source, target = require_mesh_tensor(transfer.operands[0]), require_mesh_tensor(transfer.results[0])
     return (source.mesh, source.memory_kind) != (target.mesh, target.memory_kind)
-
-
-def carried_attributes(op: Op) -> dict[str, Any]:
-    """Return the attributes of a fragment besides what makes it a fragment."""
-    fixed = (MESH_NAME, ORIGIN, STAGE)
-    return {name: value for name, value in op.attributes.items() if name not in fixed}
-
-
-def same_mesh(value: Value, mesh: str) -> bool:
-    """Return whether a value is on a mesh."""
-    type_ = mesh_tensor_of(value)
-    return type_ is not None and type_.mesh == mesh

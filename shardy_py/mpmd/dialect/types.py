@@ -54,6 +54,11 @@ class MeshTensor:
         return self.memory_kind == PINNED_HOST
 
     @property
+    def is_off_device(self) -> bool:
+        """True for a tensor in the memory of the host, or on a mesh of hosts."""
+        return self.is_on_host or is_host_mesh(self.mesh)
+
+    @property
     def type(self) -> TensorType:
         """The type of the op graph.
 
@@ -77,6 +82,11 @@ class MeshTensor:
         sharding = "" if self.sharding is None else f", sharding={self.sharding}"
         memory = f", memory_kind={quote(self.memory_kind)}" if self.memory_kind else ""
         return f"!mpmd.mesh_tensor<{quote(self.mesh)}, {self.tensor}{sharding}{memory}>"
+
+
+def is_host_mesh(name: str) -> bool:
+    """Return whether a mesh is one of hosts, which its name says."""
+    return name.endswith("/cpu")
 
 
 def mesh_tensor_of(value: Value | Type) -> MeshTensor | None:
@@ -138,7 +148,7 @@ class Topology:
     @property
     def device_meshes(self) -> tuple[str, ...]:
         """The names of the meshes that are not those of hosts, in order."""
-        return tuple(name for name in self.names if not name.endswith("/cpu"))
+        return tuple(name for name in self.names if not is_host_mesh(name))
 
     @property
     def is_homogeneous(self) -> bool:

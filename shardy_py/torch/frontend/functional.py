@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -198,9 +199,7 @@ def _on_meta(node: Any) -> Any:
 
     value = node.meta.get("val")
     if value is None:
-        value = node.graph.owning_module
-        for part in node.target.split("."):
-            value = getattr(value, part)
+        value = attrgetter(node.target)(node.graph.owning_module)
     return torch.empty(tuple(value.shape), dtype=value.dtype, device="meta") if hasattr(value, "dtype") else value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any
 
 from attrs import evolve
@@ -121,7 +122,7 @@ class Importer:
             if node.op == "output":
                 return self.resolve(node.args[0])
             if node.op == "get_attr" and node not in self.values:
-                self.values[node] = _attribute_of(module, node.target)
+                self.values[node] = attrgetter(node.target)(module)
             elif node.op == "call_function":
                 with self.builder.at(location_of(node)):
                     self._enter(node)
@@ -325,13 +326,6 @@ def _flatten(nested: Any) -> Iterator[Any]:
 
 def _is_node(value: Any) -> bool:
     return type(value).__name__ == "Node" and hasattr(value, "all_input_nodes")
-
-
-def _attribute_of(module: Any, target: str) -> Any:
-    attribute = module
-    for part in target.split("."):
-        attribute = getattr(attribute, part)
-    return attribute
 
 
 def _is_first_alone(node: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from attrs import evolve, field
@@ -127,12 +128,12 @@ def _of_graph_module(module: Any) -> Signature:
                 constants[node] = value
             else:
                 raise _refuse(node, type(value).__name__)
-        elif node.op == "get_attr" and hasattr(_attribute(module, node.target), "dtype"):
+        elif node.op == "get_attr" and hasattr(attrgetter(node.target)(module), "dtype"):
             readers.setdefault(node.target, []).append(node)
     trained = {name for name, _ in module.named_parameters(remove_duplicate=False)}
     for name, nodes in readers.items():
         kind: ArgumentKind = "parameter" if name in trained else "buffer"
-        tensor = _attribute(module, name)
+        tensor = attrgetter(name)(module)
         read.append((Argument(name, kind, name), tensor, tuple(nodes), tensor))
     return _signature(module, module, _tied(read), constants, ())
 
@@ -168,13 +169,6 @@ def _identity_of(tensor: Any) -> Any:
         # Sparse tensors and those of some devices have no storage.
         return identity(tensor)
     return storage, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()), str(tensor.dtype)
-
-
-def _attribute(module: Any, target: str) -> Any:
-    attribute = module
-    for part in target.split("."):
-        attribute = getattr(attribute, part)
-    return attribute
 
 
 def _refuse(node: Any, kind: str) -> UnsupportedError:

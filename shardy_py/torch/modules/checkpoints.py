@@ -155,15 +155,3 @@ def _draws(node: Any) -> bool:
     if not hasattr(node.target, "_schema"):
         return False
     return call_draws_numbers(str(node.target), schema_arguments(node.target, node.args, node.kwargs))
-
-
-def recomputed_nodes(needed: Collection[Any], recomputable: Collection[Any]) -> set[Any]:
-    """Return the nodes that the backward pass computes again, from what it needs of the forward pass."""
-    left = [node for node in needed if node in recomputable]
-    recomputed: set[Any] = set()
-    while left:
-        node = left.pop()
-        if node not in recomputed:
-            recomputed.add(node)
-            left.extend(operand for operand in node.all_input_nodes if operand in recomputable)
-    return recomputed

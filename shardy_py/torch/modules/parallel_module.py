@@ -122,10 +122,8 @@ class ParallelProgram:
         first = next(iter(self.steps.values()), None)
         if first is not None:
             # Parameters stay where they are.
-            fixed_kinds = ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input")
-            shardings |= {
-                port.name: port.placements for port in first.arguments if port.name in _names(first, fixed_kinds)
-            }
+            fixed = _names(first, ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input"))
+            shardings |= {port.name: port.placements for port in first.arguments if port.name in fixed}
         elif self.request is not None:
             self.plan = automatic_plan(trace, self.device_mesh, self.request, shardings, self.options)
         step = make_step(

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from shardy_py.torch.modules.checkpoints import recomputable_nodes, recomputed_nodes
+from shardy_py.torch.modules.checkpoints import recomputable_nodes
 from shardy_py.values import frozen
 
 
@@ -60,7 +60,7 @@ def split_graph(
     read = {operand for node in in_backward for operand in node.all_input_nodes}
     read |= {node for node in gradients if isinstance(node, torch.fx.Node)}
     read &= in_forward
-    again = recomputed_nodes(read, recomputable_nodes(graph, in_forward, checkpoints))
+    again = _needed(read, recomputable_nodes(graph, in_forward, checkpoints))
     read |= {operand for node in again for operand in node.all_input_nodes}
     saved = [node for node in graph.nodes if node in read and node not in again]
     ahead = [node for node in graph.nodes if node in in_forward and node.op not in ("placeholder", "output")]
@@ -105,15 +105,20 @@ def _apart(graph: Any, outputs: Sequence[Any]) -> list[Any]:
     return distinct
 
 
-def _needed(results: Iterable[Any]) -> set[Any]:
-    """Return the nodes that some results are computed from, these included."""
+def _needed(results: Iterable[Any], among: Collection[Any] | None = None) -> set[Any]:
+    """Return the nodes that some results are computed from, these included.
+
+    Args:
+        results: The results.
+        among: The nodes at which the search does not end; None for all.
+    """
     import torch
 
     left = [node for node in results if isinstance(node, torch.fx.Node)]
     needed: set[Any] = set()
     while left:
         node = left.pop()
-        if node not in needed:
+        if node not in needed and (among is None or node in among):
             needed.add(node)
             left.extend(node.all_input_nodes)
     return needed

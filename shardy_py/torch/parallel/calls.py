@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 _ITEM = re.compile(r"(.*)\[(\d+)\]")
@@ -24,10 +25,7 @@ def operator_of(name: str) -> Any:
     """Return the operator of an op, such as ``torch.ops.aten.linear.default``."""
     import torch
 
-    operator: Any = torch.ops
-    for part in name.split("."):
-        operator = getattr(operator, part)
-    return operator
+    return attrgetter(name)(torch.ops)
 
 
 def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], device: Any) -> tuple[Any, ...]:

@@ -57,7 +57,12 @@ class RemoveSubAxesInInputOutputShardingsPass(NoFields):
 
 def whole_axes(dim: DimensionSharding) -> DimensionSharding:
     """Return an open dimension without its first sub-axis and what follows it; a closed one stays as it is."""
-    if dim.is_closed or not any(axis.sub_axis for axis in dim.axes):
+    return dim if dim.is_closed else without_sub_axes(dim)
+
+
+def without_sub_axes(dim: DimensionSharding) -> DimensionSharding:
+    """Return a dimension without its first sub-axis and what follows it."""
+    if not any(axis.sub_axis for axis in dim.axes):
         return dim
     return evolve(dim, axes=tuple(takewhile(lambda axis: axis.sub_axis is None, dim.axes)))
 

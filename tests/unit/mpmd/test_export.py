@@ -27,6 +27,7 @@ TENSOR = '!mpmd.mesh_tensor<"{}", tensor<16xf32>{}>'
         'target=FragmentInfo(origins=["f"],call_counter=2,split_type=kDropTransferred,mesh_name="m0"))',
         'FragmentScheduleRule(ordered_fragments=[FragmentInfo(origins=["f","g"],mesh_name="m1")->'
         'FragmentInfo(origins=["h"],mesh_name="m1")])',
+        'FragmentScheduleRule(ordered_fragments=[FragmentInfo(origins=["step 2 (last) of [a]"],mesh_name="m 1")])',
     ],
 )
 def test_a_rule_is_what_its_text_says(text: str) -> None:
@@ -124,3 +125,15 @@ def test_fragments_of_two_meshes_are_not_merged() -> None:
     text = PROGRAM.format(TENSOR.format("m0", ""), TENSOR.format("m1", ""), "", "")
     with pytest.raises(OptionError, match="different"):
         run(text, f"-mpmd-rule-based-merge=rules={rule}")
+
+
+@pytest.mark.parametrize("kind", ["merge", "schedule"])
+def test_a_rule_that_matches_nothing_is_warned_about(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The stage of the fragment is missing in the rule."""
+    info = 'FragmentInfo(origins=["a"],mesh_name="m0")'
+    rule = f"FragmentScheduleRule(ordered_fragments=[{info}])"
+    if kind == "merge":
+        rule = f"FragmentMergeRule(sources=[{info}],target={info})"
+    text = PROGRAM.format(TENSOR.format("m0", ""), TENSOR.format("m1", ""), "", "")
+    run(text, f"-mpmd-rule-based-{kind}=rules={rule}")
+    assert f"no fragment matches {info}" in capsys.readouterr().err

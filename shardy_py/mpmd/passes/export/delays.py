@@ -40,7 +40,7 @@ class DelayTransfersFromCpuPass(NoFields):
 
 def _is_from_host(op: Op) -> bool:
     type_ = mesh_tensor_of(op.operands[0]) if op.name == TRANSFER else None
-    return type_ is not None and (type_.is_on_host or type_.mesh.endswith("/cpu"))
+    return type_ is not None and type_.is_off_device
 
 
 def _delay(program: Program, is_delayed: Callable[[Op], bool]) -> None:

@@ -43,11 +43,16 @@ def _block_key(block: Block, numbers: dict[int, int]) -> Hashable:
 def function_name(group: int, fragments: Sequence[Op], program: Program, *, has_backward: bool) -> str:
     """Return the name of the function of fragments that share one: ``p0_stage1_fwd_calls0to3.step``."""
     first = fragments[0]
-    module = str(program.attributes.get("sym_name") or "main").removeprefix("jit_")
+    module = module_name(program)
     name = f"p{group}_{_base_name(first)}{_phase(first) if has_backward else ''}{_calls(fragments)}"
     if len(name) + len(module) + 1 > _MOST_CHARACTERS:
         name = name[: _MOST_CHARACTERS - len(module) - 6] + "<...>"
     return f"{name}.{module}"
+
+
+def module_name(program: Program) -> str:
+    """Return the name of a program without the prefix of `jax.jit`, ``main`` where it has none."""
+    return str(program.attributes.get("sym_name") or "main").removeprefix("jit_")
 
 
 def _base_name(fragment: Op) -> str:

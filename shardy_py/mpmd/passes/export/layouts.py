@@ -16,7 +16,7 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, return_of, set_attributes_at
 from shardy_py.mpmd.dialect.fragments import is_fragment, mpmd_functions
 from shardy_py.mpmd.dialect.op_names import TRANSFER
-from shardy_py.mpmd.dialect.types import require_mesh_tensor
+from shardy_py.mpmd.dialect.types import is_host_mesh, require_mesh_tensor
 from shardy_py.mpmd.passes.export.memory import (
     ARGUMENTS,
     LAYOUT,
@@ -182,4 +182,4 @@ class _Layouts:
 
 def _is_with_host(op: Op) -> bool:
     """Return whether a transfer goes to or from a mesh of hosts."""
-    return any(require_mesh_tensor(value).mesh.endswith("/cpu") for value in (op.operands[0], op.results[0]))
+    return any(is_host_mesh(require_mesh_tensor(value).mesh) for value in (op.operands[0], op.results[0]))

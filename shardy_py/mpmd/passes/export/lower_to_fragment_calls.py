@@ -14,10 +14,11 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.attributes import RawAttribute, SymbolRef
 from shardy_py.ir.graph.op_names import FUNCTION, MANUAL_COMPUTATION, MESH, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region
+from shardy_py.ir.graph.shardings import SHARDING
 from shardy_py.ir.graph.symbols import SymbolTable
 from shardy_py.ir.graph.types import function_type
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.mpmd.dialect.calls import block_of, set_attributes_at
+from shardy_py.mpmd.dialect.calls import attributes_at, block_of, set_attributes_at
 from shardy_py.mpmd.dialect.fragments import (
     MESH_NAME,
     body_of,
@@ -26,10 +27,11 @@ from shardy_py.mpmd.dialect.fragments import (
     mpmd_functions,
     number_of,
     origins_of,
+    terminator_of,
 )
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, ORIGIN, REMAT
 from shardy_py.mpmd.dialect.types import require_topology
-from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name
+from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name, module_name
 from shardy_py.mpmd.passes.export.reserved_memory import RESERVED
 from shardy_py.mpmd.passes.region_ops import move_ops
 from shardy_py.sharding.mesh import Mesh
@@ -52,25 +54,22 @@ class LowerToFragmentCallsPass:
     def run(self, program: Program, context: PassContext) -> None:
         """Lower the fragments of all functions; groups are numbered in the order in which they appear."""
         for function in mpmd_functions(program):
+            fragments = [op for op in block_of(function).ops if is_fragment(op)]
             groups: dict[Hashable, list[Op]] = {}
-            for op in block_of(function).ops:
-                if is_fragment(op):
-                    groups.setdefault(body_key(op), []).append(op)
-            fragments = [op for group in groups.values() for op in group]
-            if self.verbose_logging:
-                context.warnings.extend(_what_meshes_run(function, program))
+            for op in fragments:
+                groups.setdefault(body_key(op), []).append(op)
             has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
+            if self.verbose_logging:
+                context.warnings.extend(_what_meshes_run(function, fragments, has_backward=has_backward))
             symbols = SymbolTable(program)
             for number, group in enumerate(groups.values()):
                 name = function_name(number, group, program, has_backward=has_backward)
                 _lower(group, name, symbols)
 
 
-def _what_meshes_run(function: Op, program: Program) -> Iterator[Diagnostic]:
+def _what_meshes_run(function: Op, fragments: Sequence[Op], *, has_backward: bool) -> Iterator[Diagnostic]:
     """Yield a text for each mesh with the origins of its fragments, in order."""
-    module = str(program.attributes.get("sym_name") or "main").removeprefix("jit_")
-    fragments = [op for op in block_of(function).ops if is_fragment(op)]
-    has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
+    module = module_name(function.program)
     by_mesh: dict[str, list[Op]] = {}
     for op in fragments:
         by_mesh.setdefault(mesh_of(op), []).append(op)
@@ -95,17 +94,15 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
     topology, shardings = require_topology(first), argument_shardings(first)
     old = body_of(first)
     block = Block(program, [argument.type for argument in old.arguments])
-    terminator = old.terminator
-    assert terminator is not None
-    returned = list(terminator.operands)
-    move_ops(old, block, returned)
+    move_ops(old, block, terminator_of(first).operands)
     for argument, new in zip(old.arguments, block.arguments, strict=True):
         argument.replace_all_uses_with(new)
     end = block.terminator
     assert end is not None
-    block.append(Op(program, RETURN, list(end.operands)))
+    returned = list(end.operands)
+    block.append(Op(program, RETURN, returned))
     end.erase()
-    results = [value.type for value in end_operands(block)]
+    results = [value.type for value in returned]
     attributes: dict[str, Any] = {
         "sym_name": name,
         "function_type": function_type([value.type for value in block.arguments], results),
@@ -116,14 +113,11 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
         attributes[RESERVED] = RawAttribute(f"{max(reserved)} : i64")
     function = Op(program, FUNCTION, (), (), attributes, [Region([block])])
     program.new_function_results(function, results)
-    items = first.attributes.get("arg_attrs"), first.attributes.get("res_attrs")
-    for where, count, present, sharding_by_number in zip(
-        ("arg_attrs", "res_attrs"), (len(block.arguments), len(results)), items, shardings, strict=True
-    ):
-        listed: Sequence[dict[str, Any]] = present or ({},) * count
-        dictionaries = [dict(item) for item in listed]
+    counts = len(block.arguments), len(results)
+    for where, count, sharding_by_number in zip(("arg_attrs", "res_attrs"), counts, shardings, strict=True):
+        dictionaries = attributes_at(first, where, count)
         for number, sharding in sharding_by_number.items():
-            dictionaries[number]["sdy.sharding"] = sharding
+            dictionaries[number][SHARDING] = sharding
         set_attributes_at(function, where, dictionaries)
     table = program.shardings
     for values, sharding_by_number in zip((block.arguments, function.function_results), shardings, strict=True):
@@ -147,13 +141,6 @@ def _rename_manual_meshes(function: Op, name: str, mesh: Mesh | None) -> None:
                 table[value.id] = evolve(sharding, mesh=name)
         if name not in program.meshes:
             program.body.insert_after(None, Op(program, MESH, attributes={"sym_name": name, "mesh": mesh}))
-
-
-def end_operands(block: Block) -> list[Any]:
-    """Return what a block returns."""
-    terminator = block.terminator
-    assert terminator is not None
-    return list(terminator.operands)
 
 
 def _replace_by_call(op: Op, name: str) -> None:

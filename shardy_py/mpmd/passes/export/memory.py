@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from shardy_py.api.summary import local_shape
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of
 from shardy_py.mpmd.dialect.fragments import is_fragment
@@ -61,9 +62,8 @@ def bytes_per_device(type_: MeshTensor, topology: Topology) -> int:
     """Return the bytes of a tensor on each device of its mesh."""
     shape = tuple(size or 0 for size in type_.tensor.shape)
     mesh = topology.mesh(type_.mesh)
-    if type_.sharding is not None and mesh is not None:
-        known = {axis.name for axis in mesh.axes}
-        if all(axis.name in known for axis in type_.sharding.axes()):
-            shape = tuple(size or 0 for size in type_.sharding.local_shape(shape, mesh))
+    known = set() if mesh is None else {axis.name for axis in mesh.axes}
+    if type_.sharding is not None and all(axis.name in known for axis in type_.sharding.axes()):
+        shape = local_shape(shape, type_.sharding, mesh)
     bits = mlir_element_bits(type_.tensor.element_type) or 32
     return -(-prod(shape) * max(bits, 8) // 8)

@@ -6,10 +6,10 @@ validate_no_backward_deps.cc and validate_no_param_transfers.cc.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
-from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.errors import Diagnostic
 from shardy_py.frontends.mlir.native_reader import argument_names
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.interfaces.passes import PassContext
@@ -25,6 +25,7 @@ from shardy_py.mpmd.dialect.fragments import (
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, INFERRED_BY, TRANSFER
 from shardy_py.mpmd.dialect.types import mesh_tensor_of, require_mesh_tensor
 from shardy_py.mpmd.passes.named.transfers import comes_before_mesh
+from shardy_py.mpmd.passes.named.validate_named_ops import report
 from shardy_py.sharding.axes import quote
 from shardy_py.values import frozen
 
@@ -59,7 +60,7 @@ class ValidateNoInferredFragmentsPass:
         Raises:
             VerificationError: there is such a fragment, and the option is set.
         """
-        _report(self._problems(program), context, fails=self.fail_on_inferred_fragments)
+        report(self._problems(program), context, fails=self.fail_on_inferred_fragments)
 
     def _problems(self, program: Program) -> Iterator[Diagnostic]:
         for op in _top_level(program):
@@ -88,7 +89,7 @@ class ValidateNoReshardsPass:
         Raises:
             VerificationError: there is such a call, and the option is set.
         """
-        _report(self._problems(program), context, fails=self.fail_on_reshard_only_fragments)
+        report(self._problems(program), context, fails=self.fail_on_reshard_only_fragments)
 
     def _problems(self, program: Program) -> Iterator[Diagnostic]:
         for op in _top_level(program):
@@ -159,7 +160,7 @@ class ValidateNoBackwardDepsPass:
             VerificationError: there is such a value, or a backward fragment, and the option is set.
         """
         if self.fail_on_backward_deps:
-            _report(self._problems(program), context, fails=True)
+            report(self._problems(program), context, fails=True)
 
     def _problems(self, program: Program) -> Iterator[Diagnostic]:
         for function in mpmd_functions(program):
@@ -217,7 +218,7 @@ class ValidateNoParamTransfersPass:
         Raises:
             VerificationError: there is such a transfer, and the option is set.
         """
-        _report(self._problems(program), context, fails=self.fail_on_param_transfers)
+        report(self._problems(program), context, fails=self.fail_on_param_transfers)
 
     def _problems(self, program: Program) -> Iterator[Diagnostic]:
         for function in mpmd_functions(program):
@@ -241,10 +242,3 @@ class ValidateNoParamTransfersPass:
 def _top_level(program: Program) -> Iterator[Op]:
     for function in mpmd_functions(program):
         yield from block_of(function).ops
-
-
-def _report(problems: Iterable[Diagnostic], context: PassContext, *, fails: bool) -> None:
-    diagnostics: Sequence[Diagnostic] = tuple(problems)
-    if diagnostics and fails:
-        raise VerificationError(*diagnostics)
-    context.warnings.extend(diagnostics)

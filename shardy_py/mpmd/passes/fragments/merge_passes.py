@@ -32,6 +32,7 @@ from shardy_py.mpmd.passes.fragments.merging import (
     move_transfers_to_users,
     place_for,
 )
+from shardy_py.mpmd.passes.fragments.move_transfers import erase_unused_transfers
 from shardy_py.values import NoFields, frozen
 
 
@@ -152,9 +153,7 @@ class AbsorbInferredFragmentsPass:
                 and function.attributes.get("sym_visibility", "public") == "public"
             )
             if not is_entry or self.absorb_on_entry_point_function:
-                for op in reversed([op for op in block_of(function).ops if op.name == TRANSFER]):
-                    if not op.results[0].uses:
-                        op.erase()
+                erase_unused_transfers(block_of(function))
                 positions = Positions(block_of(function))
                 while _absorb_one(block_of(function), positions):
                     positions.changed()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.mpmd.dialect.fragments import is_inter_mesh, mpmd_functions
@@ -50,9 +50,7 @@ class SimplifyTransfersPass(NoFields):
                     op.set_operand(0, before.operands[0])
                 if op.operands[0].type == op.results[0].type:
                     op.results[0].replace_all_uses_with(op.operands[0])
-            for op in reversed([op for op in block_of(function).ops if op.name == TRANSFER]):
-                if not op.results[0].uses:
-                    op.erase()
+            erase_unused_transfers(block_of(function))
 
 
 class RemoveTransferCyclesPass(NoFields):
@@ -67,9 +65,14 @@ class RemoveTransferCyclesPass(NoFields):
                 earlier = _same_before(op)
                 if earlier is not None:
                     op.results[0].replace_all_uses_with(earlier)
-            for op in reversed([op for op in block_of(function).ops if op.name == TRANSFER]):
-                if not op.results[0].uses:
-                    op.erase()
+            erase_unused_transfers(block_of(function))
+
+
+def erase_unused_transfers(block: Block) -> None:
+    """Erase the transfers of a block that nothing uses, and those that only they use."""
+    for op in reversed([op for op in block.ops if op.name == TRANSFER]):
+        if not op.results[0].uses:
+            op.erase()
 
 
 def _same_before(transfer: Op) -> Value | None:

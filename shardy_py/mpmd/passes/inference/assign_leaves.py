@@ -5,7 +5,6 @@ Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
@@ -15,12 +14,11 @@ from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.ir.interfaces.ops import OpSemantics, Pure
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import (
-    attributes_at,
     block_of,
     calls_of,
     return_of,
-    set_returned,
-    with_signature,
+    with_returned,
+    with_types,
 )
 from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_assign, new_fragment, new_unassign
 from shardy_py.mpmd.dialect.op_names import BROADCAST, REDUCE, SRC_SET, USE_SET
@@ -132,27 +130,7 @@ class _Leaves:
                 continue
             assign = new_assign(self.function.program, value, MeshTensor(mesh, value.type), "inferred_out")
             values[number] = block.insert_before(terminator, assign).results[0]
-        types = [value.type for value in values]
-        if types == [value.type for value in self.function.function_results]:
-            set_returned(self.function, values)
-            return
-        set_returned(self.function, values)
-        self._replace([value.type for value in block.arguments], types)
-
-    def _replace(self, argument_types: Sequence[Type], result_types: Sequence[Type]) -> None:
-        """Put a function with other types in the place of this one."""
-        count = len(self.function.function_results)
-        new, old_arguments = with_signature(
-            self.function,
-            argument_types,
-            result_types,
-            argument_attributes=attributes_at(self.function, "arg_attrs", len(argument_types)),
-            result_attributes=attributes_at(self.function, "res_attrs", count),
-        )
-        for old, value in zip(old_arguments, block_of(new).arguments, strict=True):
-            old.replace_all_uses_with(value)
-        self.function.erase()
-        self.function = new
+        self.function = with_returned(self.function, values)
 
     def _put_on_mesh(self, indices: set[int]) -> None:
         types: list[Type] = [
@@ -161,7 +139,7 @@ class _Leaves:
             else value.type
             for value in block_of(self.function).arguments
         ]
-        self._replace(types, [value.type for value in self.function.function_results])
+        self.function = with_types(self.function, types, [value.type for value in self.function.function_results])
 
     def _unused_results(self, calls: list[Op]) -> dict[int, str]:
         """Return number to mesh of the results that no call uses."""

@@ -5,11 +5,11 @@ Mirrors mpmd/transforms/import/infer_mesh_assignment.cc and enforce_equisharding
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import (
     attributes_at,
@@ -17,9 +17,10 @@ from shardy_py.mpmd.dialect.calls import (
     calls_of,
     return_of,
     set_returned,
+    with_returned,
     with_signature,
 )
-from shardy_py.mpmd.dialect.fragments import mpmd_functions, new_assign, new_transfer, new_unassign
+from shardy_py.mpmd.dialect.fragments import mpmd_functions, new_assign, new_transfer, replace_arguments
 from shardy_py.mpmd.dialect.op_names import SRC_SET, USE_SET
 from shardy_py.mpmd.dialect.origins import MeshSet
 from shardy_py.mpmd.dialect.types import MeshTensor, mesh_tensor_of
@@ -28,9 +29,10 @@ from shardy_py.mpmd.passes.inference.src_sets import SrcSets
 from shardy_py.values import frozen
 
 _ORIGINS = ("io_constraint_in", "io_constraint_out")
+_Pairs = tuple[tuple[int, int], ...]
 
 
-def parse_constraints(items: Iterable[str]) -> tuple[tuple[int, int], ...]:
+def parse_constraints(items: Iterable[str]) -> _Pairs:
     """Return pairs of the numbers of an argument and a result.
 
     >>> parse_constraints(["0:1"])
@@ -67,17 +69,26 @@ class InferMeshAssignUsingInputOutputConstraintsPass:
         Raises:
             OptionError: a constraint is malformed, or names an argument or result that does not exist.
         """
-        pairs = parse_constraints(self.constraints)
-        called = calls_of(program)
-        for function in mpmd_functions(program) if pairs else ():
-            if function.attributes["sym_name"] in called:
-                continue
+        for function, pairs in _constrained_functions(program, self.constraints):
             sets = SrcSets(program, context.semantics)
-            check_numbers(function, pairs)
             for argument, result in pairs:
                 mesh = _choose(function, argument, result, sets)
                 if mesh is not None:
                     function = _assign(function, argument, result, mesh)
+
+
+def _constrained_functions(program: Program, constraints: Iterable[str]) -> Iterator[tuple[Op, _Pairs]]:
+    """Yield the entry points that constraints hold for, with the pairs of numbers.
+
+    Raises:
+        OptionError: a constraint is malformed, or names an argument or result that does not exist.
+    """
+    pairs = parse_constraints(constraints)
+    called = calls_of(program)
+    for function in mpmd_functions(program) if pairs else ():
+        if function.attributes["sym_name"] not in called:
+            check_numbers(function, pairs)
+            yield function, pairs
 
 
 def check_numbers(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
@@ -101,10 +112,8 @@ def _choose(function: Op, argument: int, result: int, sets: SrcSets) -> str | No
     if None not in types:
         return None
     argument_uses = set_of_argument(function, argument, USE_SET) or MeshSet()
-    producer = target.defining_op
+    producer, available = target.defining_op, sets.of_value(target)
     used = (get_set(producer.attributes, USE_SET) if producer is not None else argument_uses) or MeshSet()
-    available = get_set(producer.attributes, SRC_SET) if producer is not None else None
-    available = sets.of_value(target) if available is None and types[1] is None else available
     if types[0] is not None:
         return types[0].mesh if available is None or types[0].mesh in available else None
     if types[1] is not None:
@@ -136,20 +145,9 @@ def _assign(function: Op, argument: int, result: int, mesh: str) -> Op:
         argument_attributes=_without_sets(function, "arg_attrs", argument_types, argument),
         result_attributes=attributes_at(function, "res_attrs", len(values)),
     )
-    for old, value in zip(old_arguments, block_of(new).arguments, strict=True):
-        _replace(old, value, new)
+    replace_arguments(old_arguments, new, _ORIGINS[0])
     function.erase()
     return new
-
-
-def _replace(old: Value, value: Value, function: Op) -> None:
-    """Replace an argument by a new one, taken off its mesh if the old one was on none."""
-    if old.type == value.type:
-        old.replace_all_uses_with(value)
-        return
-    unassign = new_unassign(function.program, value, _ORIGINS[0])
-    block_of(function).insert_after(None, unassign)
-    old.replace_all_uses_with(unassign.results[0])
 
 
 def _without_sets(function: Op, where: str, types: Sequence[object], number: int) -> list[dict[str, Any]]:
@@ -176,12 +174,8 @@ class EnforceInputOutputEquishardingPass:
         Raises:
             OptionError: a constraint is malformed, or names an argument or result that does not exist.
         """
-        pairs = parse_constraints(self.constraints)
-        called = calls_of(program)
-        for function in mpmd_functions(program) if pairs else ():
-            if function.attributes["sym_name"] not in called:
-                check_numbers(function, pairs)
-                _transfer(function, pairs)
+        for function, pairs in _constrained_functions(program, self.constraints):
+            _transfer(function, pairs)
 
 
 def _transfer(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
@@ -191,18 +185,4 @@ def _transfer(function: Op, pairs: Iterable[tuple[int, int]]) -> None:
         if argument_type is not None and values[result].type != argument_type.type:
             transfer = new_transfer(function.program, values[result], argument_type)
             values[result] = block.insert_before(return_of(function), transfer).results[0]
-    types = [value.type for value in values]
-    if types == [value.type for value in function.function_results]:
-        set_returned(function, values)
-        return
-    set_returned(function, values)
-    new, old_arguments = with_signature(
-        function,
-        [value.type for value in block.arguments],
-        types,
-        argument_attributes=attributes_at(function, "arg_attrs", len(block.arguments)),
-        result_attributes=attributes_at(function, "res_attrs", len(values)),
-    )
-    for old, value in zip(old_arguments, block_of(new).arguments, strict=True):
-        old.replace_all_uses_with(value)
-    function.erase()
+    with_returned(function, values)

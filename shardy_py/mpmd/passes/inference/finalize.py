@@ -13,7 +13,7 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Product, Sum
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, calls_of, with_signature
-from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_fragment, new_unassign
+from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_fragment, new_unassign, replace_arguments
 from shardy_py.mpmd.dialect.op_names import ASSIGN, BROADCAST, REDUCE, REDUCTION, SRC_SET, UNASSIGN, USE_SET
 from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology
 from shardy_py.mpmd.passes.inference.convert_reduce_ops import COMBINING_OP, word_of
@@ -69,13 +69,7 @@ def _put_arguments_on_meshes(function: Op) -> Op:
         argument_attributes=attributes_at(function, "arg_attrs", len(types)),
         result_attributes=attributes_at(function, "res_attrs", len(function.function_results)),
     )
-    anchor: Op | None = None
-    for old, value in zip(old_arguments, block_of(new).arguments, strict=True):
-        if old.type == value.type:
-            old.replace_all_uses_with(value)
-            continue
-        anchor = block_of(new).insert_after(anchor, new_unassign(function.program, value))
-        old.replace_all_uses_with(anchor.results[0])
+    replace_arguments(old_arguments, new)
     function.erase()
     return new
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from shardy_py.frontends.mlir.native_reader import argument_names
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program, Value
-from shardy_py.mpmd.dialect.calls import block_of, callee_name, calls_of
+from shardy_py.mpmd.dialect.calls import block_of, callee_name
 from shardy_py.mpmd.dialect.fragments import is_fragment, origins_of
 from shardy_py.mpmd.dialect.op_names import CALL, ORIGIN, SRC_SET, UNASSIGN
 from shardy_py.mpmd.dialect.origins import MeshSet
@@ -18,11 +20,12 @@ class SourceNames:
 
     Args:
         program: The program.
+        calls: The calls of its functions by name.
     """
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._calls = calls_of(program)
+    def __init__(self, program: Program, calls: Mapping[str, Sequence[Op]]) -> None:
+        self._functions = program.functions
+        self._calls = calls
 
     def show(self, value: Value) -> str:
         """Return the sources of a value with their meshes: ``Input "x": m1[user_in], named_computation "f": m2[f]``."""
@@ -35,19 +38,20 @@ class SourceNames:
             seen.add(current.id)
             op = current.defining_op
             if op is None:
-                stack += self._callers(current)
-                if not self._callers(current):
+                passed = self._passed_values(current)
+                stack += passed
+                if not passed:
                     names[self._input(current)] = None
             elif op.name == UNASSIGN:
                 names[self._name_of_unassigned(op)] = None
             elif op.name == CALL:
-                terminator = block_of(self._program.functions[callee_name(op)]).terminator
+                terminator = block_of(self._functions[callee_name(op)]).terminator
                 stack += () if terminator is None else (terminator.operands[current.index],)
             else:
                 stack += reversed(used_values(op))
         return ", ".join(names) or "constants"
 
-    def _callers(self, argument: Value) -> list[Value]:
+    def _passed_values(self, argument: Value) -> list[Value]:
         """Return what the calls of a function pass for its argument."""
         function = argument.owning_op
         calls = self._calls.get(str(function.attributes.get("sym_name")), []) if function.name == FUNCTION else []

@@ -43,9 +43,10 @@ class InferMeshValidateSrcSetNotEmptyPass:
         Raises:
             UnsupportedError: the operands of an op have no mesh in common.
         """
-        sets, sources = SrcSets(program, context.semantics), SourceNames(program)
+        sets, calls_by_name = SrcSets(program, context.semantics), calls_of(program)
+        sources = SourceNames(program, calls_by_name)
         problems = [item for op in _meshless_ops(program) for item in _conflicts(op, sets, sources)]
-        for name, calls in calls_of(program).items():
+        for name, calls in calls_by_name.items():
             if all(call.name == CALL for call in calls) and name in program.functions:
                 problems += _conflicting_calls(program.functions[name], calls, sets)
         raise_some(problems, self.error_limit)
@@ -101,12 +102,14 @@ def _meshless_ops(program: Program) -> Iterator[Op]:
 
 def _conflicts(op: Op, sets: SrcSets, sources: SourceNames) -> Iterator[Diagnostic]:
     """Yield an error for an op whose operands have no mesh in common, unless one of them is such an op."""
-    src_set = get_set(op.attributes, SRC_SET)
+    src_set, is_reduction = get_set(op.attributes, SRC_SET), REDUCTION in op.attributes
+    if src_set is None or (src_set and not is_reduction):
+        return
     values = used_values(op)
     operands = [item for value in values if (item := sets.of_value(value)) is not None]
-    if src_set is None or any(not item for item in operands):
+    if any(not item for item in operands):
         return
-    if REDUCTION in op.attributes:
+    if is_reduction:
         # A reduction over meshes that is still an op: it was not inferred.
         if any(value.defining_op is not None and REDUCTION in value.defining_op.attributes for value in values):
             return
@@ -120,7 +123,7 @@ def _conflicts(op: Op, sets: SrcSets, sources: SourceNames) -> Iterator[Diagnost
         "Mesh assignment is not possible for op as its operands are on conflicting meshes and thus we need to transfer "
         f"some of the operands. {_ADD_TRANSFER} The operands are on meshes: {shown}"
     )
-    option = "infer-cross-mesh-reductions=true" if REDUCTION in op.attributes else "infer-transfers=true"
+    option = "infer-cross-mesh-reductions=true" if is_reduction else "infer-transfers=true"
     yield Diagnostic("mesh-conflict", message, op.location, op.name, hint=f"or set {option}")
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.mpmd.dialect.fragments import new_transfer
 from shardy_py.mpmd.dialect.op_names import TRANSFER
 from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor
@@ -88,14 +87,3 @@ def chain_before(value: Value, types: Iterable[MeshTensor], anchor: Op) -> dict[
     for type_ in sorted_meshes(others):
         current = result[str(type_)] = transfer_before(current, type_, anchor)
     return result
-
-
-def block_top(block: Block) -> Op:
-    """Return the first op of a block."""
-    assert block.first is not None
-    return block.first
-
-
-def is_in_function(op: Op) -> bool:
-    """Return whether an op stands in the block of a function."""
-    return op.parent_op is not None and op.parent_op.name == FUNCTION

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, VerificationError
@@ -33,15 +34,14 @@ class ValidateNamedOpsInMpmdFuncPass:
         Raises:
             VerificationError: there is one, and the option is set.
         """
-        problems = []
+        report(self._problems(program), context, fails=self.fail_on_misplaced_names)
+
+    def _problems(self, program: Program) -> Iterator[Diagnostic]:
         for op in ops_named(program, NAMED_COMPUTATION, NAMED_TENSOR):
             if not _has_meaning(op):
                 message = f"{_WORDS[op.name]} can only be nested in mpmd functions or mpmd ops."
                 hint = "give the function a topology, or inline it into one that has one"
-                problems.append(Diagnostic("misplaced-name", message, op.location, op.name, hint))
-        if problems and self.fail_on_misplaced_names:
-            raise VerificationError(*problems)
-        context.warnings.extend(problems)
+                yield Diagnostic("misplaced-name", message, op.location, op.name, hint)
 
 
 def _has_meaning(op: Op) -> bool:
@@ -49,3 +49,20 @@ def _has_meaning(op: Op) -> bool:
     if parent is None:
         return False
     return parent.name.startswith("mpmd.") or (parent.name == FUNCTION and TOPOLOGY in parent.attributes)
+
+
+def report(problems: Iterable[Diagnostic], context: PassContext, *, fails: bool) -> None:
+    """Raise all problems as one error, or warn of each.
+
+    Args:
+        problems: The problems.
+        context: Collects the warnings.
+        fails: Whether a problem is an error.
+
+    Raises:
+        VerificationError: there are problems, and they are errors.
+    """
+    diagnostics = tuple(problems)
+    if diagnostics and fails:
+        raise VerificationError(*diagnostics)
+    context.warnings.extend(diagnostics)

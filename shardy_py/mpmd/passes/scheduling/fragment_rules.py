@@ -14,6 +14,7 @@ from shardy_py.ir.graph.attributes import UNIT
 from shardy_py.ir.graph.program import Op
 from shardy_py.mpmd.dialect.fragments import (
     MESH_NAME,
+    SPLIT_WORDS,
     call_counter_of,
     is_user_fragment,
     mesh_of,
@@ -27,11 +28,12 @@ from shardy_py.mpmd.dialect.origins import UserOrigin, parse_user_origin
 from shardy_py.values import frozen
 
 _INFO = re.compile(r"FragmentInfo\(((?:[^()\"]|\"[^\"]*\"|\(\d+\))*)\)")
-_FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|\"[^\"]*\"|\w+)")
+_FIELD = re.compile(r"(\w+)=(\[(?:[^\]\"]|\"[^\"]*\")*\]|\"[^\"]*\"|\w+)")
 _ORIGIN = re.compile(r'"[^"]*"(?:\(\d+\))?')
-_SPLITS = {"kKeepTransferred": "keep", "kDropTransferred": "drop"}
+_BLANK = re.compile(r"(\"[^\"]*\")|\s+")
+_NAME_OR_PARENTHESIS = re.compile(r"\"[^\"]*\"|[()]")
+_SPLITS = {word: split for split, word in SPLIT_WORDS.items()}
 _MARKS = {"keep": KEEP_TRANSFERRED, "drop": DROP_TRANSFERRED}
-_SPLIT_WORDS = {split: word for word, split in _SPLITS.items()}
 _INFO_FIELDS = ("origins", "stage", "call_counter", "split_type", "mesh_name")
 
 
@@ -86,7 +88,7 @@ class FragmentInfo:
             f"origins=[{','.join(map(str, self.origins))}]",
             "" if self.stage is None else f"stage={self.stage}",
             "" if self.call_counter is None else f"call_counter={self.call_counter}",
-            f"split_type={_SPLIT_WORDS[self.split]}" if self.split else "",
+            f"split_type={SPLIT_WORDS[self.split]}" if self.split else "",
             f'mesh_name="{self.mesh}"',
         ]
         return f"FragmentInfo({','.join(filter(None, fields))})"
@@ -155,19 +157,20 @@ def parse_schedule_rules(text: str) -> tuple[FragmentScheduleRule, ...]:
 
 
 def _bodies(text: str, name: str) -> list[str]:
-    """Return what stands in the parentheses of each rule."""
-    rest, result = re.sub(r"\s+", "", text), []
+    """Return what stands in the parentheses of each rule, without blanks; those in names stay."""
+    rest, result = _BLANK.sub(lambda match: match[1] or "", text), []
     while rest:
         if not rest.startswith(f"{name}("):
             raise _malformed(rest, f"{name}(...)")
-        depth, position = 1, len(name) + 1
-        while position < len(rest) and depth:
-            depth += {"(": 1, ")": -1}.get(rest[position], 0)
-            position += 1
-        if depth:
+        depth = 0
+        for match in _NAME_OR_PARENTHESIS.finditer(rest, len(name)):
+            depth += {"(": 1, ")": -1}.get(match[0], 0)
+            if not depth:
+                break
+        else:
             raise _malformed(rest, "a closing parenthesis")
-        result.append(rest[len(name) + 1 : position - 1])
-        rest = rest[position:].removeprefix(",")
+        result.append(rest[len(name) + 1 : match.start()])
+        rest = rest[match.end() :].removeprefix(",")
     return result
 
 

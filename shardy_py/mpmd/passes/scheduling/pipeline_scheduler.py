@@ -64,7 +64,7 @@ def unit_of(op: Op, topology: Topology) -> SchedulingUnit | None:
 
 def controls(block: Block, topology: Topology, predicate: Predicate) -> list[tuple[Op, Op]]:
     """Return the pairs of units of which the first must come first, where the data do not say so already."""
-    reachable = ancestors(block)
+    reachable = Ancestors(block)
     by_mesh: dict[str, list[tuple[Op, SchedulingUnit]]] = {}
     for op in block.ops:
         unit = unit_of(op, topology)
@@ -103,14 +103,7 @@ class Ancestors:
         return bool(self._sets[op.id] >> self._numbers[producer.id] & 1)
 
 
-def ancestors(block: Block) -> Ancestors:
-    """Return which ops of a block each op depends on."""
-    return Ancestors(block)
-
-
-def order_block(
-    block: Block, pairs: Iterable[tuple[Op, Op]], schedule: str, *, always: bool = False
-) -> list[Diagnostic]:
+def order_block(block: Block, pairs: Iterable[tuple[Op, Op]], schedule: str) -> list[Diagnostic]:
     """Sort the ops of a block so that each comes after what it uses and after what must come before it.
 
     As MLIR sorts: the ops that are not ordered yet are visited in order, again and again, and each whose
@@ -120,7 +113,6 @@ def order_block(
         block: The block.
         pairs: Ops of which the first must come before the second.
         schedule: The name of the schedule, for warnings.
-        always: Whether ops are sorted without pairs, too.
 
     Returns:
         A warning for each fragment that the schedule would let wait for itself.
@@ -128,8 +120,6 @@ def order_block(
     before: dict[int, list[Op]] = {}
     for first, second in pairs:
         before.setdefault(second.id, []).append(first)
-    if not before and not always:
-        return []
     terminator = block.terminator
     waiting = [op for op in block.ops if op is not terminator]
     data = {op.id: {item.id for item in _producers(op, block)} for op in waiting}

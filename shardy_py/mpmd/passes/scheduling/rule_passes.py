@@ -20,7 +20,7 @@ from shardy_py.mpmd.passes.scheduling.fragment_rules import (
     parse_merge_rules,
     parse_schedule_rules,
 )
-from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import ancestors, order_block
+from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import Ancestors, order_block
 from shardy_py.values import frozen
 
 
@@ -37,7 +37,7 @@ class RuleBasedMergePass:
     rules: str = ""
 
     def run(self, program: Program, context: PassContext) -> None:
-        """Apply all rules to each function.
+        """Apply all rules to each function; sources that no fragment matches are warned about.
 
         Raises:
             OptionError: a rule is malformed, or merges fragments of two stages or meshes.
@@ -46,10 +46,12 @@ class RuleBasedMergePass:
         rules = parse_merge_rules(self.rules)
         for function in mpmd_functions(program):
             for rule in rules:
-                _merge(block_of(function), rule)
+                _merge(block_of(function), rule, context)
 
 
-def _merge(block: Block, rule: FragmentMergeRule) -> None:
+def _merge(block: Block, rule: FragmentMergeRule, context: PassContext) -> None:
+    unmatched = [info for info in rule.sources if not any(map(info.matches, block.ops))]
+    context.warnings.extend(map(_unmatched_rule, unmatched))
     sources = [op for op in block.ops if any(info.matches(op) for info in rule.sources)]
     meshes, stages = {mesh_of(op) for op in sources}, {stage_of(op) for op in sources} - {None}
     if (len(meshes | {rule.target.mesh}) > 1 and sources) or len(stages) > 1:
@@ -63,7 +65,7 @@ def _merge(block: Block, rule: FragmentMergeRule) -> None:
     for op in sources[1:]:
         merged = merge(merged, op, merged)
     rule.target.label(merged)
-    order_block(block, [], "", always=True)
+    order_block(block, [], "")
 
 
 def _refuse_cycles(block: Block, sources: Sequence[Op]) -> None:
@@ -72,7 +74,7 @@ def _refuse_cycles(block: Block, sources: Sequence[Op]) -> None:
     Raises:
         VerificationError: there is such an op.
     """
-    reachable = ancestors(block)
+    reachable = Ancestors(block)
     for op in block.ops:
         if op in sources or not any(reachable.depends(op, source) for source in sources):
             continue
@@ -109,14 +111,13 @@ class RuleBasedSchedulePass:
 
 def _pairs(block: Block, infos: Sequence[FragmentInfo], context: PassContext) -> list[tuple[Op, Op]]:
     """Return the neighbours of a rule, the first before the second."""
-    reachable = ancestors(block)
+    reachable = Ancestors(block)
     fragments = [op for op in block.ops if is_fragment(op)]
     ordered: list[Op] = []
     for info in infos:
         op = next((item for item in fragments if info.matches(item)), None)
         if op is None:
-            hint = "what a rule leaves out must be missing in the fragment, too"
-            context.warnings.append(Diagnostic("unmatched-rule", f"no fragment matches {info}", hint=hint))
+            context.warnings.append(_unmatched_rule(info))
         else:
             ordered.append(op)
     result = []
@@ -132,3 +133,8 @@ def _pairs(block: Block, infos: Sequence[FragmentInfo], context: PassContext) ->
             message = f"the rule is skipped here: this fragment {problem}"
             context.warnings.append(Diagnostic("conflicting-rule", message, second.location, second.name))
     return result
+
+
+def _unmatched_rule(info: FragmentInfo) -> Diagnostic:
+    hint = "what a rule leaves out must be missing in the fragment, too"
+    return Diagnostic("unmatched-rule", f"no fragment matches {info}", hint=hint)

@@ -12,6 +12,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.mpmd.dialect.fragments import (
+    SPLIT_WORDS,
     call_counter_of,
     is_remat,
     is_user_fragment,
@@ -59,12 +60,11 @@ class VerifyStageMergingPass(NoFields):
 
 
 def _attributes(op: Op) -> str:
-    splits = {"keep": "kKeepTransferred", "drop": "kDropTransferred", "": "nullopt"}
     counts = [single_transpose_count(op), call_counter_of(op)]
     transpose, call = ["-1" if count is None else str(count) for count in counts]
     return (
         f"mesh={mesh_of(op)}, stage_id={stage_of(op)}, transpose_count={transpose}, call_count={call}, "
-        f"split_type={splits[split_kind(op)]}, is_remat={int(is_remat(op))}"
+        f"split_type={SPLIT_WORDS.get(split_kind(op), 'nullopt')}, is_remat={int(is_remat(op))}"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import ClassVar
 
+from shardy_py.api.summary import local_shape
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Value
@@ -60,22 +61,17 @@ def _extract(transfer: Op) -> None:
     before, after = table.get(source.id), table.get(target.id)
     if _axes(before, program) == _axes(after, program):
         return
-    on_host = [_is_on_host(value) for value in (source, target)]
-    if all(on_host):
+    is_off_device = [require_mesh_tensor(value).is_off_device for value in (source, target)]
+    if all(is_off_device):
         message, hint = "Resharding on host not supported with an mpmd.transfer.", "give both ends one sharding"
         raise UnsupportedError(Diagnostic("reshard-on-host", message, transfer.location, transfer.name, hint))
-    is_smaller_before = on_host[1] or (
-        not on_host[0] and _elements(source, before, program) > _elements(target, after, program)
+    is_smaller_before = is_off_device[1] or (
+        not is_off_device[0] and _elements(source, before, program) > _elements(target, after, program)
     )
     if is_smaller_before:
         _reshard_before(transfer, before, after)
     else:
         _reshard_behind(transfer, before, after)
-
-
-def _is_on_host(value: Value) -> bool:
-    type_ = require_mesh_tensor(value)
-    return type_.is_on_host or type_.mesh.endswith("/cpu")
 
 
 def _reshard_before(transfer: Op, before: TensorSharding | None, after: TensorSharding | None) -> None:
@@ -154,10 +150,7 @@ def _axes(sharding: TensorSharding | None, program: Program) -> object:
 def _elements(value: Value, sharding: TensorSharding | None, program: Program) -> int:
     """Return the elements of a tensor on one device."""
     shape = tuple(size or 0 for size in value.shape)
-    mesh = None if sharding is None else _mesh(sharding, program)
-    if sharding is not None and mesh is not None:
-        shape = tuple(size or 0 for size in sharding.local_shape(shape, mesh))
-    return prod(shape)
+    return prod(local_shape(shape, sharding, None if sharding is None else _mesh(sharding, program)))
 
 
 def _mesh(sharding: TensorSharding, program: Program) -> Mesh | None:

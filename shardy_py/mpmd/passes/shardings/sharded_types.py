@@ -20,7 +20,7 @@ from shardy_py.ir.graph.types import Type
 from shardy_py.ir.graph.walk import names_with_trait
 from shardy_py.ir.interfaces.ops import AsSdyConstant
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.mpmd.dialect.calls import attributes_at, block_of, return_of, with_signature
+from shardy_py.mpmd.dialect.calls import attributes_at, block_of, return_of, set_attributes_at, with_types
 from shardy_py.mpmd.dialect.fragments import is_fragment, mpmd_functions
 from shardy_py.mpmd.dialect.op_names import FOR, IN_SHARDINGS, OUT_SHARDINGS, TRANSFER
 from shardy_py.mpmd.dialect.types import mesh_tensor_of
@@ -65,18 +65,11 @@ class _Converter:
             arguments[value.index] if value.owner is block_of(function) else value.type
             for value in return_of(function).operands
         ]
-        attributes = [
-            [_without_sharding(item) for item in attributes_at(function, name, count)]
-            for name, count in (("arg_attrs", len(arguments)), ("res_attrs", len(results)))
-        ]
+        for name, count in (("arg_attrs", len(arguments)), ("res_attrs", len(results))):
+            set_attributes_at(function, name, list(map(_without_sharding, attributes_at(function, name, count))))
         for value in (*block_of(function).arguments, *function.function_results):
             self._table.pop(value.id, None)
-        new, old_arguments = with_signature(
-            function, arguments, results, argument_attributes=attributes[0], result_attributes=attributes[1]
-        )
-        for old, argument in zip(old_arguments, block_of(new).arguments, strict=True):
-            old.replace_all_uses_with(argument)
-        function.erase()
+        with_types(function, arguments, results)
 
     def _complete(self) -> None:
         """Give neighbours of sharded arguments and results of fragments a sharding, and then what fragments use.

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import evolve
-
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.op_names import CONSTRAINT
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -16,7 +14,7 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, return_of
 from shardy_py.mpmd.dialect.fragments import body_of, is_fragment, mpmd_functions, terminator_of
 from shardy_py.sharding.tensor import TensorSharding
-from shardy_py.transforms.finish.input_output_shardings import whole_axes
+from shardy_py.transforms.finish.input_output_shardings import without_sub_axes
 from shardy_py.values import NoFields
 
 
@@ -83,10 +81,7 @@ class EnforceUserShardingsPass(NoFields):
             return sharding
         message, hint = f"Sub-axes sharding found for {name}", f"it is sharded as {sharding}; sub-axes are cut off"
         context.warnings.append(Diagnostic("sub-axes", message, reported.location, reported.name, hint))
-        without_sub_axes = sharding.open_like().map_dims(whole_axes)
-        dims = zip(without_sub_axes.dim_shardings, sharding.dim_shardings, strict=True)
-        closed = tuple(evolve(dim, is_closed=old.is_closed) for dim, old in dims)
-        table[value.id] = evolve(without_sub_axes, dim_shardings=closed)
+        table[value.id] = sharding.map_dims(without_sub_axes)
         return table[value.id]
 
 
