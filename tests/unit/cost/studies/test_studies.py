@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
+from attrs import evolve
 from click.testing import CliRunner
 
 from shardy_py.cli.app import shardy
@@ -74,6 +75,23 @@ def test_a_wrong_setting_is_refused_with_its_name(file, old, new, message):
     file.write_text(STUDY.replace(old, new))
     with pytest.raises(OptionError, match=message):
         read_study(file)
+
+
+def test_a_study_warns_of_what_a_comparison_warns_of(file, tmp_path):
+    """A name of no op in a schedule is a warning of the table, once, and the command prints it."""
+    (tmp_path / "typo.toml").write_text('[[level]]\nentries = ["stablehlo.dot_genral"]\n')
+    text = STUDY.replace('"default", "contractions-first"', '"typo.toml"').replace("random = 2", "random = 0")
+    file.write_text(text.replace('"h100-8", ', ""))
+    (warning,) = run_study(read_study(file), tmp_path / "study.study", jobs=1).warnings
+    assert "stablehlo.dot_genral" in warning.message
+    result = CliRunner().invoke(shardy, ["study", str(file), "--jobs", "1"])
+    assert "stablehlo.dot_genral" in result.stderr
+
+
+def test_machines_of_one_name_are_refused(file, tmp_path):
+    """Rows are told apart by the names of machines, so two of them may not be equal."""
+    with pytest.raises(OptionError, match="are both named"):
+        run_study(evolve(read_study(file), machines=("cpu-8", "cpu-8")), tmp_path / "store", jobs=1)
 
 
 def test_a_study_that_was_stopped_goes_on_and_has_the_same_table(file, tmp_path):
