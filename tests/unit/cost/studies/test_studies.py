@@ -141,6 +141,16 @@ def test_pictures_of_equal_tables_are_equal(file, tmp_path, suffix):
     assert len(draw_study(table, suffix)) > 1000
 
 
+@pytest.mark.parametrize("name", ["svg", "study.gif"])
+def test_a_picture_needs_a_suffix_that_is_drawn(name):
+    """A name without a dot has no suffix."""
+    pytest.importorskip("matplotlib")
+    from shardy_py.cost.report.study_plot import study_plot_format
+
+    with pytest.raises(OptionError, match="there is no picture of the format"):
+        study_plot_format(name)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are ended by a signal")
 def test_a_study_with_a_killed_process_equals_the_one_without(file, tmp_path, monkeypatch):
