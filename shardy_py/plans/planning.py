@@ -11,12 +11,11 @@ from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.main_function import main_arguments
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.api.propagate import propagate
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.mlir import MLIR
 from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.columns import PlanColumns, PlanSolution
@@ -173,10 +172,12 @@ class _Planner:
                 bound = trials.bound = self._raised(strict, solved.choice, bound)
             if is_small:
                 trials.leave_out_pins(_LEFT_OUT)
-        best = evolve(trials.best, bound_seconds=bound)
+        best = trials.best
         if self.arguments.known_layouts or (self.arguments.known_layouts is None and is_small):
             best = self._with_known_layouts(trials, best)
-        best = evolve(best, bound_seconds=bound, local_sent_bytes=self._local_bytes(best) if is_small else None)
+        # What runs is the local program of MLIR; other frontends make theirs in another way.
+        is_counted = is_small and frontend_of(self.graph.session.program).name == MLIR.name
+        best = evolve(best, bound_seconds=bound, local_sent_bytes=trials.local_bytes(best) if is_counted else None)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
@@ -204,7 +205,7 @@ class _Planner:
             _, solved = self._solve(self._model(self.prices, allowed), parts=_EXACT, budget=None)
             if solved is None:
                 continue
-            plan = min(trials.price_ways(solved.choice), key=lambda way: way.seconds)
+            plan = min((way for way, _, _ in trials.price_ways(solved.choice)), key=lambda way: way.seconds)
             if name not in layouts or plan.seconds < layouts[name][1].seconds:
                 layouts[name] = axes, plan
         budget = self.arguments.budget_memory
@@ -212,20 +213,6 @@ class _Planner:
         best = min([best, *fitting], key=lambda plan: plan.seconds)
         known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
         return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
-
-    def _local_bytes(self, plan: ShardingPlan) -> float | None:
-        """Return the bytes that the local program of a plan sends; None where there is no local program.
-
-        The text of a program of another frontend than MLIR's is not what runs.
-        """
-        if frontend_of(self.graph.session.program).name != MLIR.name:
-            return None
-        try:
-            result = propagate(plan.to_mlir(), like=self.source.like, **self.arguments.options.run_options())
-            cost = result.cost(self.prices.machine)
-        except ShardyError:  # a text that is not read again as it was written
-            return None
-        return cost.communication_bytes.value if cost.is_counted else None
 
     def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
         """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""
