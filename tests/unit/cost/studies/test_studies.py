@@ -97,7 +97,7 @@ def test_machines_of_one_name_are_refused(file, tmp_path):
 def test_a_study_that_was_stopped_goes_on_and_has_the_same_table(file, tmp_path):
     """The stores have what is done; every row says where it comes from."""
     study = read_study(file)
-    whole = run_study(study, tmp_path / "whole", jobs=1)
+    uninterrupted = run_study(study, tmp_path / "uninterrupted", jobs=1)
 
     def stop(done, total, outcome):
         if outcome.name == "random-7-0":
@@ -105,13 +105,13 @@ def test_a_study_that_was_stopped_goes_on_and_has_the_same_table(file, tmp_path)
 
     with pytest.raises(_Stop):
         run_study(study, tmp_path / "stopped", jobs=1, progress=stop)
-    assert run_study(study, tmp_path / "stopped", jobs=1) == whole
-    assert len(whole.rows) == 2 * 2 * 6
-    row = whole.rows[3].to_json()
+    assert run_study(study, tmp_path / "stopped", jobs=1) == uninterrupted
+    assert len(uninterrupted.rows) == 2 * 2 * 6
+    row = uninterrupted.rows[3].to_json()
     assert [row[name] for name in ("program", "schedule", "seed")] == ["layer", "random-0-1", 0]
     assert all(row[name] for name in ("machine", "profile", "shardy_py", "jaxlib"))
     assert len(row["program_sha256"]) == len(row["schedule_sha256"]) == 64
-    assert {item.schedules for item in whole.correlations} == {6}
+    assert {item.schedules for item in uninterrupted.correlations} == {6}
 
 
 def test_the_command_writes_the_table_in_all_formats(file, tmp_path):
@@ -171,9 +171,9 @@ def test_a_study_with_a_killed_process_equals_the_one_without(file, tmp_path, mo
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     file.write_text('plugins = ["killed.py"]\n' + STUDY.replace("mlp =", "# mlp ="))
-    whole = run_study(read_study(file), tmp_path / "whole", jobs=1)
+    uninterrupted = run_study(read_study(file), tmp_path / "uninterrupted", jobs=1)
     monkeypatch.setenv("SHARDY_TEST_PARENT", str(os.getpid()))
     monkeypatch.setenv("SHARDY_TEST_MARK", str(tmp_path / "mark"))
     killed = run_study(read_study(file), tmp_path / "killed", jobs=2)
     assert (tmp_path / "mark").exists()
-    assert killed == whole
+    assert killed == uninterrupted
