@@ -36,14 +36,28 @@ def price_result(result: Result, machine: MachineLike | None, partitioner: str, 
     check_partitioner(partitioner)
     if partitioner == "xla":
         return _estimate(result, machine, setting)
-    refuse_dynamic_sizes(result.main)
     local = local_program(result)
     if isinstance(local, ShardyError):
         return add_reason(_estimate(result, machine, explicit_setting(machine, setting)), local)
     return count_result(result, local, machine, setting)
 
 
-def refuse_dynamic_sizes(main: Op) -> None:
+def local_program(result: Result) -> CountedProgram | ShardyError:
+    """Return the local program of a result, or the error that says why there is none.
+
+    Raises:
+        UnsupportedError: an argument has a dynamic size, for which nothing can be counted nor estimated.
+    """
+    _refuse_dynamic_sizes(result.main)
+    try:
+        if frontend_of(result.program).name == "torch":
+            return cast(CountedProgram, function("local_torch")(result))
+        return result.local()
+    except ShardyError as error:
+        return error
+
+
+def _refuse_dynamic_sizes(main: Op) -> None:
     """Check that all arguments of a function have sizes.
 
     Raises:
@@ -55,16 +69,6 @@ def refuse_dynamic_sizes(main: Op) -> None:
             message = f"a cost needs a number for dimension {dims[0]} of argument {name} of type {value.type}"
             hint = f"give it, --size {name}.{dims[0]}=64, or in Python sizes={{'{name}.{dims[0]}': 64}}"
             raise UnsupportedError(Diagnostic("size-not-known", message, main.location, main.name, hint))
-
-
-def local_program(result: Result) -> CountedProgram | ShardyError:
-    """Return the local program of a result, or the error that says why there is none."""
-    try:
-        if frontend_of(result.program).name == "torch":
-            return cast(CountedProgram, function("local_torch")(result))
-        return result.local()
-    except ShardyError as error:
-        return error
 
 
 def count_result(result: Result, local: CountedProgram, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:

@@ -35,7 +35,6 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.verify import refuse_deep_nesting
 from shardy_py.ir.graph.verify_shardings import verify_manual_axes
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.jax.local.make import count_local_program
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions, Solution
@@ -315,6 +314,9 @@ class Session:
 
     def _count(self, solution: Solution, machine: MachineLike | None, options: dict[str, Any]) -> Evaluation:
         """Return the outcome of a solution with the cost of its local program, or an estimate that says why not."""
+        # Sweeps, advice and plans open sessions too, and never make a local program.
+        from shardy_py.jax.local.make import count_local_program
+
         program = self.finish(solution)
         try:
             with no_garbage_collection(), refuse_deep_nesting(self.main):

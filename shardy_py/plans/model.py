@@ -25,6 +25,7 @@ Choice = dict[int, PlanStrategy]
 """PlanNode that has its own choice to the strategy that was chosen."""
 
 Allowed = Callable[[PlanNode, Placement], bool]
+"""Whether an argument may have a placement."""
 
 _SLICES = 1e-4
 """The part of the time to read an argument that is added, so that of equal plans that with small arguments wins."""
@@ -95,7 +96,6 @@ class PlanModel:
         ties: PlanTies,
         fixed: Mapping[int, Placement],
         equal: Iterable[tuple[int, int]],
-        allowed: Allowed | None = None,
     ) -> PlanModel:
         """Return the model of a graph.
 
@@ -105,10 +105,9 @@ class PlanModel:
             ties: Which nodes share a choice.
             fixed: Node to the placement that it has to keep.
             equal: Pairs of nodes whose results have the same placement.
-            allowed: Says which placements arguments may have; one without any is left free.
         """
         model = cls(graph, prices, ties, ReshardTimes(prices))
-        model._add_choices(fixed, allowed)
+        model._add_choices(fixed)
         model._add_tensors()
         pairs = dict.fromkeys((model.leader(first), model.leader(second)) for first, second in equal)
         model.equal = [(first, second) for first, second in pairs if first != second]
@@ -133,6 +132,15 @@ class PlanModel:
             ],
         )
 
+    def allow(self, allowed: Allowed) -> PlanModel:
+        """Return the model with the placements of arguments that are allowed; an argument without any is left free."""
+        numbers_of = {}
+        for leader, options in self.strategies.items():
+            node, every = self.graph.nodes[leader], range(len(options))
+            numbers = [number for number in every if node.op is not None or allowed(node, options[number].out)]
+            numbers_of[leader] = numbers or list(every)
+        return self.keep(numbers_of)
+
     def leader(self, number: int) -> int:
         """Return the node whose choice a node has."""
         return self.ties.leaders[self.graph.head(number)]
@@ -151,7 +159,7 @@ class PlanModel:
         """Return the strategies of all nodes from their numbers at the nodes that lead."""
         return {node: self.strategies[leader][numbers[leader]] for node, leader in self.ties.leaders.items()}
 
-    def _add_choices(self, fixed: Mapping[int, Placement], allowed: Allowed | None) -> None:
+    def _add_choices(self, fixed: Mapping[int, Placement]) -> None:
         views = ViewKernels.of(self.graph, self.prices)
         (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
         fixed_placements = {self.leader(number): placement for number, placement in fixed.items()}
@@ -161,8 +169,6 @@ class PlanModel:
             options = strategies(self.graph, node, prices)
             if number in fixed_placements:
                 options = tuple(strategy for strategy in options if strategy.out == fixed_placements[number])
-            elif allowed is not None and node.op is None:
-                options = tuple(strategy for strategy in options if allowed(node, strategy.out)) or options
             size = 0.0
             if node.op is None:
                 size = self.graph.bytes(node.results[0]) * count / prices.machine.memory_bandwidth * _SLICES

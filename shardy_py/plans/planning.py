@@ -11,19 +11,18 @@ from shardy_py.api.keywords import narrow, takes
 from shardy_py.api.main_function import main_arguments
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.api.propagate import propagate
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.mlir import MLIR
 from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.known_layouts import known_layouts
 from shardy_py.plans.messages import PlanBounds
-from shardy_py.plans.model import Allowed, Choice, PlanModel
+from shardy_py.plans.model import Choice, PlanModel
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, KnownLayout, ShardingPlan
 from shardy_py.plans.serial import serial_nodes
@@ -110,7 +109,6 @@ class _Planner:
     mesh: Mesh
     fixed: dict[int, Placement] = field(factory=dict)
     tied: dict[int, int] = field(factory=dict)
-    are_repeats_tied: bool = False
 
     @classmethod
     def of(cls, arguments: PlanArguments) -> _Planner:
@@ -149,21 +147,21 @@ class _Planner:
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
-        space = SPACE_OF_REPEATS if self.are_repeats_tied else SPACE
+        space = SPACE_OF_REPEATS if len(strict.ties.counts) < len(strict.ties.leaders) else SPACE
         budget, is_small = self.arguments.budget_memory, len(self.graph.nodes) <= _MANY_NODES
         fields = (self.source, self.arguments.options, self.graph, self.prices, self.mesh_name, self.tied)
-        trials = PlanTrials(*fields, budget, bound, space)
+        trials, likely = PlanTrials(*fields, budget, bound, space), self._model(self.prices)
         if is_small:
             trials.consider(solved.choice)
         rounds = _ROUNDS if is_small else _FEW_ROUNDS
-        self._try_several(trials, rounds, budget)
+        self._try_several(trials, likely, rounds, budget)
         for _ in range(_TIGHTENED):
             if trials.best is None and budget is not None and trials.smallest:
                 # The model counts memory at some points of the program only, so that its plans need a little more.
                 budget *= min(1.0, (self.arguments.budget_memory or 0.0) / trials.smallest) ** 1.1
-                self._try_several(trials, 1, budget)
+                self._try_several(trials, likely, 1, budget)
         if trials.best is None:
-            smallest = PlanColumns.of(self._model(self.prices)).least_memory()
+            smallest = PlanColumns.of(likely).least_memory()
             if smallest is not None:
                 trials.consider(smallest[0])
         if trials.best is None:
@@ -173,16 +171,18 @@ class _Planner:
                 bound = trials.bound = self._raised(strict, solved.choice, bound)
             if is_small:
                 trials.leave_out_pins(_LEFT_OUT)
-        best = evolve(trials.best, bound_seconds=bound)
+        best = trials.best
         if self.arguments.known_layouts or (self.arguments.known_layouts is None and is_small):
-            best = self._with_known_layouts(trials, best)
-        best = evolve(best, bound_seconds=bound, local_sent_bytes=self._local_bytes(best) if is_small else None)
+            best = self._with_known_layouts(trials, likely, best)
+        # What runs is the local program of MLIR; other frontends make theirs in another way.
+        is_counted = is_small and frontend_of(self.graph.session.program).name == MLIR.name
+        best = evolve(best, bound_seconds=bound, local_sent_bytes=trials.local_bytes(best) if is_counted else None)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
-    def _try_several(self, trials: PlanTrials, rounds: int, budget: float | None) -> None:
+    def _try_several(self, trials: PlanTrials, likely: PlanModel, rounds: int, budget: float | None) -> None:
         """Price the cheapest choices of the likely prices, each with other shardings of the arguments."""
-        columns, solved = self._solve(self._model(self.prices), parts=_SEVERAL, budget=budget)
+        columns, solved = self._solve(likely, parts=_SEVERAL, budget=budget)
         for number in range(rounds):
             if number:
                 solved = columns.solve()
@@ -194,17 +194,17 @@ class _Planner:
                 return
             columns.forbid(solved.choice)
 
-    def _with_known_layouts(self, trials: PlanTrials, best: ShardingPlan) -> ShardingPlan:
+    def _with_known_layouts(self, trials: PlanTrials, likely: PlanModel, best: ShardingPlan) -> ShardingPlan:
         """Return the plan, or a known layout that is better, with the known layouts beside it.
 
         Each has the best that the model has for the rest.
         """
         layouts: dict[str, tuple[str, ShardingPlan]] = {}
         for name, axes, allowed in known_layouts(self.graph, self.tied, self.prices):
-            _, solved = self._solve(self._model(self.prices, allowed), parts=_EXACT, budget=None)
+            _, solved = self._solve(likely.allow(allowed), parts=_EXACT, budget=None)
             if solved is None:
                 continue
-            plan = min(trials.price_ways(solved.choice), key=lambda way: way.seconds)
+            plan = min((way for way, _, _ in trials.price_ways(solved.choice)), key=lambda way: way.seconds)
             if name not in layouts or plan.seconds < layouts[name][1].seconds:
                 layouts[name] = axes, plan
         budget = self.arguments.budget_memory
@@ -212,20 +212,6 @@ class _Planner:
         best = min([best, *fitting], key=lambda plan: plan.seconds)
         known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
         return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
-
-    def _local_bytes(self, plan: ShardingPlan) -> float | None:
-        """Return the bytes that the local program of a plan sends; None where there is no local program.
-
-        The text of a program of another frontend than MLIR's is not what runs.
-        """
-        if frontend_of(self.graph.session.program).name != MLIR.name:
-            return None
-        try:
-            result = propagate(plan.to_mlir(), like=self.source.like, **self.arguments.options.run_options())
-            cost = result.cost(self.prices.machine)
-        except ShardyError:  # a text that is not read again as it was written
-            return None
-        return cost.communication_bytes.value if cost.is_counted else None
 
     def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
         """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""
@@ -244,12 +230,11 @@ class _Planner:
             bound, choice = solved.bound - strict.slack, solved.choice
         return bound
 
-    def _model(self, prices: Prices, allowed: Allowed | None = None) -> PlanModel:
+    def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
         equal = [(self.graph.node_of[self.graph.views[outs[result]][0]], node) for result, node in self.tied.items()]
         ties = PlanTies.of(self.graph, prices, self.fixed, equal)
-        self.are_repeats_tied = len(ties.counts) < len(ties.leaders)
-        return PlanModel.of(self.graph, prices, ties, self.fixed, equal, allowed)
+        return PlanModel.of(self.graph, prices, ties, self.fixed, equal)
 
     def _solve(
         self, model: PlanModel, *, parts: tuple[float, ...], budget: float | None

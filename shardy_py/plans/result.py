@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any
 
 from attrs import asdict, field
@@ -68,7 +69,10 @@ class KnownLayout:
 
 def _differences(layout: ShardingPlan, plan: ShardingPlan, budget: float | None) -> Iterator[str]:
     """Yield what a layout does worse or better than a plan, the times first."""
-    yield f"{layout.seconds / plan.seconds - 1:+.1%}"
+    if plan.seconds:
+        yield f"{layout.seconds / plan.seconds - 1:+.1%}"
+    else:
+        yield f"{inf if layout.seconds else 0.0:+.1%}"
     for label, field_name in _TIMES:
         difference = getattr(layout, field_name) - getattr(plan, field_name)
         if abs(difference) > _NOTABLE * plan.seconds:

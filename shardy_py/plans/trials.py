@@ -56,9 +56,7 @@ class PlanTrials:
 
     def consider(self, choice: Choice) -> None:
         """Price a choice with shardings of the inputs only, and with all inside."""
-        writer = self._writer(choice)
-        for pins in ((), writer.pins()):
-            plan = self._price(writer, pins)
+        for plan, writer, pins in self.price_ways(choice):
             self.smallest = plan.peak_bytes if self.smallest is None else min(self.smallest, plan.peak_bytes)
             if not self._fits(plan):
                 continue
@@ -67,11 +65,16 @@ class PlanTrials:
             if pins and (self.pinned is None or plan.seconds < self.pinned[0].seconds):
                 self.pinned = plan, writer, pins
 
-    def price_ways(self, choice: Choice) -> Iterator[ShardingPlan]:
-        """Yield the plans of a choice, with shardings of the inputs only, and with all inside."""
-        writer = self._writer(choice)
+    def price_ways(self, choice: Choice) -> Iterator[tuple[ShardingPlan, PlanWriter, tuple[Pin, ...]]]:
+        """Yield the plans of a choice, with shardings of the inputs only, and with all inside, and what wrote them."""
+        writer = PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied)
         for pins in ((), writer.pins()):
-            yield self._price(writer, pins)
+            yield self._price(writer, pins), writer, pins
+
+    def local_bytes(self, plan: ShardingPlan) -> float | None:
+        """Return the bytes that the local program of a plan sends; None where there is no local program."""
+        evaluation = self._open(plan.written).evaluate(machine=self.prices.machine, partitioner="shardy_py")
+        return evaluation.cost.communication_bytes.value if evaluation.cost.is_counted else None
 
     def is_close(self, gap: float) -> bool:
         """Return whether the best plan exceeds the bound by at most a part of it."""
@@ -96,16 +99,12 @@ class PlanTrials:
         if self.best.constraints or held.seconds < self.best.seconds * (1 - _SAME):
             self.best = held
 
-    def _writer(self, choice: Choice) -> PlanWriter:
-        return PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied)
-
     def _fits(self, plan: ShardingPlan) -> bool:
         return self.budget is None or plan.peak_bytes <= self.budget
 
     def _price(self, writer: PlanWriter, pins: Sequence[Pin]) -> ShardingPlan:
-        options = {**keywords(self.source), **self.options.run_options()}
         written = writer.written(pins)
-        session = Session.open(**options, keep_names=True, on_given=written.write_into)
+        session = self._open(written)
         cost = session.price(session.solve(), self.prices.machine).cost
         ops = {node.op.id: node.op for node in self.graph.nodes if node.op is not None}
         return ShardingPlan(
@@ -129,6 +128,11 @@ class PlanTrials:
             written=written,
             write=lambda: self._text(written),
         )
+
+    def _open(self, written: WrittenPlan) -> Session:
+        """Return the session of the program with a plan written into it."""
+        options = {**keywords(self.source), **self.options.run_options()}
+        return Session.open(**options, keep_names=True, on_given=written.write_into)
 
     def _text(self, written: WrittenPlan) -> str:
         load_registry = self.options.load_registry

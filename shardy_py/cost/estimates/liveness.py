@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
-from attrs import Factory, evolve, field
+from attrs import Factory, field
 
 from shardy_py.cost.estimates.flatten import DONATED
 from shardy_py.cost.estimates.fusion import CostFusion
@@ -62,10 +63,8 @@ class Liveness:
     together: Mapping[int, Sequence[Node]] = Factory(dict)
     _free: set[int] = field(factory=set, init=False)
     _apart: set[int] = field(factory=set, init=False)
-    _peak: int = field(default=0, init=False)
-    _peak_op: int = field(default=-1, init=False)
     _during: list[tuple[int, int]] = field(factory=list, init=False)
-    _live: list[LiveTensor] = field(factory=list, init=False)
+    _live: list[tuple[int, int, int, int]] = field(factory=list, init=False)
     _replaced: set[int] = field(factory=set, init=False)
 
     def measure(self, main: Op, section: Section) -> MainMemory:
@@ -84,7 +83,7 @@ class Liveness:
         reused = sum(self.sizes.bytes(tensor.value) for tensor in aliased)
         at_end = arguments + results - reused
         peak = arguments + inside + returned_arguments
-        peak_op = self._peak_op if peak > at_end else -1
+        peak_op = max(self._during, key=lambda step: step[1])[0] if inside and peak > at_end else -1
         timeline = self._timeline(section, arguments + returned_arguments, at_end)
         return MainMemory(arguments, results, max(peak, at_end), peak_op, timeline)
 
@@ -98,14 +97,13 @@ class Liveness:
         """
         end = len(self._during)
         arguments = (
-            LiveTensor(item.value.id, self.sizes.bytes(item.value), 0, end)
-            for item in without_repeats(section.parameters)
+            (item.value.id, self.sizes.bytes(item.value), 0, end) for item in without_repeats(section.parameters)
         )
         ops = (*(op for op, _ in self._during), -1)
         held = (*(always + inside for _, inside in self._during), at_end)
         # A result in the place of its operand: this one is gone when it is there.
-        live = (evolve(item, stop=item.stop - (item.value in self._replaced)) for item in self._live)
-        return MemoryTimeline(ops, held, tuple(item for item in (*arguments, *live) if item.bytes))
+        live = ((value, size, start, stop - (value in self._replaced)) for value, size, start, stop in self._live)
+        return MemoryTimeline(ops, held, tuple(LiveTensor(*row) for row in chain(arguments, live) if row[1]))
 
     def _alias(self, main: Op, section: Section) -> list[Tensor]:
         """Return the results that lie in the memory of donated arguments."""
@@ -146,10 +144,7 @@ class Liveness:
                 )
             if section.owner is None:
                 self._during.append((step[-1].op.id, during))
-            if during > peak:
-                peak = during
-                if section.owner is None:
-                    self._peak_op = step[-1].op.id
+            peak = max(peak, during)
             live += total - freed
             for node in step:
                 for item in node.outputs:
@@ -180,7 +175,7 @@ class Liveness:
             if section.owner is None and item.maker is not None:
                 start = numbers[item.maker.position]
                 stop = len(steps) if is_kept else start if last is None else last
-                self._live.append(LiveTensor(item.value.id, self._bytes(item), start, stop))
+                self._live.append((item.value.id, self._bytes(item), start, stop))
         return steps, dying
 
     def _inner(self, node: Node, section: Section) -> int:

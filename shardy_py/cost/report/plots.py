@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -38,19 +38,30 @@ _MEASURED: dict[Measure, str] = {
     "memory": "peak memory per device",
 }
 _TIMES = ((1e6, "us"), (1e3, "ms"), (1.0, "s"))
+_METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+    "svg": {"Date": None},
+}
+"""The metadata that are left out, by the format: a date would make every picture another one."""
 _SIZES = ((1.0, "B"), (2.0**-10, "KiB"), (2.0**-20, "MiB"), (2.0**-30, "GiB"), (2.0**-40, "TiB"))
 
 
-def plot_format(path: str) -> str:
+def plot_format(path: str, formats: Sequence[str] = FORMATS) -> str:
     """Return the format that the suffix of a file asks for.
 
+    Args:
+        path: The file.
+        formats: The formats that the picture can have.
+
     Raises:
-        OptionError: it is none that is drawn here.
+        OptionError: it is none of them.
     """
     _, dot, suffix = path.lower().rpartition(".")
-    if not dot or suffix not in FORMATS:
+    if not dot or suffix not in formats:
         message = f"{path}: there is no picture of the format {suffix!r}"
-        raise OptionError(Diagnostic("unknown-format", message, hint="end the name in .png or .svg"))
+        hint = f"end the name in {' or '.join(f'.{item}' for item in formats)}"
+        raise OptionError(Diagnostic("unknown-format", message, hint=hint))
     return suffix
 
 
@@ -116,15 +127,25 @@ def _figure(draw: Sequence[_Draw], comparison: Comparison) -> Figure:
 
 def _picture(make: Callable[[], Figure], picture_format: str) -> bytes:
     """Return the picture of a figure."""
-    if picture_format not in FORMATS:
-        plot_format(f".{picture_format}")
+    known_format = plot_format(f".{picture_format}")
     require_matplotlib()
+    return save_figure(make, known_format)
+
+
+def save_figure(make: Callable[[], Figure], picture_format: str, settings: Mapping[str, Any] = {}) -> bytes:
+    """Return the bytes of a figure; equal figures give equal bytes.
+
+    Args:
+        make: Returns the figure.
+        picture_format: Its format.
+        settings: More settings of matplotlib.
+    """
     from matplotlib import rc_context
 
     # Texts stay texts, and identifiers do not depend on the process.
-    with rc_context({"svg.hashsalt": "shardy_py", "svg.fonttype": "none"}):
+    with rc_context({"svg.hashsalt": "shardy_py", "svg.fonttype": "none", **settings}):
         buffer = BytesIO()
-        make().savefig(buffer, format=picture_format, dpi=120, metadata=_metadata(picture_format))
+        make().savefig(buffer, format=picture_format, dpi=120, metadata=_METADATA[picture_format])
     return buffer.getvalue()
 
 
@@ -135,11 +156,6 @@ def require_matplotlib() -> None:
         OptionError: it is not.
     """
     require_library("matplotlib", purpose="pictures need", extra="plot")
-
-
-def _metadata(picture_format: str) -> dict[str, Any]:
-    # The date would make every picture another one.
-    return {"Date": None} if picture_format == "svg" else {"Software": None}
 
 
 def _draw_times(axes: Axes, comparison: Comparison) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from shardy_py.cost.machines.toml import get_machine
@@ -23,6 +23,7 @@ from shardy_py.cost.sweeps.outcomes import Outcome
 from shardy_py.cost.sweeps.random_schedules import choose_schedules, op_kinds, random_schedules
 from shardy_py.cost.sweeps.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
+from shardy_py.jax.like_jit import jaxlib_version
 
 _ATTEMPTS = 3
 """Number of runs of a sweep whose processes are ended from outside."""
@@ -42,15 +43,32 @@ def run_study(
     Raises:
         ShardyError: a program or a setting is not valid, or processes are ended again and again.
     """
-    place = Path(folder)
+    stores = Path(folder)
+    _refuse_equal_machines(study.machines)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        stores.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OptionError(Diagnostic("study", f"{place}: the folder cannot be made: {error.strerror}")) from None
-    parts = []
+        raise OptionError(Diagnostic("study", f"{stores}: the folder cannot be made: {error.strerror}")) from None
+    outcomes: list[tuple[Provenance, Outcome]] = []
+    warnings: list[Diagnostic] = []
     for program, mesh, machine in study.combinations():
-        parts += _run_sweep(study, program, mesh, machine, place, jobs, progress)
-    return make_table(parts, measure=study.measure, tie=study.tie)
+        outcomes += _run_sweep(study, program, mesh, machine, stores, jobs, progress, warnings)
+    return make_table(outcomes, measure=study.measure, tie=study.tie, warnings=dict.fromkeys(warnings))
+
+
+def _refuse_equal_machines(machines: Sequence[str]) -> None:
+    """Check that machines have different names, by which the rows of a table are told apart.
+
+    Raises:
+        OptionError: two have the same.
+    """
+    first: dict[str, str] = {}
+    for text in machines:
+        name = get_machine(text).name
+        if name in first:
+            message = f"the machines {first[name]} and {text} are both named {name!r}"
+            raise OptionError(Diagnostic("duplicate-machine", message, hint="give each a name of its own"))
+        first[name] = text
 
 
 def _run_sweep(
@@ -61,11 +79,13 @@ def _run_sweep(
     folder: Path,
     jobs: int | None,
     progress: Progress,
+    warnings: list[Diagnostic],
 ) -> list[tuple[Provenance, Outcome]]:
-    """Return the outcomes of one program on one mesh and one machine, with where they come from."""
+    """Return the outcomes of a program on a mesh and a machine, with where they come from; add to the warnings."""
     known = None if machine is None else get_machine(machine)
     session, make_source = open_program(priced_input(program.input(mesh), known), study.options)
     schedules, seeds = _schedules(study, session)
+    warnings += (*session.warnings, *session.unknown_op_names(*_named_in_study(study)))
     sweep = Sweep(session, Setting(schedules[0], known), make_source)
     meshes = session.problem.table.meshes.values()
     text = "; ".join(",".join(f"{axis.name}={axis.size}" for axis in item.axes) for item in meshes)
@@ -75,8 +95,8 @@ def _run_sweep(
         mesh=text,
         machine="" if known is None else known.name,
         profile="" if known is None else known.profile,
-        shardy_py=_version("shardy_py"),
-        jaxlib=_version("jaxlib"),
+        shardy_py=version("shardy_py"),
+        jaxlib=jaxlib_version(),
     )
     name = "-".join(filter(None, (program.name, text, Path(machine or "").stem)))
     path = folder / f"{re.sub(r'[^A-Za-z0-9=.,_-]', '_', name)}.jsonl"
@@ -84,6 +104,7 @@ def _run_sweep(
         try:
             with sweep.open_store(path) as store:
                 outcomes = sweep.run(schedules, jobs=jobs, store=store, progress=progress)
+                warnings += store.problems
             break
         except WorkerError:
             if attempt == _ATTEMPTS:
@@ -95,8 +116,7 @@ def _run_sweep(
 
 def _schedules(study: Study, session: Session) -> tuple[Sequence[NamedSchedule], list[int | None]]:
     """Return the schedules of a study for a program, and the seed of each; None for those that were not drawn."""
-    schedules: list[str | Path] = [Path(name) if name.endswith(".toml") else name for name in study.schedules]
-    chosen = list(choose_schedules(session, schedules, drop_entries=study.drop_entries))
+    chosen = list(choose_schedules(session, _named_in_study(study), drop_entries=study.drop_entries))
     seeds: list[int | None] = [None] * len(chosen)
     for seed in study.seeds:
         drawn = random_schedules(op_kinds(session.problem), study.random, seed=seed)
@@ -105,8 +125,6 @@ def _schedules(study: Study, session: Session) -> tuple[Sequence[NamedSchedule],
     return chosen, seeds
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
+def _named_in_study(study: Study) -> list[str | Path]:
+    """Return the schedules that a study names, and the files that it has them in."""
+    return [Path(name) if name.endswith(".toml") else name for name in study.schedules]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attrs import field, fields
+from attrs import evolve, field, fields
 
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import SessionOptions
 from shardy_py.api.specs import parse_spec
-from shardy_py.cost.sweeps.comparison import Measure, choose_measure
-from shardy_py.errors import Diagnostic, OptionError, unknown_name
+from shardy_py.cost.sweeps.comparison import MEASURES, Measure, choose_measure
+from shardy_py.errors import Diagnostic, OptionError, read_text_file, unknown_name
 from shardy_py.plugins.plugin_files import plugin_files
 from shardy_py.schedule.builtin import BUILTIN
 from shardy_py.support.texts import parse_toml
@@ -97,18 +97,17 @@ def read_study(path: str | Path) -> Study:
         OptionError: it cannot be read, or a setting is not valid.
     """
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(Diagnostic("study", f"{file}: the study cannot be read: {error}")) from None
+    text = read_text_file(file, code="study", what="the study", hint="give a TOML file with the settings of a study")
     data = parse_toml(text, code="study", source=str(file))
-    known = {item.name: item for item in fields(Study)}
-    for name in data:
-        if name not in known:
-            raise OptionError(unknown_name("invalid-study", f"{file}: {name!r} is not a setting", name, tuple(known)))
+    known = [item.name for item in fields(Study)]
     for name, value in data.items():
+        if name not in known:
+            problem = unknown_name("invalid-study", f"{name!r} is not a setting", name, known)
+            raise OptionError(evolve(problem, location=str(file)))
         if name != "programs":
-            _check(value, name, file)
+            is_valid, expected, example = _CHECKS[name]
+            if not is_valid(value):
+                _refuse(file, name, expected, example)
     programs = data.get("programs")
     if not isinstance(programs, dict) or not programs:
         _refuse(file, "programs", "names to files", '[programs]\nmlp = "mlp.mlir"')
@@ -140,47 +139,39 @@ def _path_or_name(text: str, folder: Path) -> str:
     return str(folder / text) if (folder / text).is_file() else text
 
 
-_CHECKS: dict[str, tuple[str, str]] = {
-    "schedules": ("a list of texts", 'schedules = ["default", "flat"]'),
-    "machines": ("a list of texts", 'machines = ["h100-8"]'),
-    "plugins": ("a list of texts", 'plugins = ["toy.py"]'),
-    "meshes": ("a list of tables from axes to sizes", "meshes = [{ data = 4, model = 2 }]"),
-    "seeds": ("a list of integers from 0 on", "seeds = [0, 1]"),
-    "random": ("an integer from 0 on", "random = 10"),
-    "drop_entries": ("true or false", "drop_entries = true"),
-    "sorted_by": ("time, bytes or memory", 'sorted_by = "time"'),
-    "tie": ("a number from 0 on", "tie = 0.05"),
-}
-
-
-def _check(value: Any, name: str, file: Path) -> None:
-    """Check the type of a setting.
-
-    Raises:
-        OptionError: it has another one.
-    """
-    expected, example = _CHECKS[name]
-    items = value if isinstance(value, list) else None
-    is_valid = {
-        "a list of texts": items is not None and all(isinstance(item, str) for item in items),
-        "a list of tables from axes to sizes": items is not None and all(map(_is_mesh, items)),
-        "a list of integers from 0 on": items is not None and all(map(_is_count, items)),
-        "an integer from 0 on": _is_count(value),
-        "true or false": isinstance(value, bool),
-        "time, bytes or memory": value in ("time", "bytes", "memory"),
-        "a number from 0 on": isinstance(value, int | float) and not isinstance(value, bool) and value >= 0,
-    }[expected]
-    if not is_valid:
-        _refuse(file, name, expected, example)
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
 def _is_mesh(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(_is_count(size) and size for size in value.values())
 
 
+def _is_list_of(is_item: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(is_item, value))
+
+
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    "schedules": (_is_list_of(_is_text), "a list of texts", 'schedules = ["default", "flat"]'),
+    "machines": (_is_list_of(_is_text), "a list of texts", 'machines = ["h100-8"]'),
+    "plugins": (_is_list_of(_is_text), "a list of texts", 'plugins = ["toy.py"]'),
+    "meshes": (_is_list_of(_is_mesh), "a list of tables from axes to sizes", "meshes = [{ data = 4, model = 2 }]"),
+    "seeds": (_is_list_of(_is_count), "a list of integers from 0 on", "seeds = [0, 1]"),
+    "random": (_is_count, "an integer from 0 on", "random = 10"),
+    "drop_entries": (lambda value: isinstance(value, bool), "true or false", "drop_entries = true"),
+    "sorted_by": (lambda value: value in MEASURES, "time, bytes or memory", 'sorted_by = "time"'),
+    "tie": (_is_number, "a number from 0 on", "tie = 0.05"),
+}
+"""The check of each setting but the programs, what it expects, and an example."""
+
+
 def _refuse(file: Path, name: str, expected: str, example: str) -> NoReturn:
-    raise OptionError(Diagnostic("invalid-study", f"{file}: expected {name} to be {expected}", hint=example))
+    raise OptionError(Diagnostic("invalid-study", f"expected {name} to be {expected}", str(file), hint=example))

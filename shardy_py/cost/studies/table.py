@@ -10,13 +10,14 @@ from hashlib import sha256
 from importlib import import_module
 from io import BytesIO, StringIO
 from itertools import combinations
+from math import inf
 from typing import Any
 
-from attrs import asdict, evolve, fields
+from attrs import asdict, evolve, field, fields
 
 from shardy_py.cost.sweeps.comparison import Measure, measure_of
 from shardy_py.cost.sweeps.outcomes import Outcome, RefusedSchedule
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.values import frozen
 
 FORMATS = ("csv", "json", "parquet", "tex")
@@ -67,7 +68,8 @@ class StudyRow:
         provenance: Where it comes from.
         outcome: The outcome of the schedule.
         band: Its band among those of the same program, mesh and machine, from 1 on; 0 for a refused schedule.
-        relative: Its measure over that of the first schedule; None for a refused one.
+        relative: Its measure over that of the first schedule; None for a refused one, and where the first is refused
+            or has none.
     """
 
     provenance: Provenance
@@ -133,12 +135,14 @@ class StudyTable:
         measure: The measure by which schedules are ranked.
         tie: The part by which estimates have to differ to count as different.
         correlations: Rank correlations of time and bytes, and of machines.
+        warnings: What is worth knowing of programs and schedules, and the problems of stores.
     """
 
     rows: tuple[StudyRow, ...]
     measure: Measure
     tie: float
     correlations: tuple[RankCorrelation, ...]
+    warnings: tuple[Diagnostic, ...] = field(default=(), converter=as_warnings)
 
     def write(self, table_format: str) -> bytes:
         """Return the table as the bytes of a file: ``csv``, ``json``, ``tex`` or ``parquet``.
@@ -185,20 +189,27 @@ class StudyTable:
         return buffer.getvalue()
 
 
-def make_table(parts: Iterable[tuple[Provenance, Outcome]], *, measure: Measure, tie: float) -> StudyTable:
+def make_table(
+    outcomes: Iterable[tuple[Provenance, Outcome]],
+    *,
+    measure: Measure,
+    tie: float,
+    warnings: Iterable[Diagnostic] = (),
+) -> StudyTable:
     """Return the table of outcomes.
 
     Args:
-        parts: The outcomes, with where they come from; the first of a program, mesh and machine is the one that others
-            are compared with.
+        outcomes: The outcomes, with where they come from; the first of a program, mesh and machine is the one that
+            others are compared with.
         measure: The measure by which schedules are ranked.
         tie: The part by which estimates have to differ to count as different.
+        warnings: The warnings of the study.
     """
     groups: dict[tuple[str, str, str], list[tuple[Provenance, Outcome]]] = defaultdict(list)
-    for provenance, outcome in parts:
+    for provenance, outcome in outcomes:
         groups[provenance.group].append((provenance, outcome))
     rows = tuple(row for members in groups.values() for row in _rows(members, measure, tie))
-    return StudyTable(rows, measure, tie, tuple(_correlations(rows)))
+    return StudyTable(rows, measure, tie, tuple(_correlations(rows)), tuple(warnings))
 
 
 def _rows(members: Sequence[tuple[Provenance, Outcome]], measure: Measure, tie: float) -> Iterator[StudyRow]:
@@ -217,9 +228,9 @@ def tie_bands(numbers: Iterable[float], tie: float) -> dict[float, int]:
     `1.0`, `1.04` and `1.06` with a tie of 0.05 are in the bands 1, 1 and 2.
     """
     bands: dict[float, int] = {}
-    band, least = 0, -1.0
+    band, least = 0, -inf
     for item in sorted(set(numbers)):
-        if least < 0 or item > least * (1 + tie):
+        if item > least * (1 + tie):
             band, least = band + 1, item
         bands[item] = band
     return bands
@@ -253,15 +264,15 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     sizes = [sum(item * item for item in column) for column in away]
     if not all(sizes):
         return None
-    together = sum(one * other for one, other in zip(*away, strict=True))
-    return float(together / (sizes[0] * sizes[1]) ** 0.5)
+    product = sum(first_away * second_away for first_away, second_away in zip(*away, strict=True))
+    return float(product / (sizes[0] * sizes[1]) ** 0.5)
 
 
 def _ranks(numbers: Sequence[float]) -> list[float]:
-    places: dict[float, list[int]] = defaultdict(list)
-    for place, item in enumerate(sorted(numbers)):
-        places[item].append(place)
-    return [sum(places[item]) / len(places[item]) for item in numbers]
+    indices: dict[float, list[int]] = defaultdict(list)
+    for index, item in enumerate(sorted(numbers)):
+        indices[item].append(index)
+    return [sum(indices[item]) / len(indices[item]) for item in numbers]
 
 
 def _short(value: Any) -> str:

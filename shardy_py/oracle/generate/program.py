@@ -214,7 +214,7 @@ class BlockBuilder:
         return block, values
 
     def find(self, predicate: Callable[[GeneratedValue], bool]) -> GeneratedValue | None:
-        """Return one visible tensor for which ``wanted`` holds, mostly a young one, or None."""
+        """Return one visible tensor for which ``predicate`` holds, mostly a young one, or None."""
         candidates = [value for value in self.visible() if value.shape is not None and predicate(value)]
         if not candidates:
             return None

@@ -117,7 +117,7 @@ def pieces_of(choices: Choices, mesh: MeshText, style: Style, without: frozenset
 
 
 def _take(choices: Choices, pieces: list[AxisPiece], size: int, style: Style, limit: int) -> list[AxisPiece]:
-    """Move up to ``wanted`` pieces into the sharding of a dimension of that size."""
+    """Move up to ``limit`` pieces into the sharding of a dimension of that size."""
     chosen: list[AxisPiece] = []
     for piece in list(pieces):
         if len(chosen) == limit:

@@ -8,7 +8,10 @@ import pytest
 
 pytest.importorskip("jaxlib")
 
+from click.testing import CliRunner
+
 import shardy_py as sdy
+from shardy_py.cli.app import shardy
 from shardy_py.errors import OptionError
 
 TWO_SUMS = """
@@ -34,6 +37,14 @@ func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {
       : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
   %1 = "stablehlo.outfeed"(%0, %t) : (tensor<8x8xf32>, !stablehlo.token) -> !stablehlo.token
   return %0 : tensor<8x8xf32>
+}"""
+DYNAMIC = """
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<?x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %b: tensor<16x8xf32>)
+    -> tensor<?x8xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+      : (tensor<?x16xf32>, tensor<16x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
 }"""
 LINKS = """
 name = "two links"
@@ -91,6 +102,15 @@ def test_a_program_without_a_local_program_is_estimated() -> None:
         assert (cost.is_counted, cost.counts) == (False, {"all_reduce": 1})
         assert "'stablehlo.outfeed' op: the op acts outside of the program" in cost.notes[-1]
         assert cost.notes[-1].endswith("[side-effects]")
+
+
+def test_the_command_asks_for_a_size_that_is_not_known(tmp_path: Path) -> None:
+    """It is refused as `Result.cost` refuses it, before anything is counted."""
+    file = tmp_path / "dynamic.mlir"
+    file.write_text(DYNAMIC)
+    result = CliRunner().invoke(shardy, ["cost", str(file), "--machine", "cpu-8"])
+    assert result.exit_code != 0
+    assert "a cost needs a number for dimension 0 of argument arg0" in result.output
 
 
 def test_the_partitioner_of_xla_is_estimated() -> None:

@@ -123,3 +123,18 @@ def test_the_local_program_sends_what_the_plan_says(step):
     assert fixed.sent_bytes > 0
     assert fixed.local_sent_bytes == fixed.sent_bytes
     assert step.local_sent_bytes == step.sent_bytes
+
+
+def test_a_plan_of_empty_tensors_takes_no_time():
+    """Known layouts stand beside it, none slower by a part of nothing."""
+    empty, data = "tensor<0x8xf32>", "tensor<16x16xf32>"
+    plan = sdy.plan(
+        f"""func.func @main(%p: {empty}, %x: {data}) -> {empty} {{
+  %0 = stablehlo.add %p, %p : {empty}
+  return %0 : {empty}
+}}""",
+        {"data": 4},
+        machine="h100-8",
+    )
+    assert plan.seconds == 0
+    assert {layout.reason for layout in plan.known} == {"+0.0%"}

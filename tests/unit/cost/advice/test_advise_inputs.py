@@ -127,4 +127,6 @@ def test_the_shardings_of_a_plan_are_one_more_layout(advice, monkeypatch):
     searched = advise_inputs(NETWORK, MESH, machine="cpu-8")
     assert advice.best.figures.seconds <= searched.best.figures.seconds
     specs = [layout.specs for layout in advice.layouts]
-    assert list(sdy.plan(NETWORK, MESH, machine="cpu-8").specs.values()) in [list(one.values()) for one in specs]
+    assert list(sdy.plan(NETWORK, MESH, machine="cpu-8").specs.values()) in [
+        list(layout_specs.values()) for layout_specs in specs
+    ]

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
+from attrs import evolve
 from click.testing import CliRunner
 
 from shardy_py.cli.app import shardy
@@ -76,10 +77,27 @@ def test_a_wrong_setting_is_refused_with_its_name(file, old, new, message):
         read_study(file)
 
 
+def test_a_study_warns_of_what_a_comparison_warns_of(file, tmp_path):
+    """A name of no op in a schedule is a warning of the table, once, and the command prints it."""
+    (tmp_path / "typo.toml").write_text('[[level]]\nentries = ["stablehlo.dot_genral"]\n')
+    text = STUDY.replace('"default", "contractions-first"', '"typo.toml"').replace("random = 2", "random = 0")
+    file.write_text(text.replace('"h100-8", ', ""))
+    (warning,) = run_study(read_study(file), tmp_path / "study.study", jobs=1).warnings
+    assert "stablehlo.dot_genral" in warning.message
+    result = CliRunner().invoke(shardy, ["study", str(file), "--jobs", "1"])
+    assert "stablehlo.dot_genral" in result.stderr
+
+
+def test_machines_of_one_name_are_refused(file, tmp_path):
+    """Rows are told apart by the names of machines, so two of them may not be equal."""
+    with pytest.raises(OptionError, match="are both named"):
+        run_study(evolve(read_study(file), machines=("cpu-8", "cpu-8")), tmp_path / "store", jobs=1)
+
+
 def test_a_study_that_was_stopped_goes_on_and_has_the_same_table(file, tmp_path):
     """The stores have what is done; every row says where it comes from."""
     study = read_study(file)
-    whole = run_study(study, tmp_path / "whole", jobs=1)
+    uninterrupted = run_study(study, tmp_path / "uninterrupted", jobs=1)
 
     def stop(done, total, outcome):
         if outcome.name == "random-7-0":
@@ -87,13 +105,13 @@ def test_a_study_that_was_stopped_goes_on_and_has_the_same_table(file, tmp_path)
 
     with pytest.raises(_Stop):
         run_study(study, tmp_path / "stopped", jobs=1, progress=stop)
-    assert run_study(study, tmp_path / "stopped", jobs=1) == whole
-    assert len(whole.rows) == 2 * 2 * 6
-    row = whole.rows[3].to_json()
+    assert run_study(study, tmp_path / "stopped", jobs=1) == uninterrupted
+    assert len(uninterrupted.rows) == 2 * 2 * 6
+    row = uninterrupted.rows[3].to_json()
     assert [row[name] for name in ("program", "schedule", "seed")] == ["layer", "random-0-1", 0]
     assert all(row[name] for name in ("machine", "profile", "shardy_py", "jaxlib"))
     assert len(row["program_sha256"]) == len(row["schedule_sha256"]) == 64
-    assert {item.schedules for item in whole.correlations} == {6}
+    assert {item.schedules for item in uninterrupted.correlations} == {6}
 
 
 def test_the_command_writes_the_table_in_all_formats(file, tmp_path):
@@ -123,6 +141,16 @@ def test_pictures_of_equal_tables_are_equal(file, tmp_path, suffix):
     assert len(draw_study(table, suffix)) > 1000
 
 
+@pytest.mark.parametrize("name", ["svg", "study.gif"])
+def test_a_picture_needs_a_suffix_that_is_drawn(name):
+    """A name without a dot has no suffix."""
+    pytest.importorskip("matplotlib")
+    from shardy_py.cost.report.study_plot import study_plot_format
+
+    with pytest.raises(OptionError, match="there is no picture of the format"):
+        study_plot_format(name)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are ended by a signal")
 def test_a_study_with_a_killed_process_equals_the_one_without(file, tmp_path, monkeypatch):
@@ -143,9 +171,9 @@ def test_a_study_with_a_killed_process_equals_the_one_without(file, tmp_path, mo
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     file.write_text('plugins = ["killed.py"]\n' + STUDY.replace("mlp =", "# mlp ="))
-    whole = run_study(read_study(file), tmp_path / "whole", jobs=1)
+    uninterrupted = run_study(read_study(file), tmp_path / "uninterrupted", jobs=1)
     monkeypatch.setenv("SHARDY_TEST_PARENT", str(os.getpid()))
     monkeypatch.setenv("SHARDY_TEST_MARK", str(tmp_path / "mark"))
     killed = run_study(read_study(file), tmp_path / "killed", jobs=2)
     assert (tmp_path / "mark").exists()
-    assert killed == whole
+    assert killed == uninterrupted
