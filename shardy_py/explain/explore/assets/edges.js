@@ -58,8 +58,7 @@ class VisibleEdges {
     if (source === target) return;
     const key = source * this.model.parent.length + target;
     let one = found.get(key);
-    if (!one) found.set(key, one = { source, target, moved: 0, values: 0, numbers: new Set() });
-    one.values += 1;
+    if (!one) found.set(key, one = { source, target, moved: 0, numbers: new Set() });
     for (const number of numbers) {
       if (one.numbers.has(number)) continue;
       one.numbers.add(number);
