@@ -195,11 +195,11 @@ def test_charts_have_ticks_and_zoom(open_page, expect, two_layers, chart):
     svg = tab.locator(f"shardy-{chart} svg")
     texts = svg.locator("text.small").all_text_contents()
     assert sum(bool(re.search(r"\d", text)) for text in texts) >= 3
-    whole = svg.get_attribute("data-view")
+    full_view = svg.get_attribute("data-view")
     tab.get_by_role("button", name=f"Zoom in: {chart}").click()
-    expect(svg).not_to_have_attribute("data-view", whole)
+    expect(svg).not_to_have_attribute("data-view", full_view)
     tab.get_by_role("button", name=f"Show all: {chart}").click()
-    expect(svg).to_have_attribute("data-view", whole)
+    expect(svg).to_have_attribute("data-view", full_view)
 
 
 def test_one_number_for_one_memory(open_page, two_layers):
@@ -241,7 +241,7 @@ def test_axes_have_one_colour_each(open_page):
     legend = dict(
         zip(
             tab.locator(".legend span").all_inner_texts(),
-            [one.get_attribute("style").split(": ")[1] for one in tab.locator(".legend i").all()],
+            [swatch.get_attribute("style").split(": ")[1] for swatch in tab.locator(".legend i").all()],
             strict=True,
         )
     )
@@ -288,7 +288,7 @@ def test_a_sweep_is_a_picture_of_bytes_and_memory(open_page):
     spots = {(row.communication_bytes, row.peak_bytes) for row in comparison.rows}
     assert points.count() == len(spots)
     points.first.focus()
-    fronts = " ".join(one.get_attribute("data-order") for one in tab.locator("shardy-orders circle.front").all())
+    fronts = " ".join(point.get_attribute("data-order") for point in tab.locator("shardy-orders circle.front").all())
     assert {row.name for row in comparison.rows if (row.communication_bytes, row.peak_bytes) == min(spots)} <= {
         *fronts.split(" ")
     }

@@ -109,7 +109,7 @@ class ProgramRows:
             rows._callee = "" if function is main else f"@{function.attributes[SYMBOL_NAME]}"
             rows._function(function)
         rows._connect()
-        rows._tell_apart()
+        rows._mark_equal_labels()
         return rows
 
     def _function(self, function: Op) -> None:
@@ -246,7 +246,7 @@ class ProgramRows:
         for row, values in enumerate(inputs):
             inputs[row] = list(self._numbers(values))
 
-    def _tell_apart(self) -> None:
+    def _mark_equal_labels(self) -> None:
         """Mark the rows whose labels are equal."""
         texts = list(self.strings.numbers)
         outputs = [self.ops["outputs"][row] for row in self._labels]
