@@ -144,7 +144,7 @@ def common_slots(rows: ProgramRows, variant: ProgramRows, explainer: ReshardExpl
 _SLOT_COLUMNS = {
     "moves": ("slot", "source"),
     "refusals": ("slot", "source", "obstacle"),
-    "annotations": ("slot",),
+    "annotations": ("slot", "owner"),
 }
 
 

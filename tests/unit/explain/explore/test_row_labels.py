@@ -178,6 +178,16 @@ def test_variants_have_a_run_on_the_same_rows():
     assert data["shardings"][current[names["%0"]]]["dims"] == [[["data", 1, 4]], []]
 
 
+def test_a_constraint_of_a_variant_is_on_the_slots_of_the_page():
+    """The slot that a constraint was written on is that of its own annotation, although the program has none there."""
+    constraint = """%c = sdy.sharding_constraint %0 <@mesh, [{"data"}, {"model"}]> : tensor<16x64xf32>
+  %1 = stablehlo.tanh %c"""
+    other = TWO_LAYERS.replace("%1 = stablehlo.tanh %0", constraint)
+    annotations = _data(TWO_LAYERS, variants=[Variant("constrained", other)])["runs"][1]["replay"]["annotations"]
+    (owner,) = {slot for slot in annotations["owner"] if slot >= 0}
+    assert owner == annotations["slot"][-1]
+
+
 def test_variants_of_other_programs_are_refused():
     """An op that stands elsewhere is named."""
     with pytest.raises(OptionError, match="not the same program"):
