@@ -268,8 +268,8 @@ class Graph extends HTMLElement {
       const target = this.drawnAs(edge.target, drawn);
       if (source === target || !(drawn.has(source) || drawn.has(target))) continue;
       const one = edges.get(source * size + target);
-      if (!one) edges.set(source * size + target, { ...edge, source, target });
-      else one.moved += edge.moved;
+      if (!one) edges.set(source * size + target, { ...edge, source, target, numbers: new Set(edge.numbers) });
+      else this.visible.addTransfers(one, edge.numbers);
     }
     return [...edges.values()].sort((a, b) => b.moved - a.moved);
   }
