@@ -85,10 +85,10 @@ class ShardingPicture:
             down: The position of its row, from 0 to 1.
             across: That of its column.
         """
-        parts = list(zip(self.hues[: len(self.hues) - self._has_columns][:1], [down], strict=False))
-        if self._has_columns and self.hues:
-            parts.append((self.hues[-1], across))
-        colors = [tint(hue, 88 - 24 * position) for hue, position in parts] or ["#e9ecf1"]
+        hues_down, hues_across = (self.hues[:-1], self.hues[-1:]) if self._has_columns else (self.hues, ())
+        # Rows of parts along several dimensions have the hue of the first one.
+        positions = [*((hue, down) for hue in hues_down[:1]), *((hue, across) for hue in hues_across)]
+        colors = [tint(hue, 88 - 24 * position) for hue, position in positions] or [tint(None)]
         return colors[0] if len(colors) == 1 else f"linear-gradient(90deg, {colors[0]} 50%, {colors[1]} 50%)"
 
     def _table(self) -> list[list[str]]:

@@ -43,6 +43,6 @@ def axis_hues(names: Iterable[str]) -> dict[str, int]:
     return {name: hues[name] for name in distinct}
 
 
-def tint(hue: int, lightness: float = 84) -> str:
-    """Return a light colour of a hue, behind black text."""
-    return f"hsl({hue} 62% {lightness:.0f}%)"
+def tint(hue: int | None, lightness: float = 84) -> str:
+    """Return a light colour of a hue, or grey without one, behind black text."""
+    return "#e9ecf1" if hue is None else f"hsl({hue} 62% {lightness:.0f}%)"

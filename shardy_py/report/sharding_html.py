@@ -68,5 +68,4 @@ def _text(axis: AxisRef) -> str:
 
 
 def _chip(text: str, hue: int | None) -> str:
-    color = "#e9ecf1" if hue is None else tint(hue)
-    return f'<span style="background:{color};color:#000;border-radius:3px;padding:0 .4em">{escape(text)}</span>'
+    return f'<span style="background:{tint(hue)};color:#000;border-radius:3px;padding:0 .4em">{escape(text)}</span>'

@@ -17,6 +17,27 @@ from tests.unit.explain.explore.programs import LOOP, RIVALS, TWO_LAYERS
 
 pytestmark = pytest.mark.browser
 
+TWO_USERS = """
+sdy.mesh @mesh = <["data"=4, "model"=2]>
+func.func @main(
+    %x: tensor<16x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>},
+    %w: tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>}) -> tensor<16x32xf32> {
+  %0 = stablehlo.tanh %x : tensor<16x64xf32> loc(#act)
+  %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0]
+    : (tensor<16x64xf32>, tensor<64x32xf32>) -> tensor<16x32xf32> loc(#down)
+  %2 = stablehlo.sine %1 : tensor<16x32xf32> loc(#sine)
+  %3 = stablehlo.cosine %1 : tensor<16x32xf32> loc(#cosine)
+  %4 = stablehlo.add %2, %3 : tensor<16x32xf32> loc(#add)
+  return %4 : tensor<16x32xf32>
+}
+#act = loc("jit(f)/layer_0/tanh"("model.py":7:3))
+#down = loc("jit(f)/layer_0/dot_general"("model.py":8:3))
+#sine = loc("jit(f)/layer_1/sin"("model.py":9:3))
+#cosine = loc("jit(f)/layer_1/cos"("model.py":10:3))
+#add = loc("jit(f)/layer_1/add"("model.py":11:3))
+"""
+"""A sum in one layer that two ops of the next one use."""
+
 
 def _page(text, **options):
     return explore(SessionArguments(text), ExploreOptions(title="a program", **options))
@@ -195,11 +216,11 @@ def test_charts_have_ticks_and_zoom(open_page, expect, two_layers, chart):
     svg = tab.locator(f"shardy-{chart} svg")
     texts = svg.locator("text.small").all_text_contents()
     assert sum(bool(re.search(r"\d", text)) for text in texts) >= 3
-    whole = svg.get_attribute("data-view")
+    full_view = svg.get_attribute("data-view")
     tab.get_by_role("button", name=f"Zoom in: {chart}").click()
-    expect(svg).not_to_have_attribute("data-view", whole)
+    expect(svg).not_to_have_attribute("data-view", full_view)
     tab.get_by_role("button", name=f"Show all: {chart}").click()
-    expect(svg).to_have_attribute("data-view", whole)
+    expect(svg).to_have_attribute("data-view", full_view)
 
 
 def test_one_number_for_one_memory(open_page, two_layers):
@@ -235,13 +256,25 @@ def test_edges_are_bundled_until_all_are_asked_for(open_page, expect):
     assert edges.count() > bundled
 
 
+def test_edges_of_boxes_that_are_too_small_are_one_with_each_transfer_once(open_page, expect):
+    """A sum that two ops of another layer use is sent once, also where the two edges are drawn as one."""
+    tab = open_page(_page(TWO_USERS))
+    tab.get_by_role("button", name="All edges").click()
+    titles = tab.locator("shardy-graph .edge.moves title")
+    expect(titles).to_have_count(2)
+    texts = {text.partition(": ")[2] for text in titles.all_text_contents()}
+    tab.locator("shardy-graph").evaluate("(graph) => graph.zoom(0.08)")
+    expect(titles).to_have_count(1)
+    assert {titles.text_content().partition(": ")[2]} == texts == {"512 B sent by a device, 1 transfer"}
+
+
 def test_axes_have_one_colour_each(open_page):
     """A tensor over two axes has the colours of both, which the legend names."""
     tab = open_page(_page(TWO_LAYERS))
     legend = dict(
         zip(
             tab.locator(".legend span").all_inner_texts(),
-            [one.get_attribute("style").split(": ")[1] for one in tab.locator(".legend i").all()],
+            [swatch.get_attribute("style").split(": ")[1] for swatch in tab.locator(".legend i").all()],
             strict=True,
         )
     )
@@ -288,7 +321,7 @@ def test_a_sweep_is_a_picture_of_bytes_and_memory(open_page):
     spots = {(row.communication_bytes, row.peak_bytes) for row in comparison.rows}
     assert points.count() == len(spots)
     points.first.focus()
-    fronts = " ".join(one.get_attribute("data-order") for one in tab.locator("shardy-orders circle.front").all())
+    fronts = " ".join(point.get_attribute("data-order") for point in tab.locator("shardy-orders circle.front").all())
     assert {row.name for row in comparison.rows if (row.communication_bytes, row.peak_bytes) == min(spots)} <= {
         *fronts.split(" ")
     }

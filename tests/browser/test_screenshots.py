@@ -51,9 +51,9 @@ def _size(picture: bytes) -> tuple[int, int]:
 
 def _save(picture: bytes, file: Path) -> None:
     """Write a picture with few colours, as pages have, which makes a small file."""
-    image = pytest.importorskip("PIL.Image", reason="pictures are made small with Pillow")
-    whole = image.open(BytesIO(picture)).convert("RGB")
-    whole.quantize(96, dither=image.Dither.NONE).save(file, optimize=True)
+    pillow = pytest.importorskip("PIL.Image", reason="pictures are made small with Pillow")
+    image = pillow.open(BytesIO(picture)).convert("RGB")
+    image.quantize(96, dither=pillow.Dither.NONE).save(file, optimize=True)
 
 
 def _check(tab, name):

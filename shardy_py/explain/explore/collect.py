@@ -89,7 +89,7 @@ def collect(
         "schema": SCHEMA,
         "version": VERSION,
         "title": title,
-        "machine": None if evaluations[0].cost.machine is None else evaluations[0].cost.machine,
+        "machine": evaluations[0].cost.machine,
         "ops": {**rows.ops.to_json(), **_rule_numbers(rules, rows)},
         "values": rows.values.to_json(),
         "groups": rows.groups.to_json(),
@@ -109,12 +109,12 @@ def _variant_run(
     """Return the run of a variant; slots that it has besides are added."""
     session = explainer.session
     evaluation = session.price(explainer.solution, machine)
-    own_rows = rows_of_variant(name, rows, evaluation.program, find_main(evaluation.program))
-    numbers = common_slots(rows, own_rows, explainer, slots)
-    shown = set(own_rows.values["slot"])
-    run = RunRows(own_rows, evaluation, name_transfers(session, evaluation), session.registry).to_json()
+    variant_rows = rows_of_variant(name, rows, evaluation.program)
+    numbers = common_slots(rows, variant_rows, explainer, slots)
+    shown = set(variant_rows.values["slot"])
+    run = RunRows(variant_rows, evaluation, name_transfers(session, evaluation), session.registry).to_json()
     replay = Replay(
-        explainer.trace, rows.tables, rows.strings, own_rows.row_of, lambda slot: numbers[slot] in shown
+        explainer.trace, rows.tables, rows.strings, variant_rows.row_of, lambda slot: numbers[slot] in shown
     ).to_json()
     return {"name": name, **run, "replay": with_common_slots(replay, numbers, len(slots))}
 

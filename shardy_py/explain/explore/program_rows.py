@@ -15,7 +15,7 @@ from shardy_py.explain.explore.row_labels import Labeller, RowLabel, distinguish
 from shardy_py.explain.explore.scopes import FORWARD, parse_scope
 from shardy_py.explain.explore.tables import Columns, DistinctShardings, Interned
 from shardy_py.explain.explore.updates import OPTIMIZER, find_updates
-from shardy_py.explain.explore.value_paths import join_numbers, parse_path
+from shardy_py.explain.explore.value_paths import before_reshards, join_numbers, parse_path
 from shardy_py.ir.graph.op_names import CALL, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.symbols import SYMBOL_NAME
@@ -109,16 +109,8 @@ class ProgramRows:
             rows._callee = "" if function is main else f"@{function.attributes[SYMBOL_NAME]}"
             rows._function(function)
         rows._connect()
-        rows._tell_apart()
+        rows._mark_equal_labels()
         return rows
-
-    def source(self, value: Value) -> Value:
-        """Return the value that a value is, before all communication."""
-        op = value.defining_op
-        while op is not None and op.name in RESHARDS and op.operands and op.id not in self.row_of:
-            value = op.operands[0]
-            op = value.defining_op
-        return value
 
     def _function(self, function: Op) -> None:
         name = f"@{function.attributes[SYMBOL_NAME]}"
@@ -254,7 +246,7 @@ class ProgramRows:
         for row, values in enumerate(inputs):
             inputs[row] = list(self._numbers(values))
 
-    def _tell_apart(self) -> None:
+    def _mark_equal_labels(self) -> None:
         """Mark the rows whose labels are equal."""
         texts = list(self.strings.numbers)
         outputs = [self.ops["outputs"][row] for row in self._labels]
@@ -264,7 +256,7 @@ class ProgramRows:
 
     def _numbers(self, values: Iterable[Value]) -> Iterator[int]:
         for value in values:
-            number = self.value_of.get(self.source(value).id)
+            number = self.value_of.get(before_reshards(value).id)
             if number is not None:
                 yield number
 

@@ -60,9 +60,12 @@ class Labeller:
         key = (stack.layers, stack.equation)
         if stack.phase == BACKWARD:
             return equation_of(rule, stack.equation, is_backward=True, sizes=self._sizes.get(key, {}))
-        letters = next(letters_of(rule, stack.equation), {})
-        self._sizes[key] = {letter: rule.factor_sizes[factor] for factor, letter in letters.items()}
-        return equation_of(rule, stack.equation)
+        equation = equation_of(rule, stack.equation)
+        letters = next(letters_of(rule, stack.equation), None)
+        # Other ops of an einsum, such as the transpose of its result, say nothing about the sizes of its letters.
+        if equation and letters is not None:
+            self._sizes[key] = {letter: rule.factor_sizes[factor] for factor, letter in letters.items()}
+        return equation
 
     def _where(self, op: Op, stack: NameStack) -> Iterator[str]:
         if op.id in self.updates.parameters:

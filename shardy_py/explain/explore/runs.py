@@ -16,6 +16,7 @@ from shardy_py.cost.estimates.memory_timeline import MemoryTimeline
 from shardy_py.cost.session import Evaluation
 from shardy_py.explain.explore.program_rows import ProgramRows
 from shardy_py.explain.explore.tables import Columns
+from shardy_py.explain.explore.value_paths import before_reshards
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.walk import all_values
 from shardy_py.plugins import Registry
@@ -97,7 +98,7 @@ class RunRows:
 
     def _moved(self, op: Op) -> int:
         """Return the row of the value that an op moves; -1 for none."""
-        return self.rows.value_of.get(self.rows.source(op.operands[0]).id, -1) if op.operands else -1
+        return self.rows.value_of.get(before_reshards(op.operands[0]).id, -1) if op.operands else -1
 
     def _users(self, op: Op) -> list[int]:
         """Return the rows of the ops that use the results of a transfer."""

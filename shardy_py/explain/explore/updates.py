@@ -173,7 +173,8 @@ class _Search:
 
     def _top(self, id_: int) -> int:
         while (above := self._above.get(id_, id_)) != id_:
-            id_ = above
+            # Halving the way keeps the search short in long chains of ops.
+            id_ = self._above[id_] = self._above.get(above, above)
         return id_
 
     def _join(self, first: int, second: int) -> None:

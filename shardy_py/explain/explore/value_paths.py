@@ -67,6 +67,13 @@ def is_layout_op(name: str) -> bool:
     return name in RESHARDS or name.rpartition(".")[2] in _LAYOUT_OPS
 
 
+def before_reshards(value: Value) -> Value:
+    """Return the value that a value is, before all communication."""
+    while (op := value.defining_op) is not None and op.name in RESHARDS and op.operands:
+        value = op.operands[0]
+    return value
+
+
 def source_of(value: Value) -> Value:
     """Return the value whose elements a value holds, before all ops that only move or convert them.
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from attrs import evolve, field
 
+from shardy_py.api.main_function import find_main
 from shardy_py.api.summary import RESHARDS
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.program_rows import ProgramRows
-from shardy_py.ir.graph.op_names import FUNCTION, MESH
+from shardy_py.explain.explore.value_paths import before_reshards
+from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.values import define, frozen
 
@@ -30,24 +32,22 @@ class Variant:
     module: Any
 
 
-def rows_of_variant(name: str, rows: ProgramRows, program: Program, main: Op) -> ProgramRows:
+def rows_of_variant(name: str, rows: ProgramRows, program: Program) -> ProgramRows:
     """Return the rows of a page with the ids that their ops and values have in a variant.
 
     Args:
         name: The name of the variant.
         rows: The rows of the program that the page shows.
         program: The variant, finished.
-        main: Its main function.
 
     Raises:
         OptionError: it has other ops than the program.
     """
     pairs = _Pairs(name)
-    first = next(op for op in rows.program.body.ops if op.name == FUNCTION)
-    mains = rows.program.functions.get(main.attributes["sym_name"], first)
-    pairs.pair(mains, main)
+    main = find_main(rows.program)
+    pairs.pair(main, find_main(program))
     for symbol, function in rows.program.functions.items():
-        if function is not mains and symbol in program.functions:
+        if function is not main and symbol in program.functions:
             pairs.pair(function, program.functions[symbol])
     values = rows.values.columns
     ids = [pairs.values.get(id_, -1) for id_ in values["id"]]
@@ -101,26 +101,20 @@ class _Pairs:
 
     def _pair_operands(self, op: Op, other: Op) -> None:
         """Pair the constants that two ops take: passes may copy and merge them in other ways."""
-        for operand, match in zip(map(_source, op.operands), map(_source, other.operands), strict=True):
+        for operand, match in zip(map(before_reshards, op.operands), map(before_reshards, other.operands), strict=True):
             makers = operand.defining_op, match.defining_op
             if makers[0] is not None and makers[1] is not None and not makers[0].operands:
                 self.ops.setdefault(makers[0].id, makers[1].id)
                 self._pair_values(makers[0].results, makers[1].results)
 
-    def _pair_values(self, ones: Sequence[Value], others: Sequence[Value]) -> None:
-        for value, other in zip(ones, others, strict=False):
+    def _pair_values(self, values: Sequence[Value], others: Sequence[Value]) -> None:
+        for value, other in zip(values, others, strict=False):
             self.values.setdefault(value.id, other.id)
 
 
 def _ops(ops: Iterable[Op]) -> Iterator[Op]:
     """Yield the ops that take tensors, without communication."""
     return (op for op in ops if op.operands and op.name not in RESHARDS and op.name != MESH)
-
-
-def _source(value: Value) -> Value:
-    while (op := value.defining_op) is not None and op.name in RESHARDS and op.operands:
-        value = op.operands[0]
-    return value
 
 
 def common_slots(rows: ProgramRows, variant: ProgramRows, explainer: ReshardExplainer, names: list[str]) -> list[int]:
@@ -150,7 +144,7 @@ def common_slots(rows: ProgramRows, variant: ProgramRows, explainer: ReshardExpl
 _SLOT_COLUMNS = {
     "moves": ("slot", "source"),
     "refusals": ("slot", "source", "obstacle"),
-    "annotations": ("slot",),
+    "annotations": ("slot", "owner"),
 }
 
 

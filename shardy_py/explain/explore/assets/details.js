@@ -19,7 +19,7 @@ class Details extends HTMLElement {
   }
 
   link(node, text) {
-    return make("button", { class: "link", type: "button", onclick: () => this.state.choose(node, { reveal: true }) }, text ?? this.model.label(node, this.state.words));
+    return nodeLink(this.state, node, text ?? this.model.label(node, this.state.words));
   }
 
   valueLink(value) { return this.link(this.model.nodeOf(this.model.data.values.op[value]), this.model.valueName(value)); }
@@ -50,7 +50,7 @@ class Details extends HTMLElement {
       return make("tr", { title: run.quantities[name].how }, make("td", {}, name.replace(/_/g, " ")), texts.map((text) => make("td", { class: `number ${differs ? "differs-text" : ""}` }, text)));
     });
     found.push(make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "on one device"), titles.map((name) => make("th", { class: "number" }, name)))), make("tbody", {}, rows)));
-    const numbers = [...run.transfersAt.values()].flat();
+    const numbers = run.allTransfers();
     found.push(...this.kinds(numbers, "Transfers"), ...this.layers(numbers));
     if (run.data.notes.length) found.push(make("h3", {}, "Notes"), make("ul", {}, run.data.notes.map((note) => make("li", {}, note))));
     found.push(...proposalsOf(this, null));
@@ -62,27 +62,24 @@ class Details extends HTMLElement {
     const { run } = this;
     const kinds = new Map();
     for (const number of numbers) {
-      const one = kinds.get(run.kind(number)) || { count: 0, sent: 0, seconds: 0 };
-      kinds.set(run.kind(number), { count: one.count + run.transfers.runs[number], sent: one.sent + run.sent(number), seconds: one.seconds + run.seconds(number) });
+      const one = kinds.get(run.kindName(number)) || { count: 0, sent: 0, seconds: 0 };
+      kinds.set(run.kindName(number), { count: one.count + run.transfers.runs[number], sent: one.sent + run.sent(number), seconds: one.seconds + run.seconds(number) });
     }
     if (!kinds.size) return [];
     const timed = run.quantities.seconds.value !== null;
     return [make("h3", {}, title), make("table", {}, make("thead", {}, make("tr", {}, ["kind", "runs", "sent", timed ? "time" : null].filter(Boolean).map((name) => make("th", {}, name)))),
-      make("tbody", {}, [...kinds].map(([kind, one]) => make("tr", {}, make("td", {}, kind.replace(/_/g, "-")), make("td", {}, formatCount(one.count)), make("td", {}, formatBytes(one.sent)), timed ? make("td", {}, formatSeconds(one.seconds)) : null))))];
+      make("tbody", {}, [...kinds].map(([kind, one]) => make("tr", {}, make("td", {}, kind), make("td", {}, formatCount(one.count)), make("td", {}, formatBytes(one.sent)), timed ? make("td", {}, formatSeconds(one.seconds)) : null))))];
   }
 
   // Transfers summed by layer, those that send most first.
   layers(numbers) {
     const { model, run } = this;
-    const layers = new Map();
-    for (const number of numbers) push(layers, model.layerOf(run.placeOf(number)), number);
-    const rows = [...layers].map(([layer, list]) => ({ layer, list, sent: list.reduce((sum, one) => sum + run.sent(one), 0), seconds: list.reduce((sum, one) => sum + run.seconds(one), 0) }));
-    rows.sort((a, b) => b.sent - a.sent);
+    const rows = run.byLayer(numbers);
     if (rows.length < 2) return [];
     const timed = run.quantities.seconds.value !== null;
     const most = 12;
     return [make("h3", {}, "Transfers by layer"), make("table", {}, make("thead", {}, make("tr", {}, ["layer", "sent", timed ? "time" : null].filter(Boolean).map((name) => make("th", { class: name === "layer" ? "" : "number" }, name)))),
-      make("tbody", {}, rows.slice(0, most).map(({ layer, list, sent, seconds }) => make("tr", {}, make("td", {}, this.link(model.parent[model.nodeOf(run.placeOf(list[0]))], layer)), make("td", { class: "number" }, formatBytes(sent)), timed ? make("td", { class: "number" }, formatSeconds(seconds)) : null)))),
+      make("tbody", {}, rows.slice(0, most).map(({ layer, list, sent }) => make("tr", {}, make("td", {}, this.link(model.parent[model.nodeOf(run.placeOf(list[0]))], layer)), make("td", { class: "number" }, formatBytes(sent)), timed ? make("td", { class: "number" }, formatSeconds(list.reduce((sum, one) => sum + run.seconds(one), 0))) : null)))),
     rows.length > most ? make("p", { class: "faint" }, `and ${rows.length - most} more: in the tree, by transfers`) : null];
   }
 
@@ -96,7 +93,7 @@ class Details extends HTMLElement {
     const ops = model.opsIn(node);
     const numbers = ops.flatMap((op) => run.transfersAt.get(op) || []);
     const found = [make("h2", {}, model.label(node, this.state.words)), this.around(node),
-      this.list([["kind", model.groupKind(node)], ["ops", String(ops.length)], ["sent by a device", formatBytes(numbers.reduce((sum, one) => sum + run.sent(one), 0))]]),
+      this.list([["kind", model.groupKind(node)], ["ops", String(ops.length)], ["sent by a device", formatBytes(run.sentBy(numbers))]]),
       make("button", { type: "button", onclick: () => this.state.toggle(node) }, this.state.expanded.has(node) ? "Fold" : "Unfold")];
     found.push(...this.kinds(numbers, "Transfers"));
     const largest = [...numbers].sort((a, b) => run.sent(b) - run.sent(a)).slice(0, 8).filter((number) => run.sent(number));
@@ -160,7 +157,7 @@ class Details extends HTMLElement {
     if (!numbers.length) return [];
     const { transfers } = run;
     return [make("h3", {}, "Transfers here"), ...numbers.map((number) => this.list([
-      ["kind", run.kind(number).replace(/_/g, "-")],
+      ["kind", run.kindName(number)],
       ["number", transfers.number[number] < 0 ? "" : `${transfers.number[number]}, for shardy explain --reshard`],
       ["tensor", transfers.value[number] < 0 ? "" : this.valueLink(transfers.value[number])],
       ["axes", model.text(transfers.axes[number])], ["devices", `${transfers.devices[number]} in a group`], ["runs", formatCount(transfers.runs[number])],

@@ -11,14 +11,15 @@ class VisibleEdges {
     this.edges = edges;
     this.shown = new Int32Array(model.parent.length).fill(-2);
     this.places = places;
+    this.run = run;
     const [each, bundled] = [new Map(), new Map()];
     for (let edge = 0; edge < edges.from.length; edge += 1) {
       const source = this.rep(edges.from[edge]);
       const target = this.rep(edges.to[edge]);
       if (source === target || source < 0 || target < 0) continue;
-      const numbers = this.numbersOf(run, edges.value[edge], edges.user[edge]);
-      this.count(each, source, target, numbers, run);
-      this.count(bundled, ...this.beside(source, target), numbers, run);
+      const numbers = this.numbersOf(edges.value[edge], edges.user[edge]);
+      this.count(each, source, target, numbers);
+      this.count(bundled, ...this.beside(source, target), numbers);
     }
     this.each = [...each.values()];
     this.bundled = [...bundled.values()];
@@ -48,22 +49,27 @@ class VisibleEdges {
   }
 
   // The transfers on an edge: those that its user wants, and those of all who use the value.
-  numbersOf(run, value, user) {
+  numbersOf(value, user) {
+    const { run } = this;
     const all = run.transfersOfValue.get(value);
     return all ? all.filter((number) => !run.transfers.users[number].length || run.transfers.users[number].includes(user)) : NONE;
   }
 
-  // Counts an edge and its transfers, each once.
-  count(found, source, target, numbers, run) {
+  // Counts an edge and its transfers.
+  count(found, source, target, numbers) {
     if (source === target) return;
     const key = source * this.model.parent.length + target;
     let one = found.get(key);
-    if (!one) found.set(key, one = { source, target, moved: 0, values: 0, numbers: new Set() });
-    one.values += 1;
+    if (!one) found.set(key, one = { source, target, moved: 0, numbers: new Set() });
+    this.addTransfers(one, numbers);
+  }
+
+  // Adds transfers to an edge, each once.
+  addTransfers(edge, numbers) {
     for (const number of numbers) {
-      if (one.numbers.has(number)) continue;
-      one.numbers.add(number);
-      one.moved += run.sent(number);
+      if (edge.numbers.has(number)) continue;
+      edge.numbers.add(number);
+      edge.moved += this.run.sent(number);
     }
   }
 }

@@ -229,7 +229,7 @@ class Graph extends HTMLElement {
     }
     const kinds = new Map();
     for (const number of run.transfersAt.get(node) || []) {
-      const kind = run.kind(number).replace(/_/g, "-");
+      const kind = run.kindName(number);
       kinds.set(kind, (kinds.get(kind) || 0) + run.transfers.runs[number]);
     }
     return [...kinds].map(([kind, runs]) => (runs === 1 ? kind : `${kind} ×${formatCount(runs)}`)).join(", ");
@@ -255,8 +255,8 @@ class Graph extends HTMLElement {
     const asked = state.allEdges ? this.visible.each : lit.size ? this.visible.each.filter(isLit) : this.touching.get(chosen) || [];
     const known = new Set(asked.map((edge) => `${edge.source} ${edge.target}`));
     const plain = this.visible.bundled.filter((edge) => !known.has(`${edge.source} ${edge.target}`));
-    const draw = (edges, isAsked) => this.merged(edges, drawn).slice(0, MOST_DRAWN).map((edge) => this.line(edge, isAsked && (isHere(edge) || isLit(edge)), isAsked));
-    return [...(state.allEdges ? [] : draw(plain, false)), ...draw(asked, true)].filter(Boolean);
+    const paths = (edges, isAsked) => this.merged(edges, drawn).slice(0, MOST_DRAWN).map((edge) => this.line(edge, isAsked && (isHere(edge) || isLit(edge)), isAsked));
+    return [...(state.allEdges ? [] : paths(plain, false)), ...paths(asked, true)].filter(Boolean);
   }
 
   // The edges of what is drawn, those between the same two boxes as one, with most bytes first.
@@ -268,8 +268,8 @@ class Graph extends HTMLElement {
       const target = this.drawnAs(edge.target, drawn);
       if (source === target || !(drawn.has(source) || drawn.has(target))) continue;
       const one = edges.get(source * size + target);
-      if (!one) edges.set(source * size + target, { ...edge, source, target });
-      else one.moved += edge.moved;
+      if (!one) edges.set(source * size + target, { ...edge, source, target, numbers: new Set(edge.numbers) });
+      else this.visible.addTransfers(one, edge.numbers);
     }
     return [...edges.values()].sort((a, b) => b.moved - a.moved);
   }

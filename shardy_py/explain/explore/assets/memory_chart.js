@@ -2,8 +2,6 @@
 
 class MemoryChart extends ZoomChart {
   get name() { return "memory"; }
-  get left() { return 58; }
-  get height() { return 132; }
   get least() { return Math.min(8, this.extent / 2); }
 
   read(run) {
@@ -15,7 +13,7 @@ class MemoryChart extends ZoomChart {
     this.peak = memory.bytes.indexOf(this.most);
     this.chosen = this.peak;
     const pieces = memory.op.map((op, at) => ({ op, start: Math.max(0, at - 0.5), end: at + 0.5 }));
-    this.spans = [this.spansOf(pieces, 0), this.spansOf(pieces, 1)];
+    this.spans = this.layerSpans(pieces);
     return true;
   }
 
@@ -49,9 +47,7 @@ class MemoryChart extends ZoomChart {
     const levels = roundTicks(0, this.most, 3, true);
     const steps = roundTicks(low, high, Math.max(2, this.inner / 90));
     const clip = draw("clipPath", { id: "memory-clip" }, draw("rect", { x: this.left, y: 0, width: this.inner, height: this.height }));
-    return [clip, ...this.bands(this.spans[0], 0, x, low, high), ...this.bands(this.spans[1], 16, x, low, high),
-      ...levels.flatMap((value) => [draw("line", { class: "tick", x1: this.left, x2: this.left + this.inner, y1: y(value), y2: y(value) }),
-        draw("text", { class: "small", x: this.left - 4, y: y(value) + 3, "text-anchor": "end" }, formatBytes(value))]),
+    return [clip, ...this.bands(x, low, high), ...axisBeside(levels, levels.map(formatBytes), y, this.left, this.left + this.inner),
       ...axisBelow(steps, steps.map((step) => `op ${step}`), x, top, bottom),
       draw("g", { "clip-path": "url(#memory-clip)" }, draw("path", { class: "area", d: `${line}V${bottom}H${x(first).toFixed(1)}Z` }),
         draw("line", { class: "mark", x1: x(this.chosen), x2: x(this.chosen), y1: top - 4, y2: bottom }),
@@ -86,11 +82,10 @@ class MemoryChart extends ZoomChart {
     const { memory, model, state } = this;
     const live = this.live(this.chosen);
     const held = live.reduce((sum, number) => sum + memory.held[number], 0);
-    const link = (node, text) => make("button", { class: "link", type: "button", onclick: () => state.choose(node, { reveal: true }) }, text);
-    const tensor = (number) => link(model.nodeOf(model.data.values.op[memory.value[number]]), `${this.tensorName(memory.value[number])} ${formatBytes(memory.held[number])}`);
+    const tensor = (number) => nodeLink(state, model.nodeOf(model.data.values.op[memory.value[number]]), `${this.tensorName(memory.value[number])} ${formatBytes(memory.held[number])}`);
     const op = memory.op[this.chosen];
     const rest = memory.bytes[this.chosen] - held;
-    this.text.replaceChildren(`${formatBytes(memory.bytes[this.chosen])} at `, op < 0 ? "the end" : link(model.nodeOf(op), this.opName(this.chosen)),
+    this.text.replaceChildren(`${formatBytes(memory.bytes[this.chosen])} at `, op < 0 ? "the end" : nodeLink(state, model.nodeOf(op), this.opName(this.chosen)),
       `; ${plural(live.length, "tensor", live.length)} live${rest > 0 ? `, ${formatBytes(rest)} besides` : ""}, the largest: `, ...live.slice(0, 4).flatMap((number, at) => [at ? ", " : "", tensor(number)]));
   }
 

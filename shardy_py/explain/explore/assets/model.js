@@ -174,9 +174,19 @@ class Run {
   }
 
   kind(number) { return this.model.text(this.transfers.kind[number]); }
+  kindName(number) { return this.kind(number).replace(/_/g, "-"); }
   transferKey(number) { return `${this.kind(number)} ${this.model.text(this.transfers.axes[number])} ${this.transfers.bytes[number]}`; }
   sent(number) { return this.transfers.bytes[number] * this.transfers.runs[number]; }
+  sentBy(numbers) { return numbers.reduce((sum, number) => sum + this.sent(number), 0); }
   seconds(number) { return (this.transfers.seconds[number] || 0) * this.transfers.runs[number]; }
+  allTransfers() { return [...this.transfersAt.values()].flat(); }
+
+  // Layers with the numbers of their transfers and what these send, those that send most first.
+  byLayer(numbers) {
+    const layers = new Map();
+    for (const number of numbers) push(layers, this.model.layerOf(this.placeOf(number)), number);
+    return [...layers].map(([layer, list]) => ({ layer, list, sent: this.sentBy(list) })).sort((a, b) => b.sent - a.sent);
+  }
 
   // The op where a transfer is shown: what it makes whole, else the first op that wants it.
   placeOf(number) {

@@ -35,7 +35,7 @@ class OrdersChart extends HTMLElement {
     const [y, yTicks] = this.scale("memory", bottom, top, 4);
     const points = this.spots.map((spot) => ({ spot, x: x(this.rows[spot[0]].bytes), y: y(this.rows[spot[0]].memory) }));
     this.svg.replaceChildren(...axisBelow(xTicks, xTicks.map(formatBytes), x, top, bottom),
-      ...yTicks.flatMap((value) => [draw("line", { class: "tick", x1: left, x2: width - 16, y1: y(value), y2: y(value) }), draw("text", { class: "small", x: left - 5, y: y(value) + 3, "text-anchor": "end" }, formatBytes(value))]),
+      ...axisBeside(yTicks, yTicks.map(formatBytes), y, left, width - 16),
       draw("text", { class: "small", x: left, y: 9 }, "peak memory"), draw("text", { class: "small", x: width - 16, y: height - 7, "text-anchor": "end" }, "bytes that a device sends"),
       ...points.map((point) => this.point(point)), ...this.names(points, width, top, bottom));
   }

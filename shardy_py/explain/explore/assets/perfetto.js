@@ -2,7 +2,7 @@
 
 const TRACKS = { layers: 1, computing: 2, communicating: 3 };
 
-function traceOf(state, pieces) {
+function traceOf(state, pieces, spans) {
   const { model } = state;
   const run = model.runs[state.run];
   const micro = (seconds) => seconds * 1e6;
@@ -12,10 +12,9 @@ function traceOf(state, pieces) {
   for (const piece of pieces) {
     const args = { where: model.whereOf(piece.op), line: model.location(piece.op), op: model.mlirName(piece.op) };
     if (piece.transfer < 0) events.push(event("computing", model.title(piece.op, "jax"), piece, args));
-    else events.push(event("communicating", run.kind(piece.transfer).replace(/_/g, "-"), piece, { ...args, axes: model.text(run.transfers.axes[piece.transfer]), bytes: run.sent(piece.transfer) }));
+    else events.push(event("communicating", run.kindName(piece.transfer), piece, { ...args, axes: model.text(run.transfers.axes[piece.transfer]), bytes: run.sent(piece.transfer) }));
   }
-  const chart = document.querySelector("shardy-time");
-  for (const spans of chart.spans) for (const span of spans) events.push(event("layers", model.groupName(span.node), span, {}));
+  for (const span of spans) events.push(event("layers", model.groupName(span.node), span, {}));
   const starts = new Map(pieces.map(({ op, start }) => [op, start]));
   run.data.memory.op.forEach((op, at) => {
     if (starts.has(op)) events.push({ ph: "C", pid: 1, name: "memory", ts: micro(starts.get(op)), args: { bytes: run.data.memory.bytes[at] } });
@@ -23,8 +22,9 @@ function traceOf(state, pieces) {
   return { displayTimeUnit: "ms", traceEvents: events };
 }
 
-function saveTrace(state, pieces) {
-  const url = URL.createObjectURL(new Blob([JSON.stringify(traceOf(state, pieces))], { type: "application/json" }));
+// Saves what happens one after the other, with the spans of the layers around it.
+function saveTrace(state, pieces, spans) {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(traceOf(state, pieces, spans))], { type: "application/json" }));
   make("a", { href: url, download: `${state.model.data.title}.trace.json` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }

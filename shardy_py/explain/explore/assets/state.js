@@ -77,9 +77,14 @@ class State extends EventTarget {
     const sharding = this.sharding(node, this.run);
     const text = sharding === null || sharding < 0 ? "no sharding" : model.data.shardings[sharding].dimTexts.join(", ");
     const transfers = model.runs[this.run].transfersAt.get(node) || [];
-    const moved = transfers.map((number) => model.runs[this.run].kind(number).replace(/_/g, "-")).join(", ");
+    const moved = transfers.map((number) => model.runs[this.run].kindName(number)).join(", ");
     return `${name}, ${text ? `[${text}]` : "scalar"}${moved ? `, ${moved}` : ""}`;
   }
+}
+
+// A link that chooses a node.
+function nodeLink(state, node, text) {
+  return make("button", { class: "link", type: "button", onclick: () => state.choose(node, { reveal: true }) }, text);
 }
 
 function announce(text) { document.getElementById("live").textContent = text; }

@@ -23,6 +23,12 @@ function secondsAtTicks(ticks) {
   return ticks.map((value) => `${Number((value * scale).toPrecision(6))} ${unit}`);
 }
 
+// An axis at the left of a drawing: a line per tick with its number.
+function axisBeside(ticks, texts, y, left, right) {
+  return ticks.flatMap((tick, at) => [draw("line", { class: "tick", x1: left, x2: right, y1: y(tick), y2: y(tick) }),
+    draw("text", { class: "small", x: left - 4, y: y(tick) + 3, "text-anchor": "end" }, texts[at])]);
+}
+
 // An axis below a drawing: a line per tick with its number.
 function axisBelow(ticks, texts, x, top, bottom) {
   return ticks.flatMap((tick, at) => [draw("line", { class: "tick", x1: x(tick), x2: x(tick), y1: top, y2: bottom }),

@@ -2,8 +2,6 @@
 
 class TimeChart extends ZoomChart {
   get name() { return "time"; }
-  get left() { return 58; }
-  get height() { return 132; }
   get least() { return this.extent / 4096; }
 
   read(run) {
@@ -11,7 +9,7 @@ class TimeChart extends ZoomChart {
     this.run = run;
     this.pieces = timedPieces(run);
     this.extent = this.pieces.length ? this.pieces[this.pieces.length - 1].end : 0;
-    this.spans = [this.spansOf(this.pieces, 0), this.spansOf(this.pieces, 1)];
+    this.spans = this.layerSpans(this.pieces);
     return this.extent > 0;
   }
 
@@ -32,7 +30,7 @@ class TimeChart extends ZoomChart {
 
   buttons() {
     const tools = super.buttons();
-    tools.append(make("button", { type: "button", title: "Save the times as a trace that ui.perfetto.dev opens", onclick: () => saveTrace(this.state, this.pieces) }, "Perfetto"));
+    tools.append(make("button", { type: "button", title: "Save the times as a trace that ui.perfetto.dev opens", onclick: () => saveTrace(this.state, this.pieces, this.spans.flat()) }, "Perfetto"));
     return tools;
   }
 
@@ -54,7 +52,7 @@ class TimeChart extends ZoomChart {
 
   textOf({ op, transfer }) {
     const title = this.model.title(op, this.state.words);
-    return transfer < 0 ? title : `${this.run.kind(transfer).replace(/_/g, "-")}, ${formatBytes(this.run.sent(transfer))}, ${title}`;
+    return transfer < 0 ? title : `${this.run.kindName(transfer)}, ${formatBytes(this.run.sent(transfer))}, ${title}`;
   }
 
   shapes(x, low, high) {
@@ -62,8 +60,7 @@ class TimeChart extends ZoomChart {
     const ticks = roundTicks(low, high, Math.max(2, this.inner / 90));
     const seen = this.pieces.filter(({ start, end }) => end > low && start < high);
     const lane = (name, y) => [draw("text", { class: "small", x: this.left - 4, y: y + 16, "text-anchor": "end" }, name), ...this.lane(seen, name, y, x)];
-    return [...this.bands(this.spans[0], 0, x, low, high), ...this.bands(this.spans[1], 16, x, low, high),
-      ...axisBelow(ticks, secondsAtTicks(ticks), x, 36, bottom), ...lane("compute", 42), ...lane("transfer", 80)];
+    return [...this.bands(x, low, high), ...axisBelow(ticks, secondsAtTicks(ticks), x, 36, bottom), ...lane("compute", 42), ...lane("transfer", 80)];
   }
 
   // One shape for all pieces of a lane, with the names of those that are wide enough.

@@ -89,16 +89,10 @@ class Tree extends HTMLElement {
   transfers() {
     const { model } = this;
     const run = model.runs[this.state.run];
-    const layers = new Map();
-    run.transfers.kind.forEach((_, number) => {
-      const place = run.placeOf(number);
-      if (place >= 0 && run.sent(number)) push(layers, model.layerOf(place), number);
-    });
-    const sent = (numbers) => numbers.reduce((sum, number) => sum + run.sent(number), 0);
     const entry = (number) => ({ ...this.entry(model.nodeOf(run.placeOf(number)), this.transferText(run, number)), weight: run.sent(number), key: `transfer ${number}` });
-    return [...layers].sort(([, a], [, b]) => sent(b) - sent(a)).map(([layer, numbers]) => this.entry(-1,
-      `${layer}\n${formatBytes(sent(numbers))} in ${plural(numbers.length, "transfer", numbers.length)}`,
-      () => numbers.sort((a, b) => run.sent(b) - run.sent(a) || a - b).map(entry), [...new Set(numbers.map((number) => run.placeOf(number)))]));
+    return run.byLayer(run.allTransfers().filter((number) => run.sent(number))).map(({ layer, list, sent }) => this.entry(-1,
+      `${layer}\n${formatBytes(sent)} in ${plural(list.length, "transfer", list.length)}`,
+      () => list.sort((a, b) => run.sent(b) - run.sent(a) || a - b).map(entry), [...new Set(list.map((number) => run.placeOf(number)))]));
   }
 
   // What is sent and why on one line, the op with its layer and parameter and its line of the source on the next.
@@ -108,7 +102,7 @@ class Tree extends HTMLElement {
     const place = run.placeOf(number);
     const runs = transfers.runs[number] > 1 ? ` ×${formatCount(transfers.runs[number])}` : "";
     const line = model.location(place).replace(/:\d+$/, "").replace(/^.*\//, "");
-    const what = `${formatBytes(run.sent(number))} ${run.kind(number).replace(/_/g, "-")}${runs} over ${model.text(transfers.axes[number]).replace(/[{}"]/g, "")}`;
+    const what = `${formatBytes(run.sent(number))} ${run.kindName(number)}${runs} over ${model.text(transfers.axes[number]).replace(/[{}"]/g, "")}`;
     // The row around says the layer.
     const layer = model.layerOf(place);
     const title = [layer, layer.replace(/^forward\//, "")].reduce((text, name) => text.replace(`  ${name}/`, "  ").replace(`  ${name}`, ""), model.title(place, this.state.words));

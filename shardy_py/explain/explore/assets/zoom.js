@@ -1,6 +1,9 @@
 // Charts along the program that zoom: by wheel, by buttons and by keys; dragging moves them.
 
 class ZoomChart extends HTMLElement {
+  get left() { return 58; }
+  get height() { return 132; }
+
   start(state) {
     this.state = state;
     this.model = state.model;
@@ -97,8 +100,11 @@ class ZoomChart extends HTMLElement {
     this.svg.replaceChildren(...this.shapes(x, low, high).filter(Boolean));
   }
 
-  // Bands with the names of the groups that ops stand in, as far as there is room for names.
-  bands(spans, y, x, low, high) {
+  // Bands with the names of the groups that ops stand in, the outermost on top.
+  bands(x, low, high) { return this.spans.flatMap((spans, depth) => this.band(spans, 16 * depth, x, low, high)); }
+
+  // The spans of one depth, with names as far as there is room for them.
+  band(spans, y, x, low, high) {
     return spans.filter(({ start, end }) => end > low && start < high).flatMap(({ node, start, end }, at) => {
       const [left, right] = [Math.max(this.left, x(start)), Math.min(this.left + this.inner, x(end))];
       if (right - left < 1) return [];
@@ -108,6 +114,9 @@ class ZoomChart extends HTMLElement {
         room > 2 ? draw("text", { class: "small", x: left + 3, y: y + 10.5 }, shorten(name, room)) : null];
     });
   }
+
+  // The spans of the outermost groups, and of those directly in them.
+  layerSpans(pieces) { return [0, 1].map((depth) => this.spansOf(pieces, depth)); }
 
   // Spans of pieces behind each other that stand in one group of a depth.
   spansOf(pieces, depth) {

@@ -42,6 +42,23 @@ func.func @main(
 """
 """One layer with an optimizer that keeps a moment."""
 
+TRANSPOSED = """
+sdy.mesh @mesh = <["data"=2]>
+func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %g: tensor<2x4xf32>)
+    -> (tensor<4x2xf32>, tensor<4x3xf32>) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+    : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32> loc(#dot)
+  %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x4xf32>) -> tensor<4x2xf32> loc(#transpose)
+  %2 = stablehlo.dot_general %g, %x, contracting_dims = [0] x [0]
+    : (tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<4x3xf32> loc(#back)
+  return %1, %2 : tensor<4x2xf32>, tensor<4x3xf32>
+}
+#dot = loc("jit(step)/jvp(layer_0)/ij,jk->ik/dot_general"("model.py":7:3))
+#transpose = loc("jit(step)/jvp(layer_0)/ij,jk->ik/transpose"("model.py":7:3))
+#back = loc("jit(step)/transpose(jvp(layer_0))/ij,jk->ik/dot_general"("model.py":7:3))
+"""
+"""An einsum whose result is transposed, and its gradient."""
+
 
 def _data(text, **options):
     return explore(SessionArguments(text), ExploreOptions(**options)).data
@@ -64,6 +81,13 @@ def test_rows_say_equation_layer_and_parameter(trained):
     """Products have the letters that they were written with, gradients in their own order."""
     products = [label[1:] for label in _labels(trained) if label[0] == "stablehlo.dot_general"]
     assert products == [("nd,df->nf", "layer_0/mlp/up"), ("nd,nf->df", "backward/layer_0/mlp/up gradient")]
+
+
+def test_a_transpose_in_an_einsum_leaves_the_letters_to_its_gradient():
+    """Only sizes tell which operand the gradient is of: those of the product, whatever else the einsum consists of."""
+    data = _data(TRANSPOSED)
+    products = [label[1] for label in _labels(data) if label[0] == "stablehlo.dot_general"]
+    assert products == ["ij,jk->ik", "ik,ij->kj"]
 
 
 def test_updates_are_grouped_by_parameter(trained):
@@ -152,6 +176,16 @@ def test_variants_have_a_run_on_the_same_rows():
             current[slot] = sharding
     names = {data["strings"][name]: slot for slot, name in enumerate(data["slots"])}
     assert data["shardings"][current[names["%0"]]]["dims"] == [[["data", 1, 4]], []]
+
+
+def test_a_constraint_of_a_variant_is_on_the_slots_of_the_page():
+    """The slot that a constraint was written on is that of its own annotation, although the program has none there."""
+    constraint = """%c = sdy.sharding_constraint %0 <@mesh, [{"data"}, {"model"}]> : tensor<16x64xf32>
+  %1 = stablehlo.tanh %c"""
+    other = TWO_LAYERS.replace("%1 = stablehlo.tanh %0", constraint)
+    annotations = _data(TWO_LAYERS, variants=[Variant("constrained", other)])["runs"][1]["replay"]["annotations"]
+    (owner,) = {slot for slot in annotations["owner"] if slot >= 0}
+    assert owner == annotations["slot"][-1]
 
 
 def test_variants_of_other_programs_are_refused():
