@@ -216,7 +216,7 @@ def loop_outputs(body: GraphScope, node: NodeProto) -> tuple[list[TensorType], l
     return types[:carried], types[carried:]
 
 
-def trip_count(node: NodeProto, contents: Contents, inner: Contents | None = None) -> int | None:
+def trip_count(node: NodeProto, contents: Contents, inner: Contents) -> int | None:
     """Return how often a ``Loop`` runs; None where that is not known.
 
     Args:
@@ -235,16 +235,9 @@ def trip_count(node: NodeProto, contents: Contents, inner: Contents | None = Non
     for other in reversed(body.node):
         if source in other.output and other.op_type == "Identity":
             source = other.input[0]
-    known = inner.get(source) if inner else _constant_in(body, source)
+    known = inner.get(source)
     goes_on = source == body.input[1].name or (known is not None and bool(known.all()))
     return int(count.reshape(())) if goes_on else None
-
-
-def _constant_in(graph: GraphProto, name: str) -> Any:
-    """Return the contents of a constant of a graph."""
-    tensors = [tensor for tensor in graph.initializer if tensor.name == name]
-    tensors += [item.t for node in graph.node if name in node.output for item in node.attribute if item.name == "value"]
-    return onnx.numpy_helper.to_array(tensors[0]) if tensors else None
 
 
 def _scan_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
