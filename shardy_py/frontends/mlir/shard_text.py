@@ -95,8 +95,8 @@ def _sharding_edits(plain: str, name: str) -> Iterator[Edit]:
     for match in sorted([*_SHARDING.finditer(plain), *_SHARD.finditer(plain)], key=re.Match.start):
         if match.re is _SHARDING:
             if match["rest"].strip():
-                what = match["rest"].split("=")[0].strip()
-                raise _refusal(f"a sharding has {what}, which Shardy does not know", match.start(), plain, name)
+                part = match["rest"].split("=")[0].strip()
+                raise _refusal(f"a sharding has {part}, which Shardy does not know", match.start(), plain, name)
             groups = re.findall(r"\[([\d,\s]*)\]", match["axes"][1:-1])
             dims = [", ".join(f'"axis{axis.strip()}"' for axis in group.split(",") if axis.strip()) for group in groups]
             shardings[match["value"]] = match["grid"], dims
