@@ -106,6 +106,9 @@ def _sharding_edits(plain: str, name: str) -> Iterator[Edit]:
             raise _refusal(f"{match['sharding']} is not a sharding of this block", match.start(), plain, name)
         grid, dims = shardings[match["sharding"]]
         rank = match["shape"].count("x")
+        if any(dims[rank:]):
+            message = f"{match['sharding']} shards more dimensions than the {rank} of the tensor"
+            raise _refusal(message, match.start(), plain, name)
         text = ", ".join(f"{{{axes}}}" for axes in (dims + [""] * rank)[:rank])
         source, attributes = match["source"], match["attributes"].strip()
         end = match.start("type")
