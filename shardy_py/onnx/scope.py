@@ -239,7 +239,7 @@ def trip_count(node: NodeProto, contents: Contents, inner: Contents) -> int | No
             source = other.input[0]
     known = inner.get(source)
     goes_on = source == body.input[1].name or (known is not None and bool(known.all()))
-    return int(count.reshape(())) if goes_on else None
+    return max(0, int(count.reshape(()))) if goes_on else None
 
 
 def _scan_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:

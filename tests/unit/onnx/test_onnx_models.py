@@ -56,9 +56,10 @@ def test_shardings_pass_through_loops() -> None:
     assert [[dim.dim_value for dim in info.type.tensor_type.shape.dim] for info in body.output] == [[], [2, 8], [2, 8]]
 
 
-def test_a_loop_that_communicates_may_run_no_iteration() -> None:
+@pytest.mark.parametrize("steps", [0, -1])
+def test_a_loop_that_communicates_may_run_no_iteration(steps: int) -> None:
     """Its stacked outputs are empty then."""
-    model = recurrent_loop(steps=0)
+    model = recurrent_loop(steps)
     result = sdy.propagate(model, {"d": 2}, in_shardings={"x": (None, None, "d")}, explicit_collectives=True)
     local, inputs = result.local(optimize=False), random_inputs(model)
     (body,) = [item.g for node in local.module.graph.node if node.op_type == "Loop" for item in node.attribute]
