@@ -11,13 +11,11 @@ from shardy_py.guards.error_texts import shown
 JAXLIB, HEAD = "0.10.2", "head"
 UPSTREAM = (JAXLIB, HEAD)
 """Shardy as in jaxlib 0.10.2, and openxla/shardy at a0277a83 of 2026-08-22."""
-
-
 INLINE_MESHES = ("upstream", "true", "false")
-"""Whether shardings get their meshes in place of names: as upstream does it, or as one wants it."""
+"""The values of an option that puts meshes in the places of their names: as upstream does, always, or never."""
 
 
-def is_upstream(_: Any, attribute: Any, value: Any) -> None:
+def check_upstream(_: Any, attribute: Any, value: Any) -> None:
     """Check the value of an option.
 
     Raises:
@@ -26,7 +24,7 @@ def is_upstream(_: Any, attribute: Any, value: Any) -> None:
     _check(attribute.name, value, UPSTREAM, "unknown-upstream", "a version of upstream")
 
 
-def is_inline_meshes(_: Any, attribute: Any, value: Any) -> None:
+def check_inline_meshes(_: Any, attribute: Any, value: Any) -> None:
     """Check the value of an option.
 
     Raises:
