@@ -115,10 +115,10 @@ class _Sizes:
 
     def _give_results(self, op: Op) -> None:
         rule = self._rules.get(op.id)
-        if rule is None and op.name.startswith("sdy.") and len(op.operands) == len(op.results) == 1:
-            # Constraints, reshards and collectives have the type of the whole tensor before and after.
-            op.results[0].type = op.operands[0].type
         if rule is None:
+            if op.name.startswith("sdy.") and len(op.operands) == len(op.results) == 1 and not op.regions:
+                # Constraints, reshards and collectives have the type of the whole tensor before and after.
+                op.results[0].type = op.operands[0].type
             return
         factors = self._factor_sizes(op, rule)
         for value, mapping in zip(op.results, rule.result_mappings, strict=True):

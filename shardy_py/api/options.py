@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attrs import field
 
-from shardy_py.transforms.upstream import JAXLIB, is_upstream
+from shardy_py.transforms.upstream import JAXLIB, check_upstream
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Options(ProgramOptions):
     strict: bool = False
     explicit_collectives: bool = False
     local: bool = False
-    upstream: str = field(default=JAXLIB, validator=is_upstream)
+    upstream: str = field(default=JAXLIB, validator=check_upstream)
     verify: bool = True
     record_copies: bool = False
     trace: bool = False

@@ -124,7 +124,7 @@ def place(number: int, value: Any, type_: ArrayType, sharding: Any, *, is_donate
     import numpy
 
     array = _as_array(value, type_, number)
-    _check_type(array, type_, number)
+    check_type(array, type_, number)
     if isinstance(array, jax.Array):
         _check_alive(array, number)
     if isinstance(array, jax.Array) and array.sharding.is_equivalent_to(sharding, array.ndim):
@@ -146,7 +146,7 @@ def check_array(array: Any, type_: ArrayType, number: int) -> Any:
     Raises:
         OptionError: it has another shape or dtype, or is gone.
     """
-    _check_type(array, type_, number)
+    check_type(array, type_, number)
     _check_alive(array, number)
     return array
 
@@ -165,7 +165,7 @@ def as_traced(value: Any, type_: ArrayType, number: int) -> Any:
     import jax
 
     array = jax.numpy.asarray(_as_array(value, type_, number))
-    _check_type(array, type_, number)
+    check_type(array, type_, number)
     return array
 
 
@@ -175,9 +175,22 @@ def _check_alive(array: Any, number: int) -> None:
         raise OptionError(Diagnostic("argument-deleted", message, hint="give a new array"))
 
 
-def _check_type(array: Any, type_: ArrayType, number: int) -> None:
-    if tuple(array.shape) != type_.shape or array.dtype != type_.dtype:
-        array_type = ArrayType(tuple(array.shape), array.dtype)
+def check_type(array: Any, type_: ArrayType, number: int) -> None:
+    """Check that an array is of a type, with any size in the place of a dynamic one.
+
+    Args:
+        array: The array.
+        type_: What the program wants.
+        number: The number of the argument.
+
+    Raises:
+        OptionError: it has another shape or dtype.
+    """
+    if tuple(array.shape) == type_.shape and array.dtype == type_.dtype:
+        return
+    array_type = ArrayType(tuple(array.shape), array.dtype)
+    is_alike = array_type.dtype == type_.dtype and len(array_type.shape) == len(type_.shape)
+    if not is_alike or any(size not in (-1, new) for size, new in zip(type_.shape, array_type.shape, strict=True)):
         message = f"argument {number} is {type_}, given is {array_type}"
         raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
 

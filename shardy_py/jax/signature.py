@@ -169,9 +169,7 @@ def is_tree(shardings: Any) -> bool:
     """Return whether a sequence of shardings has trees in it: dictionaries, or tuples and lists of shardings."""
     if not _is_sequence(shardings):
         return False
-    return any(
-        isinstance(item, (Mapping, list)) or (isinstance(item, tuple) and not _is_leaf(item)) for item in shardings
-    )
+    return any(isinstance(item, (Mapping, list)) or _is_sequence(item) for item in shardings)
 
 
 def is_one_sharding(sharding: Any) -> bool:

@@ -6,15 +6,15 @@ a slice of the own part of a whole tensor, need the true one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.dynamic_sizes import is_dynamic
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.types import TensorType, Type, function_type
-from shardy_py.ir.graph.walk import all_ops, region_arguments
+from shardy_py.ir.graph.walk import all_ops, own_values
 from shardy_py.local.sizes import attribute_numbers
 from shardy_py.sharding.unknown_size import STAND_IN_SIZE, is_derived, is_large
 
@@ -23,7 +23,7 @@ _HINT = "give the size, as by --size arg0.0=64 or sizes={'arg0.0': 64}"
 
 def put_numbers(program: Program) -> bool:
     """Put a number in the place of each dynamic size of a program, and return whether there are any."""
-    dynamic = [value for op in all_ops(program) for value in _values(op) if is_dynamic(value.type)]
+    dynamic = [value for op in all_ops(program) for value in own_values(op) if is_dynamic(value.type)]
     for value in dynamic:
         value.type = _mapped(value.type, lambda size: STAND_IN_SIZE if size is None else size)
     if dynamic:
@@ -39,7 +39,7 @@ def take_numbers(program: Program) -> None:
     """
     for op in all_ops(program):
         _refuse_numbers(op)
-        for value in _values(op):
+        for value in own_values(op):
             if isinstance(value.type, TensorType) and any(is_large(size) for size in value.type.shape):
                 value.type = _mapped(value.type, lambda size: None if is_derived(size) else size)
     _set_function_types(program)
@@ -52,7 +52,7 @@ def _refuse_numbers(op: Op) -> None:
         if any(is_derived(number) for number in attribute_numbers(attribute)):
             message = f"the op needs the size of a dynamic dimension on a device, for {name}"
             raise UnsupportedError(Diagnostic("size-not-known", message, op.location, op.name, _HINT))
-    sizes = [size for value in _values(op) if isinstance(value.type, TensorType) for size in value.type.shape]
+    sizes = [size for value in own_values(op) if isinstance(value.type, TensorType) for size in value.type.shape]
     if any(is_large(size) and not is_derived(size) for size in sizes):
         message = "a dynamic dimension has so many parts that it would have to be padded"
         raise UnsupportedError(Diagnostic("size-not-known", message, op.location, op.name, _HINT))
@@ -61,10 +61,6 @@ def _refuse_numbers(op: Op) -> None:
 def _mapped(type_: Type, change: Callable[[int | None], int | None]) -> Type:
     assert isinstance(type_, TensorType)
     return TensorType(tuple(map(change, type_.shape)), type_.element_type, type_.text if type_.is_foreign else "")
-
-
-def _values(op: Op) -> Iterable[Value]:
-    return (*op.results, *op.function_results, *(region_arguments(op) if op.regions else ()))
 
 
 def _set_function_types(program: Program) -> None:

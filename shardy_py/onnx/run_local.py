@@ -102,7 +102,8 @@ class _Runner:
             number += 1
         for device, rows in zip(self._devices, slices, strict=True):
             carried = [device[name] for name in arguments[2:]]
-            device.update(zip(node.output, [*carried, *map(np.stack, rows)], strict=True))
+            stacked = map(_stacked, rows, graph.output[1 + len(initial) :])
+            device.update(zip(node.output, [*carried, *stacked], strict=True))
 
     def _agreed(self, name: str) -> Any:
         """Return a number that all devices have.
@@ -135,6 +136,15 @@ class _Runner:
             except Exception as error:
                 raise _refusal(error) from None
             device.update(zip(outputs, arrays, strict=True))
+
+
+def _stacked(slices: Sequence[Any], info: Any) -> Any:
+    """Return the slices of all iterations as one array; an empty one of their type where there are none."""
+    if slices:
+        return np.stack(slices)
+    type_ = info.type.tensor_type
+    shape = [dim.dim_value for dim in type_.shape.dim]
+    return np.zeros((0, *shape), onnx.helper.tensor_dtype_to_np_dtype(type_.elem_type))
 
 
 def _communicates(node: NodeProto) -> bool:

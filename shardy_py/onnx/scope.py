@@ -49,6 +49,7 @@ class GraphScope:
         self.values: dict[str, Value] = {}
         self.constants: dict[str, Value] = {}
         self._bodies: dict[int, list[GraphScope] | None] = {}
+        self._loop_bodies: dict[int, GraphScope | None] = {}
         self._all_nodes = list(model.graph.node)
         self.nodes = self._needed_nodes()
 
@@ -101,6 +102,16 @@ class GraphScope:
         if key not in self._bodies:
             self._bodies[key] = _body_scopes(self, node)
         return self._bodies[key]
+
+    def loop_body(self, node: NodeProto) -> GraphScope | None:
+        """Return the scope of the body of a ``Loop``; None where it changes the types of what it carries."""
+        key = identity(node)
+        if key not in self._loop_bodies:
+            types = [self.types.get(name) for name in node.input[2:]]
+            is_typed = all(isinstance(type_, TensorType) for type_ in types)
+            body = self.inner(node_graph(node, "body"), [NUMBER, TRUTH, *types]) if is_typed else None  # type: ignore[list-item]
+            self._loop_bodies[key] = body if body is not None and loop_outputs(body, node)[0] == types else None
+        return self._loop_bodies[key]
 
     def inner(self, graph: GraphProto, arguments: Sequence[TensorType]) -> GraphScope | None:
         """Return the scope of a graph in a node of this one; None where ONNX cannot tell all types.
@@ -166,7 +177,7 @@ def _loop_types(model: ModelProto) -> Callable[[NodeProto], dict[str, Any]]:
         if not scopes:
             scopes.append(GraphScope(model))
         (scope,) = scopes
-        body = _loop_body(scope, node)
+        body = scope.loop_body(node)
         if body is None:
             return {}
         count = trip_count(node, scope.contents, body.contents)
@@ -193,20 +204,11 @@ def _branch_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | Non
 
 
 def _loop_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
-    body = _loop_body(scope, node)
+    body = scope.loop_body(node)
     if body is None:
         return None
     is_counted = trip_count(node, scope.contents, body.contents) is not None
     return [body] if is_counted or not loop_outputs(body, node)[1] else None
-
-
-def _loop_body(scope: GraphScope, node: NodeProto) -> GraphScope | None:
-    """Return the scope of the body of a ``Loop``; None where it changes the types of what it carries."""
-    types = [scope.types.get(name) for name in node.input[2:]]
-    if not all(isinstance(type_, TensorType) for type_ in types):
-        return None
-    body = scope.inner(node_graph(node, "body"), [NUMBER, TRUTH, *types])  # type: ignore[list-item]
-    return body if body is not None and loop_outputs(body, node)[0] == types else None
 
 
 def loop_outputs(body: GraphScope, node: NodeProto) -> tuple[list[TensorType], list[TensorType]]:
@@ -216,7 +218,7 @@ def loop_outputs(body: GraphScope, node: NodeProto) -> tuple[list[TensorType], l
     return types[:carried], types[carried:]
 
 
-def trip_count(node: NodeProto, contents: Contents, inner: Contents | None = None) -> int | None:
+def trip_count(node: NodeProto, contents: Contents, inner: Contents) -> int | None:
     """Return how often a ``Loop`` runs; None where that is not known.
 
     Args:
@@ -235,16 +237,9 @@ def trip_count(node: NodeProto, contents: Contents, inner: Contents | None = Non
     for other in reversed(body.node):
         if source in other.output and other.op_type == "Identity":
             source = other.input[0]
-    known = inner.get(source) if inner else _constant_in(body, source)
+    known = inner.get(source)
     goes_on = source == body.input[1].name or (known is not None and bool(known.all()))
-    return int(count.reshape(())) if goes_on else None
-
-
-def _constant_in(graph: GraphProto, name: str) -> Any:
-    """Return the contents of a constant of a graph."""
-    tensors = [tensor for tensor in graph.initializer if tensor.name == name]
-    tensors += [item.t for node in graph.node if name in node.output for item in node.attribute if item.name == "value"]
-    return onnx.numpy_helper.to_array(tensors[0]) if tensors else None
+    return max(0, int(count.reshape(()))) if goes_on else None
 
 
 def _scan_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:

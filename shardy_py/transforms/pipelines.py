@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from attrs import field, fields_dict, validators
+from attrs import field, fields_dict
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.interfaces.passes import NO_TEXT, Pass
@@ -47,7 +47,7 @@ from shardy_py.transforms.prepare.symbol_dce import SymbolDcePass
 from shardy_py.transforms.propagate import UserPriorityPropagationPass
 from shardy_py.transforms.run import PassPipeline, Stage, snapshot_stage
 from shardy_py.transforms.snapshots import SaveModulePass
-from shardy_py.transforms.upstream import HEAD, JAXLIB, is_upstream
+from shardy_py.transforms.upstream import HEAD, JAXLIB, check_inline_meshes, check_upstream
 from shardy_py.values import frozen
 
 _ENGINE_OPTIONS = ("conservative_propagation", "propagation_strategy", "run_op_priority_propagation")
@@ -144,8 +144,8 @@ class ExportPipeline(PassPipeline):
     dump_propagation_edges: bool = False
     avoid_reshards_on_calls: bool = False
     update_non_divisible_input_output_shardings: bool = True
-    upstream: str = field(default=JAXLIB, validator=is_upstream)
-    inline_meshes: str = field(default="upstream", validator=validators.in_(("upstream", "true", "false")))
+    upstream: str = field(default=JAXLIB, validator=check_upstream)
+    inline_meshes: str = field(default="upstream", validator=check_inline_meshes)
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
@@ -304,8 +304,8 @@ class PropagationPipeline(PassPipeline):
     update_non_divisible_input_output_shardings: bool = True
     enable_explicit_gather_scatter_batching: bool = False
     inline_calls: bool = False
-    upstream: str = field(default=JAXLIB, validator=is_upstream)
-    inline_meshes: str = field(default="upstream", validator=validators.in_(("upstream", "true", "false")))
+    upstream: str = field(default=JAXLIB, validator=check_upstream)
+    inline_meshes: str = field(default="upstream", validator=check_inline_meshes)
     engine: Pass | None = field(default=None, metadata=NO_TEXT)
 
     def __attrs_post_init__(self) -> None:

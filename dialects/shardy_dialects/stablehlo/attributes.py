@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from shardy_dialects.stablehlo.local.literals import read_dense
 from shardy_py.ir.graph.attributes import DenseElements, RawAttribute
 from shardy_py.ir.graph.program import Op
 from shardy_py.values import frozen
@@ -129,12 +128,8 @@ def text_of(op: Op, name: str, default: str = "") -> str:
 
 
 def dense_of(op: Op, name: str) -> DenseElements | None:
-    """Return an attribute that holds a few integers, as MLIR or a local form writes them; None where it is absent."""
-    dense_or_text = op.attributes.get(name)
-    if isinstance(dense_or_text, RawAttribute) and dense_or_text.text.startswith("dense<["):
-        rows = read_dense(dense_or_text.text)
-        return DenseElements((len(rows), len(rows[0])), tuple(number for row in rows for number in row))
-    dense: DenseElements | None = dense_or_text
+    """Return an attribute that holds the elements of a tensor; None where it is absent."""
+    dense: DenseElements | None = op.attributes.get(name)
     return dense
 
 

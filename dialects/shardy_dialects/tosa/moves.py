@@ -13,13 +13,14 @@ from shardy_py.sharding.rule import OpShardingRule
 _SHAPE = "tosa.const_shape"
 
 
-def _dims(op: Op, operand: int = 0) -> list[str]:
-    return [f"d{dim}" for dim in range(op.operands[operand].type.rank)]  # type: ignore[union-attr]
+def dim_names(op: Op) -> list[str]:
+    """Return names for the dimensions of the first operand."""
+    return [f"d{dim}" for dim in range(op.operands[0].type.rank)]  # type: ignore[union-attr]
 
 
 def _same_sizes(op: Op) -> OpShardingRule | None:
     """Return the rule of an op that leaves alone the dimensions that keep their size; other operands say how."""
-    source, target, dims = op.operands[0].type.shape, op.results[0].type.shape, _dims(op)  # type: ignore[union-attr]
+    source, target, dims = op.operands[0].type.shape, op.results[0].type.shape, dim_names(op)  # type: ignore[union-attr]
     results = [name if source[dim] == target[dim] else f"r{dim}" for dim, name in enumerate(dims)]
     others = ["one" if getattr(value.type, "rank", 0) else "" for value in op.operands[1:]]
     changed = [name for dim, name in enumerate(dims) if source[dim] != target[dim]]
@@ -31,7 +32,7 @@ def _same_sizes(op: Op) -> OpShardingRule | None:
 def _concat(op: Op) -> OpShardingRule | None:
     axis = op.attributes["axis"]
     sides = [
-        " ".join(f"a{number}" if dim == axis else name for dim, name in enumerate(_dims(op)))
+        " ".join(f"a{number}" if dim == axis else name for dim, name in enumerate(dim_names(op)))
         for number in range(len(op.operands) + 1)
     ]
     axis_names = [f"a{number}" for number in range(len(sides))]
@@ -39,15 +40,11 @@ def _concat(op: Op) -> OpShardingRule | None:
 
 
 def _reverse(op: Op) -> OpShardingRule | None:
-    dims = " ".join(_dims(op))
-    return einsum.rule(f"{dims} -> {dims}", need_replication=f"d{op.attributes['axis']}")(op)
+    return rules.along(op, op.attributes["axis"])
 
 
 def _transpose(op: Op) -> OpShardingRule | None:
-    dims = _dims(op)
-    order = op.attributes["perms"]
-    assert isinstance(order, tuple)
-    return einsum.rule(f"{' '.join(dims)} -> {' '.join(dims[dim] for dim in order)}")(op)
+    return rules.transpose(op, op.attributes["perms"])
 
 
 def _local_shape(number: int) -> Callable[[Op, Shard], Sequence[Value]]:

@@ -84,8 +84,7 @@ def _functional(types: str, count: int, results: re.Match[str] | None) -> str:
     """Return the type of a function of an op that lists types without an arrow: those of operands, or one for all."""
     if results is None:
         return f"({types}) -> ()"
-    one = ", ".join([types] * count)
-    return f"({one}) -> {types}"
+    return f"({', '.join([types] * count)}) -> {types}"
 
 
 def _property_edits(text: str, plain: str, known: Container[str]) -> Iterator[Edit]:

@@ -101,19 +101,19 @@ class _BytecodeTables:
         "_function_results",
         "_op_names",
         "_types",
-        "kept",
         "names",
         "result_types",
         "sets",
+        "tables",
     )
 
-    def __init__(self, program: Program, kept: Tables) -> None:
+    def __init__(self, program: Program, tables: Tables) -> None:
         origin: NativeProgram = program.origin
-        self.kept = kept
-        self.names = kept.names
+        self.tables = tables
+        self.names = tables.names
         self.sets: dict[int, AttributeSet] = {}
-        self.result_types = dict(kept.result_types)
-        self._types = dict(kept.types)
+        self.result_types = dict(tables.result_types)
+        self._types = dict(tables.types)
         self._function_results: dict[ir.TypeAttr, list[Type]] = {}
         self._decoded_types = origin.codec.types
         self._all_sets = origin.sets
@@ -131,13 +131,13 @@ class _BytecodeTables:
             self._op_names.add(known)
         if attributes not in self.sets:
             found_set = self.sets[attributes] = self._all_sets.of(
-                native, self.kept.contents_of(attributes), self.kept.kinds
+                native, self.tables.contents_of(attributes), self.tables.kinds
             )
             self._attribute_names.update(found_set.native, found_set.decoded)
         if types not in self.result_types:
             self.result_types[types] = self._types_of(types, native.results)
-            if self.kept.types.keys() >= set(types):
-                self.kept.result_types[types] = self.result_types[types]
+            if self.tables.types.keys() >= set(types):
+                self.tables.result_types[types] = self.result_types[types]
         return self.names[name], self.sets[attributes], self.result_types[types]
 
     @property
@@ -164,7 +164,7 @@ class _BytecodeTables:
             if number not in known:
                 decoded = known[number] = self._decoded_types[values[index].type]
                 if is_plain(decoded):
-                    self.kept.types[number] = decoded
+                    self.tables.types[number] = decoded
         return [known[number] for number in numbers]
 
 
@@ -208,8 +208,8 @@ class _Importer:
         self._depth += 1
         program, values, natives, known = self._program, self._values, self._natives, self._known
         names, sets, result_types = known.names, known.sets, known.result_types
-        kept, forward, next_id = known.kept, self._forward, program.next_id
-        kind_of_numbers = kept.kinds_by_numbers.get
+        tables, forward, next_id = known.tables, self._forward, program.next_id
+        kind_of_numbers = tables.kinds_by_numbers.get
         previous: Op | None = None
         ops: list[Op] = []
         records = self._reader.ops(count)
@@ -259,7 +259,7 @@ class _Importer:
                 op.results = ()
             if kind is None and base.kinds is not None and not forward:
                 # With values to come, whose types are not known yet, it is found when it is asked for.
-                handle.kind = kept.learn_kind(numbers, op, base.contents)
+                handle.kind = tables.learn_kind(numbers, op, base.contents)
             if regions:
                 self._add_regions(op, isolated=bool(regions & 1))
             if op_name == FUNCTION:

@@ -95,8 +95,8 @@ def _sharding_edits(plain: str, name: str) -> Iterator[Edit]:
     for match in sorted([*_SHARDING.finditer(plain), *_SHARD.finditer(plain)], key=re.Match.start):
         if match.re is _SHARDING:
             if match["rest"].strip():
-                what = match["rest"].split("=")[0].strip()
-                raise _refusal(f"a sharding has {what}, which Shardy does not know", match.start(), plain, name)
+                part = match["rest"].split("=")[0].strip()
+                raise _refusal(f"a sharding has {part}, which Shardy does not know", match.start(), plain, name)
             groups = re.findall(r"\[([\d,\s]*)\]", match["axes"][1:-1])
             dims = [", ".join(f'"axis{axis.strip()}"' for axis in group.split(",") if axis.strip()) for group in groups]
             shardings[match["value"]] = match["grid"], dims
@@ -106,6 +106,9 @@ def _sharding_edits(plain: str, name: str) -> Iterator[Edit]:
             raise _refusal(f"{match['sharding']} is not a sharding of this block", match.start(), plain, name)
         grid, dims = shardings[match["sharding"]]
         rank = match["shape"].count("x")
+        if any(dims[rank:]):
+            message = f"{match['sharding']} shards more dimensions than the {rank} of the tensor"
+            raise _refusal(message, match.start(), plain, name)
         text = ", ".join(f"{{{axes}}}" for axes in (dims + [""] * rank)[:rank])
         source, attributes = match["source"], match["attributes"].strip()
         end = match.start("type")

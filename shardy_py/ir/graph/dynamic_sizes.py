@@ -51,6 +51,7 @@ def put_stand_ins(program: Program) -> bool:
     dynamic = [value for value in _values(program) if is_dynamic(value.type)]
     for value in dynamic:
         value.type = with_stand_ins(value.type)
+    if dynamic:
         program.kinds_hold = False
     return bool(dynamic)
 

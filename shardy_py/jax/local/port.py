@@ -7,7 +7,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.ir.graph.program import Program, Value
-from shardy_py.jax.arguments import ArrayType, as_numpy
+from shardy_py.jax.arguments import ArrayType, as_numpy, check_type
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
@@ -57,9 +57,7 @@ class Port:
             OptionError: it has another shape or dtype.
         """
         values = as_numpy(array, number)
-        if not self._fits(type_ := ArrayType(tuple(values.shape), values.dtype)):
-            message = f"argument {number} is {self.type}, given is {type_}"
-            raise OptionError(Diagnostic("argument-type", message, hint="shapes are global; convert it with astype"))
+        check_type(values, self.type, number)
         return tuple(values.shape)
 
     def of_shape(self, shape: Sequence[int], number: int) -> Port:
@@ -76,7 +74,7 @@ class Port:
         for dim, size in enumerate(self.type.shape):
             if size >= 0:
                 continue
-            parts = 1 if self.sharding is None else self.sharding.of_dimension(dim).sharded_size(self.mesh)
+            parts = self._part_count(dim)
             if shape[dim] % parts:
                 message = f"dimension {dim} of argument {number} has {shape[dim]} elements, not {parts} equal parts"
                 hint = f"shards of dynamic sizes have no padding: give sizes={{'arg{number}.{dim}': {shape[dim]}}}"
@@ -86,12 +84,8 @@ class Port:
 
     def of_shards(self, shape: Sequence[int]) -> Port:
         """Return the port for shards of a shape."""
-        counts = [
-            1 if self.sharding is None else self.sharding.of_dimension(dim).sharded_size(self.mesh)
-            for dim in range(len(shape))
-        ]
-        sizes = zip(self.type.shape, shape, counts, strict=True)
-        global_shape = tuple(part * count if size < 0 else size for size, part, count in sizes)
+        sizes = enumerate(zip(self.type.shape, shape, strict=True))
+        global_shape = tuple(part * self._part_count(dim) if size < 0 else size for dim, (size, part) in sizes)
         return Port(ArrayType(global_shape, self.type.dtype), tuple(shape), self.sharding, self.mesh)
 
     def parts(self, count: int) -> list[tuple[slice, ...]]:
@@ -100,10 +94,8 @@ class Port:
         columns = [self._column(dim, size, length, count) for dim, (size, length) in enumerate(sizes)]
         return [tuple(column[device] for column in columns) for device in range(count)]
 
-    def _fits(self, other: ArrayType) -> bool:
-        """Return whether an array differs in dynamic sizes only."""
-        same_rank = len(other.shape) == len(self.type.shape) and other.dtype == self.type.dtype
-        return same_rank and all(size in (-1, new) for size, new in zip(self.type.shape, other.shape, strict=True))
+    def _part_count(self, dim: int) -> int:
+        return 1 if self.sharding is None else self.sharding.of_dimension(dim).sharded_size(self.mesh)
 
     def _column(self, dim: int, size: int, length: int, count: int) -> list[slice]:
         axes = () if self.sharding is None else self.sharding.of_dimension(dim).axes

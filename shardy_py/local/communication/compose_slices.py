@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from shardy_py.ir.graph.op_names import RESHARD
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalOps
@@ -34,10 +33,8 @@ class ComposeSlicesPass(NoFields):
         ops, routes = find_local_ops(program, semantics), Routes(program, semantics)
         extended = with_extended_rules(semantics)
         composed = [op for op in all_ops(program) if op.name not in STEPS and _compose(op, ops, routes, extended)]
-        if not composed:
-            return
-        _erase_unused(composed)
-        write_collectives(program, semantics, context)
+        if composed:
+            write_collectives(program, semantics, context)
 
 
 def _compose(op: Op, ops: LocalOps, routes: Routes, semantics: OpSemantics) -> bool:
@@ -113,26 +110,3 @@ def _is_whole_along(op: Op, sharding: TensorSharding, routes: Routes) -> bool:
         return True
     cut = [dim for dim, item in enumerate(sharding.dim_shardings) if item.sharded_size(mesh) > 1]
     return all(before[dim] == after[dim] for dim in cut)
-
-
-def _erase_unused(composed: list[Op]) -> None:
-    """Erase the collectives behind and before ops that were replaced, and these."""
-    for op in composed:
-        pending = [user for user, _ in op.results[0].uses]
-        while pending:
-            user = pending.pop()
-            if user.parent is None:
-                continue
-            users = [other for value in user.results for other, _ in value.uses]
-            if users:
-                pending += [user, *users]
-            elif user.name in STEPS or user.name == RESHARD:
-                user.erase()
-        value = op.operands[0]
-        if not op.results[0].uses:
-            op.erase()
-        step = value.defining_op
-        while step is not None and step.name in STEPS and not step.results[0].uses:
-            following = step.operands[0].defining_op
-            step.erase()
-            step = following

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from shardy_py.errors import Diagnostic, ShardyError
+from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
@@ -69,6 +70,7 @@ def with_least_communication(
     try:
         best = attempt(passes)
     except Exception as error:
+        # Whatever a pass raises: the program runs without the passes, and the warning says what.
         return _without_passes(attempt, passes, error)
     return Selection(_best_of(best, attempt, passes))
 
@@ -90,12 +92,12 @@ def _without_passes(
             fails, error = middle, other
         else:
             works = middle
-    cause = error.diagnostics[0].message if isinstance(error, ShardyError) else f"{type(error).__name__}: {error}"
-    message = f"{passes[fails - 1].name} fails here, so no communication pass runs, and more bytes are sent: {cause}"
-    place = error.diagnostics[0] if isinstance(error, ShardyError) else None
-    location, op = (place.location, place.op) if place is not None else ("", "")
+    origin = error.diagnostics[0] if isinstance(error, ShardyError) else Diagnostic("", describe_error(error))
+    message = f"{passes[fails - 1].name} fails here, so no communication pass runs, and more bytes are sent"
     hint = "the results are right; please report it"
-    return Selection(form, (Diagnostic("communication-pass", message, location, op, hint, severity="warning"),))
+    message = f"{message}: {origin.message}"
+    warning = Diagnostic("communication-pass", message, origin.location, origin.op, hint, severity="warning")
+    return Selection(form, (warning,))
 
 
 def _best_of(best: Attempt[Form], attempt: Callable[[Sequence[Pass]], Attempt[Form]], passes: Sequence[Pass]) -> Form:

@@ -56,13 +56,15 @@ class ExportToShardPass(NoFields):
                 for value in op.results:
                     _shard_value(program, value)
         end = block.terminator
+        if end is None:
+            return
         for number, result in enumerate(function.function_results):
             sharding = program.sharding(result)
-            if end is not None and sharding is not None and isinstance(result.type, TensorType):
+            if sharding is not None and isinstance(result.type, TensorType):
                 definition = _definition(program, sharding, end)
-                end.parent.insert_before(end, definition)  # type: ignore[union-attr]
                 shard = _shard(program, end.operands[number], definition.result)
-                end.parent.insert_before(end, shard)  # type: ignore[union-attr]
+                block.insert_before(end, definition)
+                block.insert_before(end, shard)
                 end.set_operand(number, shard.result)
 
 

@@ -51,7 +51,7 @@ from shardy_py.transforms.finish.reshards.sharding_carriers import OpInfo, visit
 from shardy_py.transforms.finish.reshards.single_device import refuse_single_device_interface, reshard_single_device_op
 from shardy_py.transforms.finish.reshards.unreduced import convert_reshard, reduce_operands, reduce_results
 from shardy_py.transforms.sharding_walker import IN_SHARDINGS, OUT_SHARDINGS
-from shardy_py.transforms.upstream import HEAD, JAXLIB, is_upstream
+from shardy_py.transforms.upstream import HEAD, JAXLIB, check_upstream
 from shardy_py.values import NoFields, frozen
 
 
@@ -76,7 +76,7 @@ class InsertExplicitReshardsPass:
 
     enable_full_version: bool = False
     reshard_ops_without_rule: bool = False
-    upstream: str = field(default=JAXLIB, validator=is_upstream)
+    upstream: str = field(default=JAXLIB, validator=check_upstream)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Insert the reshards of all functions.

@@ -170,6 +170,22 @@ def test_a_size_that_does_not_follow_is_refused() -> None:
         propagate(program, sizes={"?": 8})
 
 
+def test_a_manual_computation_does_not_have_the_type_of_its_operand() -> None:
+    """Shapes in its body are those of shards: they do not follow from sizes outside, and its result may be another."""
+    text = """
+    sdy.mesh @mesh = <["d"=2]>
+    func.func @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+      %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"d"}, {}]>] out_shardings=[<@mesh, [{"d"}, {}]>]
+          manual_axes={"d"} (%shard: tensor<?x4xf32>) {
+        sdy.return %shard : tensor<?x4xf32>
+      } : (tensor<?x4xf32>) -> tensor<?x4xf32>
+      return %0 : tensor<?x4xf32>
+    }
+    """
+    with pytest.raises(UnsupportedError, match=r"'sdy.manual_computation' op: the sizes of result 0 .* do not follow"):
+        sdy.propagate(text, sizes={"arg0.0": 8})
+
+
 def test_known_sizes_that_contradict_are_still_errors() -> None:
     """Only unknown sizes fit any size."""
     program = build(lambda builder, x: builder.op("m.mm", [x, x], [sdy.tensor(None, 16)]), (8, 16))

@@ -321,7 +321,7 @@ def _body(name: str, nodes: list[Any], inputs: list[Any], outputs: list[Any], **
 _FLOAT, _LOOP_INPUTS = TensorProto.FLOAT, [("i", TensorProto.INT64, []), ("on", TensorProto.BOOL, [])]
 
 
-def recurrent_loop() -> Any:
+def recurrent_loop(steps: int = 6) -> Any:
     """Return a recurrence over the rows of a sequence, as a loop that stacks its states."""
     b = ModelBuilder(("x", (6, 4, 8)))
     inner, outer = b.weight(8, 8), b.weight(8, 8)
@@ -337,7 +337,7 @@ def recurrent_loop() -> Any:
     outputs = [("goes_on", TensorProto.BOOL, []), ("next", _FLOAT, [4, 8]), ("slice", _FLOAT, [4, 8])]
     body = _body("body", nodes, [*_LOOP_INPUTS, ("state", _FLOAT, [4, 8])], outputs)
     start = b.tensor(np.zeros((4, 8), np.float32))
-    state, states = b.node("Loop", b.tensor(np.int64(6)), "", start, body=body, outputs=2)
+    state, states = b.node("Loop", b.tensor(np.int64(steps)), "", start, body=body, outputs=2)
     return b.build(linear(b, state, 8, 4), b.node("Transpose", states, perm=[1, 0, 2]))
 
 

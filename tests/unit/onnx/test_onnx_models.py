@@ -17,8 +17,8 @@ from click import testing
 import shardy_py as sdy
 from shardy_py.errors import OptionError, ParseError, UnsupportedError
 from shardy_py.onnx.run_local import run_local
-from tests.unit.onnx.example_models import MODELS, quantized, residual_network, transformer
-from tests.unit.onnx.onnx_models import ModelBuilder, assert_runs_sharded, run_whole
+from tests.unit.onnx.example_models import MODELS, quantized, recurrent_loop, residual_network, transformer
+from tests.unit.onnx.onnx_models import ModelBuilder, assert_runs_sharded, random_inputs, run_whole
 
 QUICK = ("quantized", "recurrent_loop", "early_exit")
 """Models that run in the default lane; the others are slow."""
@@ -54,6 +54,20 @@ def test_shardings_pass_through_loops() -> None:
     (loop,) = [node for node in local.module.graph.node if node.op_type == "Loop"]
     (body,) = [item.g for item in loop.attribute]
     assert [[dim.dim_value for dim in info.type.tensor_type.shape.dim] for info in body.output] == [[], [2, 8], [2, 8]]
+
+
+@pytest.mark.parametrize("steps", [0, -1])
+def test_a_loop_that_communicates_may_run_no_iteration(steps: int) -> None:
+    """Its stacked outputs are empty then."""
+    model = recurrent_loop(steps)
+    result = sdy.propagate(model, {"d": 2}, in_shardings={"x": (None, None, "d")}, explicit_collectives=True)
+    local, inputs = result.local(optimize=False), random_inputs(model)
+    (body,) = [item.g for node in local.module.graph.node if node.op_type == "Loop" for item in node.attribute]
+    assert any(node.domain for node in body.node)
+    arrays = inputs | {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
+    results = local.run(*[arrays[name] for name in result.program.origin.argument_names])
+    for array, expected in zip(results, run_whole(model, inputs), strict=True):
+        np.testing.assert_allclose(array, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_branch_communicates_on_all_devices_or_on_none() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shardy_py.errors import OptionError
 from shardy_py.ir import Builder
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
@@ -94,3 +95,10 @@ def test_an_engine_takes_the_place_of_propagation(shared):
     engine = PropagatePass(PropagationOptions(), lambda stage: None)
     made_with = PropagationPipeline(dedup_functions_fully=shared, engine=engine).passes
     assert PropagationPipeline(dedup_functions_fully=shared).passes_with(engine) == made_with
+
+
+@pytest.mark.parametrize("class_", [ExportPipeline, PropagationPipeline])
+def test_an_unknown_way_to_inline_meshes_is_refused(class_):
+    """The error names the option, and what it may be."""
+    with pytest.raises(OptionError, match=r"inline_meshes is 'maybe'.*\n.*give 'upstream' or 'true' or 'false'"):
+        class_(inline_meshes="maybe")

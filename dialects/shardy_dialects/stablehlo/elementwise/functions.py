@@ -32,12 +32,13 @@ def function(name: str, b: ElementBuilder, op: Op, *, complex_: str = "", keeps_
     """
     values = operands(b, op)
     if is_complex(op.operands[0]):
-        if not complex_ and (complex_result := complex_function(name, b, values[0])) is not None:
-            return complex_result
-        if not complex_:
+        if complex_:
+            return b.op(complex_, *values)
+        result = complex_function(name, b, values[0])
+        if result is None:
             message = f"kernels have no {name.partition('.')[2]} of complex numbers"
             raise UnsupportedError(Diagnostic("complex-function", message, op.location, op.name))
-        return b.op(complex_, *values)
+        return result
     if element_type(op.operands[0]) not in HALVES or keeps_halves:
         return b.op(name, *values)
     wide = [b.op("arith.extf", value, dtype="f32") for value in values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from attrs import evolve
 
@@ -10,7 +11,7 @@ from shardy_dialects.stablehlo.attributes import dense_of, integers_of
 from shardy_dialects.stablehlo.local.literals import dense
 from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 from shardy_dialects.stablehlo.local.writer import Writer
-from shardy_py.ir.graph.attributes import Attribute
+from shardy_py.ir.graph.attributes import Attribute, DenseElements
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.sharding.shard_moves import Run
 from shardy_py.values import frozen
@@ -178,8 +179,10 @@ def window_changes(windows: Sequence[DimensionWindows], base: str) -> dict[str, 
         windows: The windows.
         base: The name of the attribute with the distances of the elements of the operand.
     """
+    padding = [(window.low, window.high) for window in windows]
     return {
-        "padding": dense([(window.low, window.high) for window in windows]),
+        # As a frontend reads it, for those who count in the local program.
+        "padding": DenseElements((len(padding), 2), tuple(chain.from_iterable(padding)), str(dense(padding))),
         base: tuple(window.base_dilation for window in windows),
     }
 

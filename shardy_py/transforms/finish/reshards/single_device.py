@@ -69,12 +69,12 @@ def _tensors(values: list[Value]) -> Iterator[tuple[int, Value]]:
 def _reshard_operands(resharder: Resharder, op: Op, single: TensorSharding, mesh: str) -> None:
     place = InsertionPoint.before(op)
     for number, value in _tensors(list(op.operands)):
-        whole = TensorSharding.fully_closed(mesh, rank_of(value))
-        sharding = resharder.sharding(value) or whole
+        replicated = TensorSharding.fully_closed(mesh, rank_of(value))
+        sharding = resharder.sharding(value) or replicated
         if sharding.mesh == single.mesh:
             continue
-        is_whole = sharding.mesh == mesh and sharding.is_fully_replicated
-        source = value if is_whole else resharder.reshard(value, whole, place)
+        is_replicated = sharding.mesh == mesh and sharding.is_fully_replicated
+        source = value if is_replicated else resharder.reshard(value, replicated, place)
         op.set_operand(number, resharder.reshard(source, single, place))
 
 
@@ -83,9 +83,9 @@ def _reshard_results(
 ) -> None:
     place = InsertionPoint.after(op)
     for number, value in _tensors(list(op.results)):
-        whole, target = TensorSharding.fully_closed(mesh, rank_of(value)), targets[number]
-        first = result = resharder.reshard(value, whole, place)
-        if target is not None and _device(resharder, target) is None and target != whole:
+        replicated, target = TensorSharding.fully_closed(mesh, rank_of(value)), targets[number]
+        first = result = resharder.reshard(value, replicated, place)
+        if target is not None and _device(resharder, target) is None and target != replicated:
             result = resharder.reshard(result, target, place)
         value.replace_all_uses_with(result, except_op=first.owning_op)
         resharder.program.shardings[value.id] = single

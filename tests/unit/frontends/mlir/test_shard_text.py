@@ -45,6 +45,7 @@ def test_grids_and_shardings_are_read() -> None:
         ("shape = 2x4", "shape = 2x?", r"-:3:3: .*unknown size"),
         ("split_axes = [[0]]", "split_axes = [[0]] halo_sizes = [1, 1]", r"-:5:5: .*halo_sizes"),
         ("to %s", "to %r", r"%r is not a sharding"),
+        ("split_axes = [[0]]", "split_axes = [[], [], [0]]", r"-:6:10: .*%s shards more dimensions than the 2"),
     ],
 )
 def test_what_shardy_does_not_know_is_refused(old: str, new: str, words: str) -> None:
