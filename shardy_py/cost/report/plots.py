@@ -143,7 +143,8 @@ def save_figure(make: Callable[[], Figure], picture_format: str, settings: Mappi
     from matplotlib import rc_context
 
     # Texts stay texts, and identifiers do not depend on the process.
-    with rc_context({"svg.hashsalt": "shardy_py", "svg.fonttype": "none", **settings}):
+    all_settings: dict[Any, Any] = {"svg.hashsalt": "shardy_py", "svg.fonttype": "none", **settings}
+    with rc_context(all_settings):
         buffer = BytesIO()
         make().savefig(buffer, format=picture_format, dpi=120, metadata=_METADATA[picture_format])
     return buffer.getvalue()
