@@ -25,7 +25,7 @@ def call_with_trees(
 
     Returns:
         The results in the tree of the function that was called with its own trees, unless that is one array or a flat
-        tuple or list; else in a list.
+        tuple or list and the signature does not ask for it; else in a list.
 
     Raises:
         OptionError: an argument is given by keyword that no function has.
@@ -36,8 +36,8 @@ def call_with_trees(
             message = f"there are no arguments {', '.join(keywords)} by keyword"
             raise OptionError(Diagnostic("argument-count", message, hint="give one array per argument"))
         return run(*arguments)
-    results = run(*flat)
-    is_flat = len(flat) == len(arguments) and signature.returns_a_list
+    results = signature.typed_results(run(*flat))
+    is_flat = not signature.returns_trees and len(flat) == len(arguments) and signature.returns_a_list
     return results if is_flat else signature.unflatten_results(results)
 
 
