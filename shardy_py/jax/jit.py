@@ -208,12 +208,7 @@ class JitFunction:
         if call.is_traced:
             return self._traced(call, lowered)
         positional, named = call.dynamic
-        signature = lowered.result.signature
-        compiled = lowered.compile()
-        flat = None if signature is None else signature.flatten_arguments(positional, named)
-        if signature is None or flat is None:
-            return compiled(*positional, **named)
-        return signature.unflatten_results(signature.typed_results(compiled.run(*flat)))
+        return lowered.compile()(*positional, **named)
 
     def lower(self, *arguments: Any, **keywords: Any) -> LoweredCall:
         """Return the function for the shapes of arguments, which may be arrays or `jax.ShapeDtypeStruct`.
@@ -261,7 +256,7 @@ class JitFunction:
     def _lowered(self, call: CallArguments) -> LoweredCall:
         settings = self._settings
         with_shardings = settings.in_shardings is None
-        key = (call.key(with_shardings=with_shardings), free_mesh())
+        key = (call.key(with_shardings=with_shardings), free_mesh(), has_x64())
         lowered_call = self._calls.get(key)
         if lowered_call is None:
             lowered = lower_call(

@@ -158,3 +158,20 @@ def test_what_a_function_raises_is_raised() -> None:
         sdy.jit(refuse, MESH)(X)
     with pytest.raises(TypeError, match="dot_general requires"):
         sdy.jit(lambda x: x @ x, MESH)(X)
+
+
+@pytest.mark.parametrize("partitioner", ["shardy_py", "xla"])
+def test_arrays_of_numpy_with_64_bits_are_read_as_jax_does(partitioner) -> None:
+    """They have 32 bits, unless JAX is told to have 64."""
+    function = sdy.jit(lambda x, at: x[at] * 2, MESH, partitioner=partitioner)
+    arrays = np.arange(4.0), np.array([2, 1])
+    assert function(*arrays).dtype == np.float32
+    assert function(*arrays).tolist() == [4.0, 2.0]
+    with jax.enable_x64(True):
+        assert function(*arrays).dtype == np.float64
+
+
+def test_arrays_of_numpy_with_64_bits_inside_of_jax_jit() -> None:
+    """They stand beside values that JAX traces."""
+    function = sdy.jit(lambda x, at: x[at] * 2, MESH)
+    assert jax.jit(lambda x: function(x, np.array([2, 1])))(np.arange(4.0)).tolist() == [4.0, 2.0]
