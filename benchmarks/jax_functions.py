@@ -8,8 +8,10 @@ Each function of `benchmarks.programs.jax_functions` is run with random sharding
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
 
 from benchmarks.comparisons import CompiledModule, PartitionerComparison, print_comparisons, seconds_in_turns
 
@@ -17,42 +19,80 @@ if TYPE_CHECKING:
     from benchmarks.programs.jax_functions.case import JaxFunction
 
 DEVICES = 8
+TOLERANCE = 2e-3
+"""The largest relative deviation from one device: several devices add in another order."""
+
+
+@frozen
+class PlacedFunction:
+    """A function with arguments on the devices, compiled both ways.
+
+    Args:
+        case: The function.
+        devices: The devices.
+        arguments: Its arguments, distributed.
+        ours: It by `sdy.jit`.
+        theirs: It as `jax.jit` compiled it.
+    """
+
+    case: JaxFunction
+    devices: Sequence[Any]
+    arguments: Any
+    ours: Callable[..., Any]
+    theirs: Any
+
+    @classmethod
+    def of(cls, case: JaxFunction) -> PlacedFunction:
+        """Distribute the arguments over the devices of this process, and compile the function."""
+        import jax
+        import numpy as np
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+        import shardy_py as sdy
+        from benchmarks.programs.jax_functions.case import AXES
+
+        devices = jax.devices()[:DEVICES]
+        mesh = Mesh(np.array(devices).reshape(*AXES.values()), tuple(AXES))
+        shardings = jax.tree.map(
+            lambda spec: NamedSharding(mesh, spec), case.specs(), is_leaf=lambda item: isinstance(item, PartitionSpec)
+        )
+        arguments = jax.device_put(case.arguments, shardings)
+        theirs = jax.jit(case.function, in_shardings=shardings).lower(*arguments).compile()
+        return cls(case, devices, arguments, sdy.jit(case.function, in_shardings=shardings), theirs)
+
+    def sent_bytes(self) -> tuple[float, float]:
+        """Return the bytes that one device sends, in our program and in theirs."""
+        from shardy_py.jax.figures import measure
+
+        ours = measure(self.ours.lower(*self.arguments).compile())
+        theirs = measure(CompiledModule(self.devices, self.theirs.runtime_executable()))
+        return ours.communication_bytes, theirs.communication_bytes
+
+    def deviation(self) -> float:
+        """Return the largest relative deviation of our results from those of one device; infinite if NaNs differ."""
+        import jax
+
+        from shardy_py.jax.deviations import compare_results
+
+        expected = jax.jit(self.case.function)(*self.case.arguments)
+        items = compare_results(_arrays(self.ours(*self.arguments)), _arrays(expected))
+        return max((item.relative if item.nans == 0 else float("inf") for item in items), default=0.0)
+
+    def seconds(self) -> Sequence[float]:
+        """Return the seconds of a run of ours and of one of theirs."""
+        import jax
+
+        return seconds_in_turns(
+            lambda: jax.block_until_ready(self.ours(*self.arguments)),
+            lambda: jax.block_until_ready(self.theirs(*self.arguments)),
+        )
 
 
 def compare_function(case: JaxFunction) -> PartitionerComparison:
     """Run a function both ways on the devices of this process, and on one of them."""
-    import jax
-    import numpy as np
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-    import shardy_py as sdy
-    from benchmarks.programs.jax_functions.case import AXES
-    from shardy_py.jax.deviations import compare_results
-    from shardy_py.jax.figures import measure
-
-    devices = jax.devices()[:DEVICES]
-    mesh = Mesh(np.array(devices).reshape(*AXES.values()), tuple(AXES))
-    shardings = jax.tree.map(
-        lambda spec: NamedSharding(mesh, spec), case.specs(), is_leaf=lambda item: isinstance(item, PartitionSpec)
-    )
-    expected = jax.jit(case.function)(*case.arguments)
-    arguments = jax.device_put(case.arguments, shardings)
-    ours = sdy.jit(case.function, in_shardings=shardings)
-    theirs = jax.jit(case.function, in_shardings=shardings)
-    results = ours(*arguments)
-    deviations = compare_results(_arrays(results), _arrays(expected))
-    theirs(*arguments)
-    seconds = seconds_in_turns(
-        lambda: jax.block_until_ready(ours(*arguments)), lambda: jax.block_until_ready(theirs(*arguments))
-    )
-    executable = theirs.lower(*arguments).compile().runtime_executable()
-    return PartitionerComparison(
-        case.name,
-        measure(ours.lower(*arguments).compile()).communication_bytes,
-        measure(CompiledModule(devices, executable)).communication_bytes,
-        *seconds,
-        max((item.relative if item.nans == 0 else float("inf") for item in deviations), default=0.0),
-    )
+    placed = PlacedFunction.of(case)
+    deviation = placed.deviation()
+    return PartitionerComparison(case.name, *placed.sent_bytes(), *placed.seconds(), deviation)
 
 
 def _arrays(tree: Any) -> list[Any]:
@@ -87,9 +127,6 @@ def main(arguments: Sequence[str]) -> int:
     comparisons = print_comparisons(compare_all(cases))
     return int(len(comparisons) < len(cases) or any(item.deviation > TOLERANCE for item in comparisons))
 
-
-TOLERANCE = 2e-3
-"""The largest relative deviation from one device: several devices add in another order."""
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
