@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import exp, log
 from statistics import median
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from attrs import frozen
@@ -17,7 +17,7 @@ _ADDED = 64
 
 @frozen
 class PartitionerComparison:
-    """A program on both ways: bytes that one device sends, seconds, and the largest relative deviation."""
+    """A program on both ways: bytes that one device sends, processor time, and the largest relative deviation."""
 
     name: str
     our_bytes: float
@@ -57,13 +57,16 @@ class CompiledModule:
 
 
 def seconds_in_turns(*runs: Callable[[], Any]) -> list[float]:
-    """Return the median time of each of some functions, which run in turns."""
+    """Return the median of the processor time of all devices that each of some functions takes; they run in turns.
+
+    The devices are those of the host: what passes on its clock depends on what else runs there.
+    """
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(_TURNS):
         for number, run in enumerate(runs):
-            start = perf_counter()
+            start = process_time()
             run()
-            times[number].append(perf_counter() - start)
+            times[number].append(process_time() - start)
     return [median(item) for item in times]
 
 

@@ -1,4 +1,4 @@
-"""Local programs against XLA's partitioner: bytes sent, run times side by side, and the distance of the results.
+"""Local programs against XLA's partitioner: bytes sent, processor times side by side, and the distance of the results.
 
     python -m benchmarks.partitioners FILE_OR_FOLDER...
 
