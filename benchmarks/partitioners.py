@@ -1,4 +1,4 @@
-"""Local programs against XLA's partitioner: bytes sent, run times side by side, and the distance of the results.
+"""Local programs against XLA's partitioner: bytes sent, processor times side by side, and the distance of the results.
 
     python -m benchmarks.partitioners FILE_OR_FOLDER...
 
@@ -13,40 +13,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from math import exp, log
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve
 
+from benchmarks.comparisons import CompiledModule, PartitionerComparison, print_comparisons, seconds_in_turns
 from benchmarks.programs.files import programs_in
 
 _SECONDS = 300.0
-_TURNS = 7
-_ADDED = 64
-"""Bytes that are added to both sides of a ratio, as many programs send nothing."""
-
-
-@frozen
-class PartitionerComparison:
-    """A program on both ways: bytes that one device sends, seconds, and the largest relative deviation."""
-
-    name: str
-    our_bytes: float
-    their_bytes: float
-    our_seconds: float
-    their_seconds: float
-    deviation: float
-
-    def __str__(self) -> str:
-        byte_ratio = (self.our_bytes + _ADDED) / (self.their_bytes + _ADDED)
-        time_ratio = self.our_seconds / self.their_seconds
-        return (
-            f"{self.name:40} {self.our_bytes:14,.0f} {self.their_bytes:14,.0f} {byte_ratio:7.2f} {time_ratio:7.2f}"
-            f" {self.deviation:9.1e}"
-        )
 
 
 def compare_file(path: Path) -> PartitionerComparison:
@@ -83,7 +58,7 @@ def compare_file(path: Path) -> PartitionerComparison:
         return jax.device_put(array, known(devices, xla_client.HloSharding.from_proto(sharding)))
 
     mine = [jax.device_put(array, sharding) for array, sharding in zip(inputs, ours.in_shardings, strict=True)]
-    other = [placed(*pair) for pair in zip(theirs.get_parameter_shardings() or (), inputs, strict=True)]
+    other = _placed_inputs(theirs, inputs, devices, placed)
 
     def run_theirs() -> Any:
         return theirs.execute_sharded(other).disassemble_into_single_device_arrays()
@@ -101,42 +76,35 @@ def compare_file(path: Path) -> PartitionerComparison:
     else:
         whole = compile_unsharded(text, semantics=result.registry)
         wanted = [numpy.asarray(array) for array in whole.run(*map(numpy.array, inputs))]
-    our_seconds, their_seconds = _in_turns(
+    our_seconds, their_seconds = seconds_in_turns(
         lambda: jax.block_until_ready(ours.run(*mine)), lambda: jax.block_until_ready(run_theirs())
     )
     return PartitionerComparison(
         program.name,
         measure(ours).communication_bytes,
-        measure(_Compiled(devices, theirs)).communication_bytes,
+        measure(CompiledModule(devices, theirs)).communication_bytes,
         our_seconds,
         their_seconds,
         max((item.relative for item in compare_results(found, wanted)), default=0.0),
     )
 
 
-@frozen
-class _Compiled:
-    """A compiled module, as `measure` reads it."""
+def _placed_inputs(
+    executable: Any, inputs: Sequence[Any], devices: Sequence[Any], placed: Callable[[Any, Any], Any]
+) -> list[Any]:
+    """Return inputs where an executable of XLA wants them; that of a program without meshes names no shardings."""
+    import jax
 
-    devices: Sequence[Any]
-    executable: Any
+    shardings = executable.get_parameter_shardings()
+    if shardings is None:
+        return [jax.device_put(array, devices[0]) for array in inputs]
+    return [placed(*pair) for pair in zip(shardings, inputs, strict=True)]
 
 
 def _gspmd_sharding() -> Any:
     from jax._src.sharding_impls import GSPMDSharding
 
     return GSPMDSharding
-
-
-def _in_turns(*runs: Callable[[], Any]) -> list[float]:
-    """Return the median time of each of some functions, which run in turns."""
-    times: list[list[float]] = [[] for _ in runs]
-    for _ in range(_TURNS):
-        for number, run in enumerate(runs):
-            start = perf_counter()
-            run()
-            times[number].append(perf_counter() - start)
-    return [median(item) for item in times]
 
 
 def compare_all(paths: Sequence[Path]) -> Iterator[PartitionerComparison | str]:
@@ -161,22 +129,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["--one"]:
         print(json.dumps(asdict(compare_file(Path(arguments[1])))))
         return 0
-    found = []
-    head = f"{'program':40} {'our bytes':>14} {'their bytes':>14} {'bytes':>7} {'time':>7} {'deviation':>9}"
-    print(head, flush=True)
-    for item in compare_all([Path(argument) for argument in arguments]):
-        print(item, flush=True)
-        found += [item] if isinstance(item, PartitionerComparison) else []
-    byte_ratio = _mean([(item.our_bytes + _ADDED) / (item.their_bytes + _ADDED) for item in found])
-    time_ratio = _mean([item.our_seconds / item.their_seconds for item in found])
-    share = sum(item.our_bytes <= item.their_bytes for item in found) / max(1, len(found))
-    print(f"{len(found)} programs, {share:.0%} of which send no more than XLA's partitioner")
-    print(f"geometric means: bytes {byte_ratio:.2f}, time {time_ratio:.2f}")
-    return 0 if found else 1
-
-
-def _mean(ratios: Sequence[float]) -> float:
-    return exp(sum(map(log, ratios)) / len(ratios)) if ratios else 0.0
+    return 0 if print_comparisons(compare_all([Path(argument) for argument in arguments])) else 1
 
 
 if __name__ == "__main__":

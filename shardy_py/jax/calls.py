@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
@@ -32,7 +33,7 @@ class CallArguments:
     static_numbers: tuple[int, ...] = ()
     static_names: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def dynamic(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that are arrays, or trees of them."""
         return self.select_dynamic(self.arguments, self.keywords)
@@ -41,6 +42,8 @@ class CallArguments:
         self, arguments: Sequence[Any], keywords: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return those of some arguments that stand where arrays, or trees of them, do."""
+        if not self.static_numbers and not self.static_names:
+            return tuple(arguments), dict(keywords)
         numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
         positional = tuple(item for number, item in enumerate(arguments) if number not in numbers)
         return positional, {name: item for name, item in keywords.items() if name not in self.static_names}
@@ -66,7 +69,7 @@ class CallArguments:
         """
         import jax
 
-        leaves, tree = jax.tree.flatten(self.dynamic)
+        leaves, tree = self._flat
         numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
         static = (
             *((number, self.arguments[number]) for number in sorted(numbers)),
@@ -105,7 +108,14 @@ class CallArguments:
         """True if an argument is a value that JAX traces."""
         import jax
 
-        return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self.dynamic))
+        return any(isinstance(leaf, jax.core.Tracer) for leaf in self._flat[0])
+
+    @cached_property
+    def _flat(self) -> tuple[list[Any], Any]:
+        """The leaves of the arrays, and their tree."""
+        import jax
+
+        return jax.tree.flatten(self.dynamic)
 
 
 def lower_call(function: Callable[..., Any], call: CallArguments, *, with_shardings: bool, **options: Any) -> Any:

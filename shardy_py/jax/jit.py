@@ -203,8 +203,13 @@ class JitFunction:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
         call = self._call(arguments, keywords)
-        with in_context(free_mesh(), has_x64=has_x64()):
-            lowered = self._lowered(call)
+        mesh = free_mesh()
+        key = self._key(call, mesh)
+        lowered = self._calls.get(key)
+        if lowered is None:
+            with in_context(mesh, has_x64=has_x64()):
+                lowered = self._lower(call, key)
+        self._latest = lowered
         if call.is_traced:
             return self._traced(call, lowered)
         positional, named = call.dynamic
@@ -216,7 +221,10 @@ class JitFunction:
         Raises:
             ShardyError: it cannot be lowered or propagated.
         """
-        return self._lowered(self._call(arguments, keywords))
+        call = self._call(arguments, keywords)
+        key = self._key(call, free_mesh())
+        self._latest = self._calls.get(key) or self._lower(call, key)
+        return self._latest
 
     def explain(self, value: Any, dim: int | None = None) -> ValueExplanation:
         """Return why a value of the latest call is sharded as it is; see `LoweredCall.explain`.
@@ -253,24 +261,24 @@ class JitFunction:
     def _call(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> CallArguments:
         return CallArguments(arguments, keywords, self._settings.static_numbers, self._settings.static_names)
 
-    def _lowered(self, call: CallArguments) -> LoweredCall:
+    def _key(self, call: CallArguments, mesh: Any) -> Hashable:
+        """Return what the program of a call depends on; the mesh is that of the axes that are free around it."""
+        return call.key(with_shardings=self._settings.in_shardings is None), mesh, has_x64()
+
+    def _lower(self, call: CallArguments, key: Hashable) -> LoweredCall:
+        """Return the function for the shapes of a call, and keep it for calls with the same key."""
         settings = self._settings
-        with_shardings = settings.in_shardings is None
-        key = (call.key(with_shardings=with_shardings), free_mesh(), has_x64())
-        lowered_call = self._calls.get(key)
-        if lowered_call is None:
-            lowered = lower_call(
-                self._function,
-                call,
-                with_shardings=with_shardings,
-                donate_argnums=settings.donate,
-                static_argnums=settings.static_numbers or None,
-                static_argnames=settings.static_names or None,
-            )
-            settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
-            devices = devices_of(settings.mesh) or settings_devices or devices_of_arguments(call)
-            lowered_call = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
-        self._latest = lowered_call
+        lowered = lower_call(
+            self._function,
+            call,
+            with_shardings=settings.in_shardings is None,
+            donate_argnums=settings.donate,
+            static_argnums=settings.static_numbers or None,
+            static_argnames=settings.static_names or None,
+        )
+        settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
+        devices = devices_of(settings.mesh) or settings_devices or devices_of_arguments(call)
+        lowered_call = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
         return lowered_call
 
     def _traced(self, call: CallArguments, lowered: LoweredCall) -> Any:

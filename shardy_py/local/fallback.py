@@ -12,7 +12,7 @@ from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_SLICE
 from shardy_py.ir.graph.program import Op, Region, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard, no_local_form
-from shardy_py.ir.interfaces.ops import Elementwise
+from shardy_py.ir.interfaces.ops import Elementwise, Nondeterministic
 from shardy_py.local.acting import run_once
 from shardy_py.local.agreement import disagreeing_factors, is_on_one_mesh, parts_by_form, reduced_axes, without_factors
 from shardy_py.local.collectives import CollectiveOptions
@@ -73,7 +73,8 @@ class Fallback:
             CannotLocalize: there is none, and it must not be gathered.
         """
         rule = shard.semantics.get_sharding_rule(op)
-        if not _is_sharded(shard):
+        differs = form is not None and not self.trust_shardings and shard.semantics.has_trait(op, Nondeterministic)
+        if not _is_sharded(shard) and not differs:
             if rule is None and form is None and not self.trust_shardings:
                 self._check_gathered(op)
             return Outcome(shard.copy())

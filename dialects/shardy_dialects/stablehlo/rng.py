@@ -10,12 +10,18 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import text_of
 from shardy_dialects.stablehlo.definitions import Definitions
+from shardy_dialects.stablehlo.local.literals import dense
+from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.ir.interfaces.local import Shard, no_local_form
-from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Pure, Unpartitioned
+from shardy_py.plugins import CostOpInterface, Nondeterministic, OpShapes, OpWork, Pure, Unpartitioned
+from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.axis_lists import axis_set_difference
+from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
+from shardy_py.sharding.shard_positions import replica_groups
 
 BIT_GENERATOR = "stablehlo.rng_bit_generator"
 
@@ -29,7 +35,9 @@ def register(definitions: Definitions) -> None:
         local=localize_random,
         cost=RandomBitsCost(),
     )
-    definitions.define("stablehlo.rng", rng_rule, extended=True, traits=(), local=localize_random, cost=RandomCost())
+    definitions.define(
+        "stablehlo.rng", rng_rule, extended=True, traits=(Nondeterministic,), local=localize_draw, cost=RandomCost()
+    )
 
 
 def rng_bit_generator_rule(op: Op) -> OpShardingRule:
@@ -55,6 +63,69 @@ def localize_random(op: Op, shard: Shard) -> Sequence[Value]:
     if any(map(shard.sharded_dims, (*shard.operand_shardings, *shard.result_shardings))):
         raise no_local_form("random numbers are made whole, so that they are those of one device")
     return shard.copy()
+
+
+def localize_draw(op: Op, shard: Shard) -> Sequence[Value]:
+    """Draw the numbers of the device's shard; devices with the same shard take those of the first of them.
+
+    Each device has a generator of its own, so that copies of a shard would differ. All but one of them are masked, and
+    the sum of all is the draw of that one, as spmd_partitioner.cc::HandleRng does it.
+    """
+    shape, type_ = shard.result_shape(), shard.result_type()
+    emit = shard.emit
+    if shard.is_resolved and shape != static_shape(op.results[0].type):
+        raise no_local_form("copies of a shard agree by communication, which counts as written already")
+    sizes = shard.operands[2]
+    if shape != static_shape(op.results[0].type):
+        value = {"value": dense(shape)}
+        sizes = emit.op("stablehlo.constant", (), [sizes.type], value).result
+    draw = emit.op_like(op, [*shard.operands[:2], sizes], [type_]).result
+    groups = _groups_of_copies(op, shard)
+    return [_shared(shard, draw, groups) if groups else draw]
+
+
+def _groups_of_copies(op: Op, shard: Shard) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of devices that hold the same shard; none where each device has another one."""
+    (sharding,) = shard.result_shardings
+    if sharding is None:
+        meshes = [mesh for mesh in shard.meshes.values() if not mesh.is_maximal]
+        mesh = max(meshes, key=lambda item: item.total_size, default=None)
+    else:
+        mesh = shard.mesh(sharding)
+    if mesh is None:
+        return ()
+    used = [] if sharding is None else [axis for dim in sharding.dim_shardings for axis in dim.axes]
+    used += [AxisRef(name) for name in _manual_names(op)]
+    axes = axis_set_difference([AxisRef(axis.name) for axis in mesh.axes], used, mesh)
+    return replica_groups(mesh, axes) if axes_size(axes, mesh) > 1 else ()
+
+
+def _manual_names(op: Op) -> set[str]:
+    """Return the names of the axes along which devices run a manual computation around an op."""
+    names: set[str] = set()
+    parent = op.parent_op
+    while parent is not None:
+        if parent.name == MANUAL_COMPUTATION:
+            names.update(parent.attributes["manual_axes"].names)
+        parent = parent.parent_op
+    return names
+
+
+def _shared(shard: Shard, value: Value, groups: Sequence[Sequence[int]]) -> Value:
+    """Return the value of the first device of each group on all devices of the group."""
+    ops, emit, shape = shard.ops, shard.emit, value.shape
+    element_type = value.type.element_type
+    zero = ops.scalar(emit, element_type, 0)
+    if zero is None:
+        raise no_local_form(f"{element_type} has no zero, with which the draws of other devices are masked")
+    rows = shape or (1,)
+    counts = [0] * sum(map(len, groups))
+    for first, *_ in groups:
+        counts[first] = rows[0]
+    masked = ops.mask(emit, value if shape else ops.reshape(emit, value, rows), 0, ops.offset(emit, counts), zero)
+    combiner = Combiner.OR if element_type == "i1" else Combiner.ADD
+    total = ops.all_reduce(emit, masked, groups, combiner)
+    return total if shape else ops.reshape(emit, total, ())
 
 
 _PHILOX = 37.25

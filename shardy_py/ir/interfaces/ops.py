@@ -106,6 +106,8 @@ Unpartitioned = Trait("Unpartitioned")
 """Is computed on whole tensors by XLA's SPMD partitioner, which gathers its operands and slices its results."""
 LibraryCall = Trait("LibraryCall")
 """Is computed by a routine of a library on its own, so that no generated kernel has it inside."""
+Nondeterministic = Trait("Nondeterministic")
+"""May give other results on each device, even where nothing is sharded: its local form makes copies agree."""
 UpstreamDataFlow = Trait("UpstreamDataFlow")
 """Upstream's own library knows the data flow of the op, and with it the shardings of the arguments of its regions."""
 

@@ -45,17 +45,21 @@ def find_mesh(default: Any, arguments: Sequence[Any]) -> Any:
     """Return the mesh of the arguments or of the context that has the axes and devices of a mesh, else that one."""
     import jax
 
-    shardings = (value.sharding for value in arguments if isinstance(value, jax.Array))
-    meshes = [getattr(sharding, "mesh", None) for sharding in shardings]
+    def fits(mesh: Any) -> bool:
+        return isinstance(mesh, jax.sharding.Mesh) and bool(mesh.size) and _is_same(mesh, default)
+
+    for value in arguments:
+        mesh = getattr(value.sharding, "mesh", None) if isinstance(value, jax.Array) else None
+        if fits(mesh):
+            return mesh
     current = jax.sharding.get_mesh() if hasattr(jax.sharding, "get_mesh") else None
-    for known in (*meshes, current):
-        if isinstance(known, jax.sharding.Mesh) and known.size and _is_same(known, default):
-            return known
-    return default
+    return current if fits(current) else default
 
 
 def _is_same(one: Any, other: Any) -> bool:
     """Return whether two meshes have the same devices along the same axes; those of size one do not matter."""
+    if one is other:
+        return True
     is_alike = _wide_axes(one.shape) == _wide_axes(other.shape)
     return is_alike and list(one.devices.flat) == list(other.devices.flat)
 

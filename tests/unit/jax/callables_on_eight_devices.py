@@ -320,3 +320,35 @@ def test_what_has_no_derivative_says_what_has() -> None:
         jax.grad(lambda x: run(x)[0].sum())(x)
     with pytest.raises(UnsupportedError, match=r"sdy\.jit"):
         jax.vmap(run)(jnp.stack([X, X]))
+
+
+DRAWS = """
+sdy.mesh @m = <["a"=2, "b"=4]>
+func.func @main() -> (tensor<8x4xf32>, tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {}]>}, tensor<f32>) {
+  %low = stablehlo.constant dense<0.0> : tensor<f32>
+  %high = stablehlo.constant dense<1.0> : tensor<f32>
+  %shape = stablehlo.constant dense<[8, 4]> : tensor<2xi64>
+  %none = stablehlo.constant dense<> : tensor<0xi64>
+  %0 = stablehlo.rng %low, %high, %shape, distribution = UNIFORM
+      : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<8x4xf32>
+  %1 = stablehlo.rng %low, %high, %shape, distribution = NORMAL
+      : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<8x4xf32>
+  %2 = stablehlo.rng %low, %high, %none, distribution = UNIFORM
+      : (tensor<f32>, tensor<f32>, tensor<0xi64>) -> tensor<f32>
+  return %0, %1, %2 : tensor<8x4xf32>, tensor<8x4xf32>, tensor<f32>
+}
+"""
+
+
+def test_draws_without_a_key_agree_on_all_devices() -> None:
+    """Devices that hold the same shard have the same numbers; those of other shards have others."""
+    result = sdy.propagate(DRAWS, extended_rules=True)
+    assert [len(item.groups) for item in result.local().collectives] == [1, 2, 1]
+    for array in result.to_jax()():
+        copies: dict[str, list[Any]] = {}
+        for shard in array.addressable_shards:
+            copies.setdefault(str(shard.index), []).append(np.asarray(shard.data))
+        assert sum(map(len, copies.values())) == 8
+        for first, *others in copies.values():
+            assert all(np.array_equal(first, other) for other in others)
+        assert len({items[0].tobytes() for items in copies.values()}) == len(copies)

@@ -18,6 +18,7 @@ FILES = (
     "callables_on_eight_devices.py",
     "costs_on_eight_devices.py",
     "derivatives_on_eight_devices.py",
+    "functions_on_eight_devices.py",
 )
 
 

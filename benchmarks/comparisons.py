@@ -1,0 +1,91 @@
+"""A program on two partitioners, side by side: bytes, seconds, deviation, and the summary of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import exp, log
+from statistics import median
+from time import process_time
+from typing import Any
+
+from attrs import frozen
+
+_TURNS = 7
+_ADDED = 64
+"""Bytes that are added to both sides of a ratio, as many programs send nothing."""
+
+
+@frozen
+class PartitionerComparison:
+    """A program on both ways: bytes that one device sends, processor time, and the largest relative deviation."""
+
+    name: str
+    our_bytes: float
+    their_bytes: float
+    our_seconds: float
+    their_seconds: float
+    deviation: float
+
+    @property
+    def byte_ratio(self) -> float:
+        """Our bytes by theirs."""
+        return (self.our_bytes + _ADDED) / (self.their_bytes + _ADDED)
+
+    @property
+    def time_ratio(self) -> float:
+        """Our seconds by theirs."""
+        return self.our_seconds / self.their_seconds
+
+    @property
+    def sends_no_more(self) -> bool:
+        """Whether ours sends at most the bytes of theirs."""
+        return self.our_bytes <= self.their_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name:40} {self.our_bytes:14,.0f} {self.their_bytes:14,.0f} {self.byte_ratio:7.2f}"
+            f" {self.time_ratio:7.2f} {self.deviation:9.1e}"
+        )
+
+
+@frozen
+class CompiledModule:
+    """A compiled module, as `shardy_py.jax.figures.measure` reads it."""
+
+    devices: Sequence[Any]
+    executable: Any
+
+
+def seconds_in_turns(*runs: Callable[[], Any]) -> list[float]:
+    """Return the median of the processor time of all devices that each of some functions takes; they run in turns.
+
+    The devices are those of the host: what passes on its clock depends on what else runs there.
+    """
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(_TURNS):
+        for number, run in enumerate(runs):
+            start = process_time()
+            run()
+            times[number].append(process_time() - start)
+    return [median(item) for item in times]
+
+
+def print_comparisons(items: Iterable[PartitionerComparison | str]) -> list[PartitionerComparison]:
+    """Print a row per program, then the share of programs that send no more, and the geometric means."""
+    comparisons = []
+    head = f"{'program':40} {'our bytes':>14} {'their bytes':>14} {'bytes':>7} {'time':>7} {'deviation':>9}"
+    print(head, flush=True)
+    for item in items:
+        print(item, flush=True)
+        comparisons += [item] if isinstance(item, PartitionerComparison) else []
+    share = sum(item.sends_no_more for item in comparisons) / max(1, len(comparisons))
+    byte_ratio = geometric_mean([item.byte_ratio for item in comparisons])
+    time_ratio = geometric_mean([item.time_ratio for item in comparisons])
+    print(f"{len(comparisons)} programs, {share:.0%} of which send no more than XLA's partitioner")
+    print(f"geometric means: bytes {byte_ratio:.2f}, time {time_ratio:.2f}")
+    return comparisons
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """Return the geometric mean of ratios; 0 of none."""
+    return exp(sum(map(log, ratios)) / len(ratios)) if ratios else 0.0
