@@ -16,6 +16,8 @@ from compiled.modules import MODULES
 HEADER = Path(__file__).with_name("specialized.h")
 TYPES = Path(__file__).with_name("types")
 """Types of C for some modules, in files of Cython named like them."""
+LEVEL = 2
+"""How much the C compiler optimizes: more takes longer and brings nothing."""
 _EXTENSIONS = Path(__file__).with_name("extensions.py")
 _DIRECTIVES = {"language_level": 3, "binding": True, "annotation_typing": False}
 _FOLDERS = ("benchmarks", "compiled", "dialects", "docs", "examples", "shardy_py", "tests")
@@ -39,12 +41,13 @@ def copy_checkout(source: Path, target: Path) -> None:
             shutil.copy2(path, target)
 
 
-def build(root: Path, modules: Iterable[str] = MODULES) -> list[Path]:
+def build(root: Path, modules: Iterable[str] = MODULES, *, level: int = LEVEL) -> list[Path]:
     """Compile modules in place, those whose extension module is not newer than their source and what it is built with.
 
     Args:
         root: The folder of the sources; it has to be on its own, as Python takes an extension module before its source.
         modules: Paths of sources in it.
+        level: How much the C compiler optimizes, of 0 to 3.
 
     Returns:
         The extension modules of all of them, in order.
@@ -60,7 +63,7 @@ def build(root: Path, modules: Iterable[str] = MODULES) -> list[Path]:
         list(pool.map(_write_c, stale))
     if stale:
         names = [".".join(source.relative_to(root).with_suffix("").parts) for source in stale]
-        subprocess.run([sys.executable, str(_EXTENSIONS), str(root), *names], check=True)
+        subprocess.run([sys.executable, str(_EXTENSIONS), str(root), str(level), *names], check=True)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Extension modules from C files, in a process of its own: ``extensions.py ROOT MODULE...``.
+"""Extension modules from C files, in a process of its own: ``extensions.py ROOT LEVEL MODULE...``.
 
 Another process may have imported parts of another distutils, which setuptools does not get along with.
 """
@@ -13,11 +13,12 @@ from pathlib import Path
 HEADERS = Path(__file__).parent
 
 
-def main(root: Path, names: Sequence[str]) -> None:
+def main(root: Path, level: str, names: Sequence[str]) -> None:
     """Compile the C file beside the source of each module, in place.
 
     Args:
         root: The folder of the sources.
+        level: How much the C compiler optimizes.
         names: The names of the modules.
     """
     from setuptools import Distribution, Extension
@@ -28,7 +29,7 @@ def main(root: Path, names: Sequence[str]) -> None:
             name,
             [str(root.joinpath(*name.split(".")).with_suffix(".c"))],
             include_dirs=[str(HEADERS)],
-            extra_compile_args=_flags(),
+            extra_compile_args=_flags(level),
         )
         for name in names
     ]
@@ -40,10 +41,10 @@ def main(root: Path, names: Sequence[str]) -> None:
     command.run()
 
 
-def _flags() -> list[str]:
-    """Return what is asked of the C compiler beyond Python's own flags; more takes longer and brings nothing."""
-    return [] if sys.platform == "win32" else ["-O2", "-g0", "-Wno-array-bounds"]
+def _flags(level: str) -> list[str]:
+    """Return what is asked of the C compiler beyond Python's own flags."""
+    return [] if sys.platform == "win32" else [f"-O{level}", "-g0", "-Wno-array-bounds"]
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
