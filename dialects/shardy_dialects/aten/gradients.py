@@ -33,12 +33,15 @@ LOSSES = (
 RESIZED = (
     *(f"upsample_{kind}_backward" for kind in ("linear1d", "bilinear2d", "bicubic2d", "trilinear3d")),
     *(f"{name}{rank}d_backward" for name in ("upsample_nearest", "_upsample_nearest_exact") for rank in (1, 2, 3)),
+    *(f"_upsample_{kind}2d_aa_backward" for kind in ("bilinear", "bicubic", "lanczos")),
 )
 """Gradients that have the sizes of their result as the argument ``input_size``."""
 _IMAGES = (
     *RESIZED,
     *(f"{name}_pad{rank}d_backward" for name in ("reflection", "replication") for rank in (1, 2, 3)),
     *("avg_pool3d_backward", "max_pool3d_with_indices_backward", "_adaptive_avg_pool3d_backward"),
+    *("adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward"),
+    *("fractional_max_pool2d_backward", "fractional_max_pool3d_backward"),
 )
 _WHOLE = ("native_group_norm_backward", "_cdist_backward", "_weight_norm_interface_backward")
 
