@@ -36,6 +36,17 @@ _MANY_LABELS = numbers(8, 6, 8)
 _MASKED = aten._masked_softmax(X, X > 1, 2, 2)
 _SUMS = aten.segment_reduce(X, "sum", lengths=torch.tensor([2, 1, 3]))
 
+_COUNT, _RATES = torch.tensor(3.0), {"lr": 0.1, "weight_decay": 0.01, "maximize": False}
+_ADAM = {**_RATES, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "amsgrad": False}
+_STEPS = {
+    **dict.fromkeys(("_fused_adam", "_fused_adamw"), (([X], [Y], [Y / 2], [X.abs()], [], [_COUNT]), _ADAM)),
+    "_fused_adagrad": (([X], [Y], [X.abs()], [_COUNT]), {**_RATES, "lr_decay": 0.1, "eps": 1e-8}),
+    "_fused_sgd": (
+        ([X], [Y], [Y / 2]),
+        {**_RATES, "momentum": 0.9, "dampening": 0.0, "nesterov": False, "is_first_step": False},
+    ),
+}
+
 FURTHER_CALLS: dict[str, Arguments] = {
     # Elements and shapes.
     **{name: given(X, Y) for name in ("_standard_gamma_grad.default",)},
@@ -87,6 +98,12 @@ FURTHER_CALLS: dict[str, Arguments] = {
     "fractional_max_pool3d.default": given(VOLUME, [2, 2, 2], [3, 2, 4], floats(2, 4, 3).sigmoid()),
     "_upsample_lanczos2d_aa.default": given(IMAGE, [12, 14], False),
     "_batch_norm_with_update_functional.default": given(IMAGE, *CHANNELS, 0.1, 1e-5),
+    # Steps of optimizers.
+    **{f"{name}.default": given(*args, **kwargs) for name, (args, kwargs) in _STEPS.items()},
+    **{
+        f"{name}.tensor_lr": given(*args, **{**kwargs, "lr": torch.tensor(0.1)})
+        for name, (args, kwargs) in _STEPS.items()
+    },
     # Quantization, there and back.
     "fake_quantize_per_tensor_affine.default": given(X, 0.1, 0, -128, 127),
     "fake_quantize_per_tensor_affine.tensor_qparams": given(X, _ONE, _NONE, -128, 127),
@@ -135,6 +152,7 @@ UNCHECKED: dict[str, Arguments] = {
     "_neg_view.default": given(X),
     "_segment_reduce_backward.default": given(_SUMS / 2, _SUMS, X, "sum", lengths=torch.tensor([2, 1, 3])),
     "_sample_dirichlet.default": given(SOFT),
+    "randint_like.Tensor": given(X, torch.tensor(90)),
     "bernoulli.Tensor": given(X, SOFT),
     "_fused_moving_avg_obs_fq_helper_functional.default": given(
         X, _ON, _ON, torch.zeros(1), torch.ones(1), torch.ones(1), torch.zeros(1, dtype=torch.int32), 0.01, 0, 255, -1

@@ -44,7 +44,7 @@ RANDOM_LIKE = (
 BY_ELEMENTS = (
     *("multinomial.default", "poisson.default", "binomial.default", "_standard_gamma.default"),
     *("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "rrelu_with_noise_functional.default"),
-    *("bernoulli.Tensor", "_sample_dirichlet.default"),
+    *("bernoulli.Tensor", "_sample_dirichlet.default", "randint_like.Tensor"),
 )
 """Random ops that draw numbers as their operands say, so that each device needs all of these."""
 
