@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import torch
 
+from tests.torch.further_calls import UNCHECKED
 from tests.torch.rule_tensors import SOFT, Arguments, X, Y, floats, given
 
 UNKNOWN: dict[str, Arguments] = {
+    **UNCHECKED,
     **dict.fromkeys(("empty_like.default", "rand_like.default", "randn_like.default"), given(X)),
     **{"randint_like.default": given(X, 90), "randint_like.low_dtype": given(X, 3, 90)},
     **{"bernoulli.default": given(SOFT), "bernoulli.p": given(X, 0.3), "multinomial.default": given(SOFT[0], 2)},

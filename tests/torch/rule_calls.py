@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from tests.torch.further_calls import FURTHER_CALLS
 from tests.torch.gradient_calls import GRADIENT_CALLS
 from tests.torch.matrix_calls import MATRIX_CALLS
 from tests.torch.rule_tensors import (
@@ -41,6 +42,7 @@ from tests.torch.rule_tensors import (
 _DOUBLES = ("multiply", "subtract", "divide", "greater", "greater_equal", "less", "less_equal", "not_equal")
 
 CALLS: dict[str, Arguments] = {
+    **FURTHER_CALLS,
     # Shapes.
     **dict.fromkeys(
         ("view.default", "_unsafe_view.default", "view_copy.default", "reshape.default"), given(X, [24, 8])

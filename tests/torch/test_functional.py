@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 import shardy_py as sdy
-from shardy_py.torch.parallel import make_local_torch_program
+from shardy_py.torch.parallel import explicit_program, make_local_torch_program
 from tests.torch.simulated import simulated
 
 pytestmark = pytest.mark.torch
@@ -160,3 +160,25 @@ def test_what_is_written_keeps_its_type(sharding: tuple[str | None, ...]) -> Non
     torch.manual_seed(2)
     for one, other in zip(local.simulate(x, y), want, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def _adam_step(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Return parameters and moments after a fused step, and after operators on lists that write to them."""
+    parameters, gradients, first, second, counts = (list(tensors[number : number + 2]) for number in range(0, 10, 2))
+    rates = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.01, "eps": 1e-8}
+    flags = {"amsgrad": False, "maximize": False}
+    torch._fused_adamw_(parameters, gradients, first, second, [], counts, **rates, **flags)
+    torch._foreach_add_(first, gradients)
+    torch._foreach_mul_(first[:1], 2.0)
+    return [*parameters, *first, *second]
+
+
+def test_operators_on_lists_write_to_each_tensor_of_a_list() -> None:
+    """What they write is in the results; each tensor is sharded by itself, and nothing moves."""
+    tensors = [torch.rand(shape) for _ in range(4) for shape in ((4, 6), (8,))] + [torch.tensor(1.0), torch.tensor(2.0)]
+    graph = make_fx(_adam_step, tracing_mode="fake")(*(item.clone() for item in tensors))
+    result = sdy.propagate(graph, {"x": 2}, in_shardings={0: ("x",), 3: ("x",)}, strict=True)
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry, strict=True)
+    expected = _adam_step(*(item.clone() for item in tensors))
+    torch.testing.assert_close(local.simulate(*tensors), expected, rtol=1e-6, atol=1e-6)
+    assert not result.redistributions

@@ -6,6 +6,7 @@ Pointwise operators, and users' own that carry the tag ``pointwise``, get their 
 """
 
 from shardy_dialects.aten import (
+    attention,
     contractions,
     control_flow,
     creation,
@@ -27,12 +28,13 @@ from shardy_py.plugins import ConstantLike, Dialect, hookimpl
 
 aten = Dialect("aten", local_ops=TorchLocalOps())
 for _rules in (
-    *(pointwise, shapes, slicing, contractions, matrices, reductions),
+    *(pointwise, shapes, slicing, contractions, attention, matrices, reductions),
     *(normalizations, indexing, creation, recurrent, products, gradients),
 ):
     _rules.register(aten)
 _WITH_FORMS = (contractions, creation, gradients, indexing, matrices, normalizations, reductions, shapes, slicing)
 FORMS = {f"aten.{name}": form for family in _WITH_FORMS for name, form in family.FORMS.items()}
+quantized.register_aten(aten)
 transformers = Dialect("transformers")
 products.register_transformers(transformers)
 quantized_decomposed = Dialect("quantized_decomposed")

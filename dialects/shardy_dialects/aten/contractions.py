@@ -1,4 +1,4 @@
-"""Rules of products, convolutions and attention."""
+"""Rules of products and convolutions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from shardy_dialects.aten.arguments import (
     operand_number,
     operand_shape,
     result_shape,
+    tied,
 )
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import Localize, Shard
@@ -68,10 +69,12 @@ def _scaled_product(op: Op) -> Rule:
     rows, columns = {0: 0}, {1: 1}
     is_split = operand_number(op, "bias") is None and operand_number(op, "scale_result") is None
     replicated: list[tuple[int, int]] = []
-    for name, scaled_dims, size, dim in (("scale_a", rows, left[0], 0), ("scale_b", columns, right[1], 1)):
-        number = operand_number(op, name)
-        shape = () if number is None else operand_shape(op, number)
-        if number is None or all(each == 1 for each in shape):
+    by_side = {"scale_a": (rows, left[0], 0), "scale_b": (columns, right[1], 1)}
+    for number, name in enumerate(operand_names(op)):
+        # A side has one scale, or a list of them.
+        scaled_dims, size, dim = by_side.get(name.partition("[")[0], ({}, 0, 0))
+        shape = operand_shape(op, number)
+        if not size or all(each == 1 for each in shape):
             continue
         if len(shape) == 2 and shape[dim] == size and shape[1 - dim] == 1:
             scaled_dims[number] = dim
@@ -93,6 +96,18 @@ def _scaled_product(op: Op) -> Rule:
 def _packed_product(op: Op) -> Rule:
     """Return the rule of rows times the rows of a matrix of bytes, each of which has a scale."""
     return einsum.rule("m k, n k, n -> m n", reduction="k", order="m n")(op)
+
+
+PACKED = (
+    *("_weight_int4pack_mm.default", "_weight_int4pack_mm_for_cpu.default", "_dyn_quant_matmul_4bit.default"),
+    *("_weight_int4pack_mm_with_scales_and_zeros.default", "_mixed_dtypes_linear.default"),
+)
+"""Products with matrices in an order of their own, which have no rows and columns to split."""
+
+
+def _rows_alone(op: Op) -> Rule:
+    """Return the rule of rows times a packed matrix: the rows are free."""
+    return tied(op, [({0: dim}, {0: dim}) for dim in range(len(operand_shape(op, 0)) - 1)])
 
 
 def _einsum(op: Op) -> Rule:
@@ -197,65 +212,6 @@ def _convolution_backward(op: Op) -> Rule:
     return builder.build()
 
 
-def _attention(op: Op) -> Rule:
-    """Return the rule of attention: batch and heads are free, and rows of queries unless the mask is causal.
-
-    Where operands broadcast against each other, or elements are dropped at random, there is none.
-    """
-    query, key, value = (operand_shape(op, number) for number in range(3))
-    out, rank = result_shape(op), len(query)
-    if not len(query) == len(key) == len(value) or attribute(op, "dropout_p", 0.0):
-        return None
-    mask = operand_number(op, "attn_mask")
-    if mask is None:
-        mask = operand_number(op, "attn_bias")
-    masked = () if mask is None else operand_shape(op, mask)
-    builder = OpShardingRuleBuilder.for_op(op)
-
-    def in_mask(dim: int, size: int) -> dict[int, int]:
-        place = dim - (rank - len(masked))
-        return {mask: place} if mask is not None and place >= 0 and masked[place] == size else {}
-
-    others = {number: len(result_shape(op, number)) for number in range(1, len(op.results))}
-    for dim in range(rank - 2):
-        outs = {0: dim} | {number: dim for number, size in others.items() if size == rank - 1}
-        if key[dim] == query[dim]:
-            builder.tie({0: dim, 1: dim, 2: dim, **in_mask(dim, query[dim])}, outs, query[dim])
-        else:
-            # Heads of queries share those of keys: groups of one head are split together only.
-            builder.tie({0: dim, **in_mask(dim, query[dim])}, outs, query[dim], kind=REPLICATED)
-            builder.tie({1: dim, 2: dim}, {}, key[dim], kind=REPLICATED)
-    row = rank - 2
-    causal = bool(attribute(op, "is_causal", False))
-    kind = REPLICATED if causal else FactorKind.PASS_THROUGH
-    outs = {0: row} | {number: row for number, size in others.items() if size == rank - 1}
-    builder.tie({0: row, **in_mask(row, query[row])}, outs, query[row], kind=kind)
-    builder.tie({1: row, 2: row, **in_mask(rank - 1, key[row])}, {}, key[row], kind=REPLICATED)
-    builder.tie({0: rank - 1, 1: rank - 1}, {}, query[-1], kind=REPLICATED)
-    # The fused operator takes heads of one size only.
-    kind = REPLICATED if "flash" in op.name else FactorKind.PASS_THROUGH
-    return builder.tie({2: rank - 1}, {0: len(out) - 1}, value[-1], kind=kind).build()
-
-
-def _attention_backward(op: Op) -> Rule:
-    """Return the rule of the gradients of attention: batch and heads are free, the rest is whole."""
-    names = operand_names(op)
-    rank = len(operand_shape(op, names.index("query")))
-    builder = OpShardingRuleBuilder.for_op(op)
-    shapes = [operand_shape(op, number) for number in range(len(op.operands))]
-    outs = [result_shape(op, number) for number in range(len(op.results))]
-    for dim in range(rank):
-        sizes = {shape[dim] for shape in (*shapes, *outs) if len(shape) in (rank, rank - 1) and dim < len(shape)}
-        free = dim < rank - 2 and len(sizes) == 1
-        for size in sorted(sizes):
-            ins = {
-                n: dim for n, s in enumerate(shapes) if len(s) in (rank, rank - 1) and dim < len(s) and s[dim] == size
-            }
-            to = {n: dim for n, s in enumerate(outs) if len(s) == rank and s[dim] == size}
-            builder.tie(ins, to, size, kind=FactorKind.PASS_THROUGH if free else REPLICATED)
-    return builder.build()
-
-
 def _localize_convolution(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the convolution of the shards; where groups are sharded, each device has some of them."""
     shard.check_kinds()
@@ -271,8 +227,10 @@ def register(aten: Dialect) -> None:
     contracting = [Pure, Contraction]
     for name in (
         "mm.default",
+        "mm.dtype",
         "_int_mm.default",
         "bmm.default",
+        "bmm.dtype",
         "matmul.default",
         "mv.default",
         "dot.default",
@@ -280,25 +238,26 @@ def register(aten: Dialect) -> None:
     ):
         aten.op(f"aten.{name}", traits=contracting, rule=_matmul)
     aten.op("aten.linear.default", traits=[Pure], rule=_linear)
-    aten.op("aten._scaled_mm.default", traits=[Pure], rule=_scaled_product)
+    for name in ("_scaled_mm.default", "_scaled_mm_v2.default"):
+        aten.op(f"aten.{name}", traits=[Pure], rule=_scaled_product)
     aten.op("aten._weight_int8pack_mm.default", traits=[Pure], rule=_packed_product)
+    for name in PACKED:
+        aten.op(f"aten.{name}", traits=[Pure], rule=_rows_alone)
     aten.op("aten.einsum.default", traits=[Pure], rule=_einsum)
     for name in ("outer.default", "ger.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_outer)
-    for name in ("addmm.default", "baddbmm.default"):
+    for name in ("addmm.default", "addmm.dtype", "baddbmm.default", "baddbmm.dtype", "_addmm_activation.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_with_added((1, 2)))
-    for name in ("convolution.default", *_CONVOLUTIONS):
+    for name in ("convolution.default", "_convolution.default", "convolution_overrideable.default", *_CONVOLUTIONS):
         aten.op(f"aten.{name}", traits=[Pure], rule=_convolution)
     aten.op("aten.convolution_backward.default", traits=[Pure], rule=_convolution_backward)
-    attentions = ("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
-    for name in attentions:
-        aten.op(f"aten.{name}.default", traits=[Pure], rule=_attention)
-    aten.op(
-        "aten._scaled_dot_product_flash_attention_for_cpu_backward.default", traits=[Pure], rule=_attention_backward
-    )
 
 
 FORMS: Mapping[str, Localize] = dict.fromkeys(
-    ("convolution.default", "convolution_backward.default", *_CONVOLUTIONS), _localize_convolution
+    (
+        *("convolution.default", "_convolution.default", "convolution_overrideable.default"),
+        *("convolution_backward.default", *_CONVOLUTIONS),
+    ),
+    _localize_convolution,
 )
 """The local forms by the names of the overloads; those of all other ops change in their types only."""

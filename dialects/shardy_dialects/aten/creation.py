@@ -15,7 +15,15 @@ from shardy_py.sharding import einsum, rules
 CONSTANTS = (
     *("full.default", "zeros.default", "ones.default", "empty.memory_format", "arange.default", "arange.start"),
     *("arange.start_step", "linspace.default", "eye.default", "eye.m", "scalar_tensor.default", "tril_indices.default"),
-    *("empty_strided.default", "empty_permuted.default", "triu_indices.default", "hann_window.default"),
+    *("empty_strided.default", "empty_permuted.default", "triu_indices.default", "logspace.default"),
+    *("range.default", "range.step", "fft_fftfreq.default", "fft_rfftfreq.default"),
+    *(
+        f"{name}_window.{kind}"
+        for name in ("bartlett", "blackman", "hamming", "hann")
+        for kind in ("default", "periodic")
+    ),
+    *("hamming_window.periodic_alpha", "hamming_window.periodic_alpha_beta"),
+    *(f"kaiser_window.{kind}" for kind in ("default", "periodic", "beta")),
 )
 
 
@@ -36,11 +44,20 @@ RANDOM_LIKE = (
 BY_ELEMENTS = (
     *("multinomial.default", "poisson.default", "binomial.default", "_standard_gamma.default"),
     *("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "rrelu_with_noise_functional.default"),
+    *("bernoulli.Tensor", "_sample_dirichlet.default", "randint_like.Tensor"),
 )
 """Random ops that draw numbers as their operands say, so that each device needs all of these."""
 
 
 _DROPOUTS = ("dropout.default", "native_dropout.default", "bernoulli.default")
+
+
+BETWEEN = tuple(
+    f"{name}.{kind}"
+    for name in ("linspace", "logspace")
+    for kind in ("Scalar_Tensor", "Tensor_Scalar", "Tensor_Tensor")
+)
+"""Numbers between two of which one is an operand, or both."""
 
 
 NEW = ("new_zeros.default", "new_ones.default", "new_full.default", "new_empty.default", "new_empty_strided.default")
@@ -158,6 +175,8 @@ def register(aten: Dialect) -> None:
     aten.op("aten.rrelu.default", rule=_random_slopes)
     for name in BY_ELEMENTS:
         aten.op(f"aten.{name}", rule=whole)
+    for name in BETWEEN:
+        aten.op(f"aten.{name}", traits=[Pure], rule=whole)
     for name in LIKE:
         aten.op(f"aten.{name}", traits=[Pure], rule=rules.broadcast)
     for name in NEW:

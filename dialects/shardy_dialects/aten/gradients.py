@@ -33,13 +33,18 @@ LOSSES = (
 RESIZED = (
     *(f"upsample_{kind}_backward" for kind in ("linear1d", "bilinear2d", "bicubic2d", "trilinear3d")),
     *(f"{name}{rank}d_backward" for name in ("upsample_nearest", "_upsample_nearest_exact") for rank in (1, 2, 3)),
+    *(f"_upsample_{kind}2d_aa_backward" for kind in ("bilinear", "bicubic", "lanczos")),
 )
 """Gradients that have the sizes of their result as the argument ``input_size``."""
 _IMAGES = (
     *RESIZED,
     *(f"{name}_pad{rank}d_backward" for name in ("reflection", "replication") for rank in (1, 2, 3)),
     *("avg_pool3d_backward", "max_pool3d_with_indices_backward", "_adaptive_avg_pool3d_backward"),
+    *("adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward"),
+    *("fractional_max_pool2d_backward", "fractional_max_pool3d_backward"),
 )
+_STEPS = ("_fused_adam", "_fused_adamw", "_fused_adagrad", "_fused_sgd")
+"""Steps of optimizers, which the frontend calls for one parameter at a time."""
 _WHOLE = ("native_group_norm_backward", "_cdist_backward", "_weight_norm_interface_backward")
 
 
@@ -117,14 +122,16 @@ def register(aten: Dialect) -> None:
         rules.broadcast: ELEMENTS,
         _loss: LOSSES,
         _image: _IMAGES,
-        _of_one_shape: ("log_sigmoid_forward", "log_sigmoid_backward"),
         _rows: ("multi_margin_loss_backward", "multilabel_margin_loss_backward"),
         _channels: ("native_batch_norm_backward",),
         _along: ("glu_backward", "unfold_backward"),
         _diagonal: ("diagonal_backward",),
         _samples: ("grid_sampler_2d_backward", "grid_sampler_3d_backward"),
+        _of_one_shape: ("log_sigmoid_forward", "log_sigmoid_backward", *_STEPS),
         whole: _WHOLE,
     }
+    for name in _STEPS:
+        aten.op(f"aten.{name}.tensor_lr", traits=[Pure], rule=_of_one_shape)
     for rule, names in by_rule.items():
         for name in names:
             aten.op(f"aten.{name}.default", traits=[Pure], rule=rule)

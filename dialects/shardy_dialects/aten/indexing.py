@@ -237,6 +237,13 @@ def _searchsorted(op: Op) -> Rule:
     return builder.tie({0: len(rows) - 1}, {}, rows[-1], kind=REPLICATED).build()
 
 
+_WHOLE = (
+    *("masked_scatter_backward.default", "bucketize.Scalar", "searchsorted.Scalar"),
+    *("isin.Scalar_Tensor", "_unsafe_masked_index.default", "_unsafe_masked_index_put_accumulate.default"),
+    "_chunk_cat.default",
+)
+
+
 def _look_up(op: Op) -> Rule:
     """Return the rule of ops that look each element of one operand up in another one, which is whole."""
     elements = operand_number(op, "index")
@@ -320,7 +327,7 @@ def register(aten: Dialect) -> None:
         _along_one("dim"): ("repeat_interleave.self_Tensor",),
         _along_one("axis"): ("segment_reduce.default",),
         _diagonal_put: ("diagonal_scatter.default",),
-        whole: ("put.default", "masked_scatter.default", "repeat_interleave.Tensor", "as_strided.default"),
+        whole: ("put.default", "masked_scatter.default", "repeat_interleave.Tensor", "as_strided.default", *_WHOLE),
         _index_fill: ("index_fill.int_Scalar", "index_fill.int_Tensor"),
         _searchsorted: ("searchsorted.Tensor",),
         _one_hot: ("one_hot.default",),

@@ -23,24 +23,18 @@ from shardy_dialects.aten.arguments import (
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types, no_local_form
 from shardy_py.plugins import Dialect, Pure
-from shardy_py.sharding import rules
+from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 MATRICES = (
-    *(
-        "linalg_cholesky",
-        "cholesky",
-        "linalg_cholesky_ex",
-        "cholesky_inverse",
-        "linalg_inv",
-        "inverse",
-        "linalg_inv_ex",
-    ),
+    *("linalg_cholesky", "cholesky", "linalg_cholesky_ex", "cholesky_inverse", "linalg_inv", "inverse"),
+    "linalg_inv_ex",
     *("linalg_det", "det", "logdet", "slogdet", "linalg_slogdet", "linalg_qr", "linalg_svd"),
     *("linalg_svdvals", "linalg_eigh", "linalg_eigvalsh", "linalg_matrix_exp", "matrix_exp", "linalg_matrix_power"),
     *("matrix_power", "_linalg_det", "_linalg_slogdet", "_linalg_eigh", "_linalg_svd", "linalg_eig", "linalg_eigvals"),
     *("linalg_lu", "linalg_lu_factor", "linalg_ldl_factor", "linalg_cond", "linalg_pinv", "pinverse"),
+    *("linalg_lu_factor_ex", "linalg_ldl_factor_ex", "_linalg_eigvals", "geqrf"),
 )
 """Ops over one matrix, or over a batch of them."""
 
@@ -59,6 +53,9 @@ SOLVES = {
 WITH_VECTORS = {
     "linalg_householder_product.default": (2, 1),
     "linalg_lu_solve.default": (2, 1, 2),
+    "linalg_ldl_solve.default": (2, 1, 2),
+    "ormqr.default": (2, 1, 2),
+    "lu_unpack.default": (2, 1),
     "linalg_pinv.atol_rtol_tensor": (2, 0, 0),
     "linalg_matrix_rank.atol_rtol_tensor": (2, 0, 0),
 }
@@ -234,6 +231,11 @@ def _inner(op: Op) -> Rule:
     return rules.contraction(op, contracting=((len(left) - 1,), (len(right) - 1,)))
 
 
+def _combination(op: Op) -> Rule:
+    """Return the rule of sums of tensors with factors, one sum for each row of the factors."""
+    return einsum.rule("n ..., m n -> m ...", reduction="n")(op)
+
+
 def _tensordot(op: Op) -> Rule:
     """Return the rule of products that are summed over the dimensions that they name."""
     sides = zip(("dims_self", "dims_other"), (operand_shape(op, 0), operand_shape(op, 1)), strict=True)
@@ -274,15 +276,18 @@ def register(aten: Dialect) -> None:
             "pdist",
             "_pdist_forward",
             "dist",
+            "linalg_lstsq",
+            "_pdist_backward",
         ),
         _windowed_transform: ("stft", "istft"),
         _old_cross: ("cross",),
-        _distances: ("cdist", "_cdist_forward"),
+        _distances: ("cdist", "_cdist_forward", "_euclidean_dist"),
         _rows("dim", 1): ("cosine_similarity",),
         _rows("", -1): ("pairwise_distance",),
         _rows("dim", -1): ("linalg_cross",),
         _rows("dim", -1, FactorKind.REDUCTION): ("linalg_vecdot",),
         _inner: ("inner",),
+        _combination: ("_compute_linear_combination",),
         _tensordot: ("tensordot",),
     }
     for rule, names in by_rule.items():

@@ -196,6 +196,7 @@ def register(aten: Dialect) -> None:
             *("_native_batch_norm_legit_no_training.default", "_native_batch_norm_legit.default"),
             *("_native_batch_norm_legit.no_stats", "_native_batch_norm_legit_functional.default"),
             *("native_batch_norm.default", "batch_norm.default", "_batch_norm_no_update.default"),
+            "_batch_norm_with_update_functional.default",
         ),
         _groups: ("group_norm.default", "native_group_norm.default"),
         _instances: ("instance_norm.default",),
@@ -217,18 +218,25 @@ def register(aten: Dialect) -> None:
                 for kind in ("bilinear", "bicubic")
                 for overload in ("vec", "default")
             ),
+            "_upsample_lanczos2d_aa.default",
             *(f"_upsample_nearest_exact{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("vec", "default")),
         ),
         _patches: ("im2col.default", "col2im.default"),
         _samples: ("grid_sampler.default", "grid_sampler_2d.default", "grid_sampler_3d.default"),
-        _batch_and_channels: ("max_unpool2d.default", "max_unpool3d.default", "fractional_max_pool2d.default"),
+        _batch_and_channels: (
+            "max_unpool2d.default",
+            "max_unpool3d.default",
+            "fractional_max_pool2d.default",
+            "fractional_max_pool3d.default",
+        ),
         _grid: ("affine_grid_generator.default",),
         _shuffle: ("channel_shuffle.default",),
     }
     for rule, names in by_rule.items():
         for name in names:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
-    aten.op("aten.native_layer_norm_backward.default", traits=[Pure], rule=_rows_backward)
+    for name in ("native_layer_norm_backward", "_fused_rms_norm_backward"):
+        aten.op(f"aten.{name}.default", traits=[Pure], rule=_rows_backward)
 
 
 FORMS: Mapping[str, Localize] = {

@@ -24,7 +24,9 @@ _POINTWISE = (
     *("floor_divide.default", "floor_divide.Scalar", "rsub.Scalar", "rsub.Tensor", "where.self", "where.ScalarOther"),
     *("where.ScalarSelf", "where.Scalar", "masked_fill.Scalar", "masked_fill.Tensor"),
     *("_prelu_kernel.default", "polar.default", "broadcast_tensors.default", "isclose.default"),
-    *("hardswish.default", "log_sigmoid.default", "_conj.default"),
+    *("hardswish.default", "log_sigmoid.default", "_conj.default", "_add_relu.Tensor", "_add_relu.Scalar"),
+    *("_standard_gamma_grad.default", "_dirichlet_grad.default", "_masked_scale.default", "lift.default"),
+    *("_neg_view.default", "_neg_view_copy.default", "isin.Tensor_Scalar"),
 )
 """Ops whose tensors have one shape, or broadcast to it."""
 _ALIASES = (

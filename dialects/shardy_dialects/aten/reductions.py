@@ -30,7 +30,10 @@ from shardy_py.sharding.rule import FactorKind
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _COMBINERS = {
-    "add": ("sum.default", "sum.dim_IntList", "nansum.default", "count_nonzero.default", "count_nonzero.dim_IntList"),
+    "add": (
+        *("sum.default", "sum.dim_IntList", "nansum.default", "count_nonzero.default", "count_nonzero.dim_IntList"),
+        "linalg__powsum.default",
+    ),
     "max": ("amax.default", "max.default", "any.default", "any.dim", "any.dims"),
     "min": ("amin.default", "min.default", "all.default", "all.dim", "all.dims"),
     "mul": ("prod.default", "prod.dim_int"),
@@ -38,7 +41,9 @@ _COMBINERS = {
         *("mean.default", "mean.dim", "var.default", "var.dim", "var.correction", "std.default", "std.dim"),
         *("std.correction", "var_mean.correction", "var_mean.dim", "std_mean.correction", "max.dim", "min.dim"),
         *("argmax.default", "argmin.default", "median.default", "median.dim", "logsumexp.default", "mode.default"),
-        *("linalg_vector_norm.default", "norm.Scalar", "norm.ScalarOpt_dim", "kthvalue.default", "aminmax.default"),
+        *("linalg_vector_norm.default", "norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dtype"),
+        *("norm.ScalarOpt_dim_dtype", "kthvalue.default", "aminmax.default"),
+        *("_aminmax.default", "_aminmax.dim"),
         *("std_mean.default", "std_mean.dim", "var_mean.default", "nanmean.default", "nanmedian.default"),
         *("nanmedian.dim", "linalg_norm.default", "linalg_matrix_norm.default", "linalg_matrix_norm.str_ord"),
     ),
@@ -48,8 +53,18 @@ _COMBINERS = {
 _ROWS = (
     *("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default", "_safe_softmax.default"),
     *("cumsum.default", "cumprod.default", "cummax.default", "cummin.default", "logcumsumexp.default"),
+    "_logcumsumexp.default",
     *("_softmax_backward_data.default", "_log_softmax_backward_data.default", "sort.default", "argsort.default"),
     *("sort.stable", "argsort.stable", "glu.default"),
+)
+
+
+_WHOLE = (
+    *("histogram.bin_ct", "histogram.bins_tensor", "_histogramdd_from_bin_cts.default"),
+    *("_histogramdd_from_bin_tensors.default", "_histogramdd_bin_edges.default", "hash_tensor.default"),
+    *("_ctc_loss.default", "_ctc_loss.Tensor", "_ctc_loss_backward.default", "_ctc_loss_backward.Tensor"),
+    *("multilabel_margin_loss_forward.default",),
+    *("_segment_reduce_backward.default", "_amp_update_scale.default"),
 )
 
 
@@ -77,6 +92,16 @@ def _row(op: Op) -> Rule:
     """Return the rule of ops that need one dimension whole, whose size may change."""
     shape = operand_shape(op, 0)
     return rules.along(op, normal(attribute(op, "dim", -1), len(shape))) if shape else rules.elementwise(op)
+
+
+def _masked_rows(op: Op) -> Rule:
+    """Return the rule of rows with a mask of their own for each, or of one for all, with which all is whole."""
+    shape = operand_shape(op, 0)
+    ins = range(len(op.operands))
+    if any(operand_shape(op, number) != shape for number in ins):
+        return whole(op)
+    along = normal(attribute(op, "dim", -1), len(shape))
+    return tied(op, [(dict.fromkeys(ins, dim), {0: dim}) for dim in range(len(shape)) if dim != along])
 
 
 def _renorm(op: Op) -> Rule:
@@ -225,6 +250,8 @@ def register(aten: Dialect) -> None:
             aten.op(f"aten.{name}", traits=[Pure], rule=_reduction(combiner))
     for name in (*_ROWS, *_TOP):
         aten.op(f"aten.{name}", traits=[Pure], rule=_row)
+    for name in ("_masked_softmax", "_masked_softmax_backward"):
+        aten.op(f"aten.{name}.default", traits=[Pure], rule=_masked_rows)
     aten.op("aten.msort.default", traits=[Pure], rule=lambda op: rules.along(op, 0))
     aten.op("aten.renorm.default", traits=[Pure], rule=_renorm)
     for name in (
@@ -247,7 +274,8 @@ def register(aten: Dialect) -> None:
         aten.op(f"aten.{name}", traits=[Pure], rule=_nll_loss_backward)
     aten.op("aten.cross_entropy_loss.default", traits=[Pure], rule=_cross_entropy)
     aten.op("aten.histc.default", traits=[Pure], rule=_histogram)
-    aten.op("aten.histogram.bin_ct", traits=[Pure], rule=whole)
+    for name in _WHOLE:
+        aten.op(f"aten.{name}", traits=[Pure], rule=whole)
     for name in ("cosine_embedding_loss", "triplet_margin_loss", "multi_margin_loss", "multilabel_margin_loss"):
         aten.op(f"aten.{name}.default", traits=[Pure], rule=_loss_of_rows)
     for name in ("quantile.scalar", "quantile.default", "nanquantile.scalar", "nanquantile.default"):

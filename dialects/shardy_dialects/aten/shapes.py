@@ -14,6 +14,7 @@ from shardy_dialects.aten.arguments import (
     operand_shape,
     result_shape,
     sized,
+    tied,
 )
 from shardy_dialects.aten.local_ops import aten
 from shardy_py.ir.graph.program import Op, Value
@@ -26,7 +27,8 @@ RESHAPES = (
     *("view.default", "_unsafe_view.default", "reshape.default", "_reshape_alias.default", "flatten.using_ints"),
     *("unflatten.int", "view_copy.default", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default"),
     *("squeeze.dim", "squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
-    *("atleast_1d.default", "atleast_2d.default", "atleast_3d.default"),
+    *("atleast_1d.default", "atleast_2d.default", "atleast_3d.default", "squeeze_copy.default"),
+    "_reshape_copy.default",
 )
 
 
@@ -127,6 +129,13 @@ def _channel_slopes(op: Op) -> Rule:
     return builder.build()
 
 
+def _reinterpreted(op: Op) -> Rule:
+    """Return the rule of looking at bits as another type: the last dimension is whole where its size changes."""
+    if operand_shape(op, 0) == result_shape(op):
+        return rules.elementwise(op)
+    return tied(op, [({0: dim}, {0: dim}) for dim in range(len(operand_shape(op, 0)) - 1)])
+
+
 def _last_two(op: Op) -> Rule:
     """Return the rule of ops that look at the place in the last two dimensions."""
     return rules.along(op, (-2, -1))
@@ -213,6 +222,7 @@ def register(aten: Dialect) -> None:
         _channel_slopes: ("prelu.default",),
         _last_two: ("tril.default", "triu.default"),
         _resizes: ("repeat.default", "tile.default"),
+        _reinterpreted: ("view.dtype", "view_copy.dtype"),
         _pixels: ("pixel_shuffle.default", "pixel_unshuffle.default"),
         _repeat_interleave: ("repeat_interleave.self_int",),
         _to_complex: (

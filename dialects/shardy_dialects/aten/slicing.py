@@ -181,7 +181,7 @@ def register(aten: Dialect) -> None:
             "select_scatter.default",
         ),
         _cat: ("cat.default", "concat.default", "concatenate.default"),
-        _stack: ("stack.default",),
+        _stack: ("stack.default", "_stack.default"),
         _joined(1, 0): ("hstack.default", "column_stack.default"),
         _joined(0, 0): ("vstack.default", "row_stack.default"),
         _joined(2, 0): ("dstack.default",),

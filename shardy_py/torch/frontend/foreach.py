@@ -11,9 +11,35 @@ from shardy_py.ir.graph.program import Value
 from shardy_py.torch.frontend.calls import Call
 
 PREFIX = "aten._foreach_"
+FUSED = "aten._fused_"
+_OPTIMIZERS = ("adam", "adamw", "adagrad", "sgd")
 _NAMES = {"norm": ("linalg_vector_norm",), "zero": ("zeros_like",)}
 _BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 """Operators that compare with tensors only, to those that compare with a number."""
+
+
+def rewrite_of(name: str) -> Callable[..., Any] | None:
+    """Return what takes an operator on lists apart, None for other operators."""
+    if name.startswith(PREFIX):
+        return apart
+    is_fused = name.startswith(FUSED) and name.removeprefix(FUSED).partition(".")[0] in _OPTIMIZERS
+    return fused_apart if is_fused else None
+
+
+def fused_apart(emit: Callable[[Call], list[Value | None]], call: Call) -> list[Value | None]:
+    """Add the step of an optimizer for each parameter by itself, and return the results: first those of the first list.
+
+    Args:
+        emit: Adds an op.
+        call: The step for a list of parameters.
+    """
+    count = len(call.arguments["self"])
+    steps: list[list[Value | None]] = []
+    for number in range(count):
+        lists = {name: value for name, value in call.arguments.items() if isinstance(value, (list, tuple)) and value}
+        single = {name: [value[number]] for name, value in lists.items() if len(value) == count}
+        steps.append(emit(evolve(call, arguments={**call.arguments, **single}, types=call.types[number::count])))
+    return [step[number] for number in range(len(steps[0]) if steps else 0) for step in steps]
 
 
 def apart(emit: Callable[[Call], list[Value | None]], call: Call) -> list[Value | None] | None:

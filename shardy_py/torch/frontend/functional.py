@@ -182,15 +182,21 @@ def results_without_writes(node: Any, target: Any) -> list[Any]:
     What is written gets the type of the tensor that it is written to, the result of an operator on elements that of
     its operands.
     """
-    value = node.meta["val"]
+    value = node.meta.get("val")
     if any(tag.name == "pointwise" for tag in target.tags):
         from torch.fx.node import map_arg
 
         meta_arguments = (map_arg(node.args, _on_meta), map_arg(node.kwargs, _on_meta))
         args, kwargs = arguments_without_writes(node, target, *meta_arguments)
-        return [target(*args, **kwargs)]
-    results = list(value) if isinstance(value, (list, tuple)) else [value]
-    return [*results, *(item.meta["val"] for number, item in _written_operands(node) if number >= len(results))]
+        return flat(target(*args, **kwargs))
+    results = [] if value is None else flat(value)
+    replaced = _written_operands(node, with_unchanged=True)
+    return [*results, *(item.meta["val"] for number, item in replaced if number >= len(results))]
+
+
+def flat(value: Any) -> list[Any]:
+    """Return what nested lists hold, in order."""
+    return [leaf for item in value for leaf in flat(item)] if isinstance(value, (list, tuple)) else [value]
 
 
 def _on_meta(node: Any) -> Any:
@@ -234,17 +240,36 @@ def _writes(node: Any) -> bool:
     return bool(_written_operands(node)) or (flag_name is not None and _argument(node, flag_name) is True)
 
 
-def _written_operands(node: Any) -> list[tuple[int, Any]]:
-    """Return the nodes that a node writes to, with the number of the result that each is if nothing is written."""
+def _written_operands(node: Any, *, with_unchanged: bool = False) -> list[tuple[int, Any]]:
+    """Return the nodes that a node writes to, with the number of the result that each is if nothing is written.
+
+    Args:
+        node: The node.
+        with_unchanged: Whether operands count that it may write to, and does not.
+    """
     schema = getattr(node.target, "_schema", None)
     if schema is None or str(node.target) in _HARMLESS:
         return []
     names = [item.name for item in schema.arguments if item.alias_info is not None and item.alias_info.is_write]
     if _writes_hidden(node):
         names = ["running_mean", "running_var"]
+    if not with_unchanged and "grads" in names and _argument(node, "grad_scale") is None:
+        # Without a scale gradients stay as they are.
+        names = [name for name in names if name != "grads"]
     first = 0 if _returns_written(node) else len(schema.returns)
-    numbered = [(first + number, _argument(node, name)) for number, name in enumerate(names)]
-    return [pair for pair in numbered if hasattr(pair[1], "all_input_nodes")]
+    return [(first + number, item) for number, item in _numbered(node, names) if hasattr(item, "all_input_nodes")]
+
+
+def _numbered(node: Any, names: list[str]) -> Iterator[tuple[int, Any]]:
+    """Yield the items of arguments, each with the number of the result that replaces it: lists one by one."""
+    written = [item.name for item in node.target._schema.arguments if item.alias_info and item.alias_info.is_write]
+    number = 0
+    for name in written if set(names) <= set(written) else names:
+        value = _argument(node, name)
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if name in names:
+                yield number, item
+            number += 1
 
 
 def _returns_written(node: Any) -> bool:

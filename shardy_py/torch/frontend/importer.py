@@ -23,6 +23,7 @@ from shardy_py.torch.frontend.calls import Call, schema_arguments
 from shardy_py.torch.frontend.drawing import drawn_in_order
 from shardy_py.torch.frontend.functional import (
     arguments_without_writes,
+    flat,
     functional,
     is_dense,
     results_without_writes,
@@ -194,12 +195,10 @@ class Importer:
     def result_types(self, node: Any) -> tuple[TensorType | None, ...]:
         """Return the types of the results of a node, None for those that are not computed."""
         value = node.meta.get("val")
-        values = value if isinstance(value, (list, tuple)) else (value,)
         place = location_of(node)
-        if any(isinstance(item, (list, tuple)) for item in values):
-            raise _refuse(node, f"the node {node.name} has lists of tensors among its results", "call another operator")
         return tuple(
-            tensor_type(item, node=node.name, location=place) if hasattr(item, "dtype") else None for item in values
+            tensor_type(item, node=node.name, location=place) if hasattr(item, "dtype") else None
+            for item in flat(value)
         )
 
     def _call(self, node: Any) -> Any:
@@ -214,13 +213,13 @@ class Importer:
             return self._call_higher_order(node, args, kwargs)
         if str(target) == OPERATOR:
             return self._constrain(node, *args)
-        types = self.result_types(node)
-        if not any(types):
-            return self._without_tensors(node)
-        node_types, name = types, str(target)
+        node_types, name = self.result_types(node), str(target)
+        types = node_types
         if target is not node.target:
             place, examples = location_of(node), results_without_writes(node, target)
             types = tuple(tensor_type(item, node=node.name, location=place) for item in examples)
+        if not any(types):
+            return self._without_tensors(node)
         if name == "aten.as_strided.default" and not is_dense(node.args[0]):
             hint = "call contiguous or clone before"
             raise _refuse(node, f"the node {node.name} looks at places in memory of a view", hint)
@@ -229,7 +228,7 @@ class Importer:
         self._overloads[name] = target
         args, kwargs = arguments_without_writes(node, target, args, kwargs)
         call = Call(name, schema_arguments(target, args, kwargs), types, _is_pointwise(target), location_of(node))
-        rewrite = foreach.apart if name.startswith(foreach.PREFIX) else REWRITES.get(name)
+        rewrite = foreach.rewrite_of(name) or REWRITES.get(name)
         results = rewrite(self.emit, call) if rewrite is not None else None
         if results is None and _is_random(target) and node.args:
             fake = getattr(node.args[0], "meta", {}).get("val")
@@ -241,7 +240,7 @@ class Importer:
         self.name_results(node, results[: len(node_types)])
         for item, number in self._overwritten.get(node, ()):
             self.values[item] = results[number]
-        return results[: len(node_types)] if isinstance(node.meta.get("val"), (list, tuple)) else results[0]
+        return _nested(iter(results), node.meta.get("val"))
 
     def _constrain(self, node: Any, value: Value, text: str) -> Value:
         """Add a sharding constraint; its mesh comes with the run."""
@@ -311,6 +310,13 @@ class Importer:
             else:
                 described.append(Output(name, None, value, writes))
         return results, described
+
+
+def _nested(results: Iterator[Value | None], value: Any) -> Any:
+    """Return results in the lists in which an operator returns tensors."""
+    if isinstance(value, (list, tuple)):
+        return [_nested(results, item) for item in value]
+    return None if value is None else next(results)
 
 
 def _flatten(nested: Any) -> Iterator[Any]:

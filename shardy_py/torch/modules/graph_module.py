@@ -15,7 +15,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.torch.modules.collective_nodes import COLLECTIVES
 from shardy_py.torch.modules.process_groups import ProcessGroups
-from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of
+from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, flat_results, operator_of
 from shardy_py.torch.parallel.runner import dtype_of
 
 
@@ -130,7 +130,7 @@ class GraphBuilder:
         returns = target._schema.returns
         if len(returns) == 1 and str(returns[0].type) == "Tensor":
             return [node]
-        if len(returns) != count and len(returns) > 1:
+        if len(returns) > 1 and (len(returns) != count or any("List" in str(item.type) for item in returns)):
             node = self.call(present, node)
         return [self.call(operator.getitem, node, number) for number in range(count)]
 
@@ -155,7 +155,7 @@ class GraphBuilder:
 
 def present(results: Sequence[Any]) -> tuple[Any, ...]:
     """Return the results that an operator computes."""
-    return tuple(item for item in results if item is not None)
+    return tuple(item for item in flat_results(results) if item is not None)
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:

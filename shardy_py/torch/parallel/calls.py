@@ -52,8 +52,14 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     # Some operators leave out what their gradient needs where none is recorded; tensors here never ask for one.
     with torch.set_grad_enabled(name in _FOR_GRADIENTS):
         result = target(*args, **kwargs)
-    results = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple(results)
+    return flat_results(result)
+
+
+def flat_results(result: Any) -> tuple[Any, ...]:
+    """Return the results of an operator, those in lists one by one."""
+    if not isinstance(result, (tuple, list)):
+        return (result,)
+    return tuple(leaf for item in result for leaf in (item if isinstance(item, (tuple, list)) else (item,)))
 
 
 def call_arguments(
