@@ -263,7 +263,7 @@ class _Search:
         """Return the best constraint of each other place and outcome that helps alone."""
         places = {advised.constraint.place for advised in chosen}
         outcomes = {advised.alone for advised in chosen}
-        others = []
+        others: list[AdvisedConstraint] = []
         for constraint in self._helpful_constraints(before):
             figures = self.seen[constraint]
             if len(others) == _OTHERS:

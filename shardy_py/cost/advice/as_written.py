@@ -17,6 +17,7 @@ from shardy_py.api.run_input import make_semantics
 from shardy_py.cost.advice.constraints import Constraint
 from shardy_py.cost.advice.layouts import ArgumentShardings
 from shardy_py.cost.advice.pricing import Figures, Judge
+from shardy_py.cost.local_cost import Partitioner
 from shardy_py.cost.machines.profile import choose_profile
 from shardy_py.cost.priced_input import is_priced_like_jit
 from shardy_py.cost.session import Session
@@ -104,7 +105,7 @@ class WrittenJudge:
         judge = self.judge
         rules = choose_profile(None, judge.machine)
         # XLA's partitioner runs what JAX lowered, on the same terms as the text that JAX wrote of it.
-        partitioner = "xla" if session.like == "jit" and rules.follows_results else None
+        partitioner: Partitioner | None = "xla" if session.like == "jit" and rules.follows_results else None
         evaluation = session.evaluate(judge.schedule, judge.machine, axes=judge.axes, partitioner=partitioner)
         return Figures.of(evaluation.cost)
 
