@@ -103,6 +103,7 @@ class Session:
         copies: The copies of constants that were made; None without ``on_given`` and ``keep_names``.
         names: The names of the program that was read; None unless they are kept.
         like: What the program is propagated like: ``jit`` or ``passes``; see `propagate`.
+        source: What it was opened with; None where it starts with other shardings.
     """
 
     program: Program
@@ -116,7 +117,7 @@ class Session:
     names: GivenNames | None = None
     _op_names: frozenset[str] = frozenset()
     like: Like = "passes"
-    _source: SessionArguments | None = field(default=None, repr=False)
+    source: SessionArguments | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<Session of @{self.main.attributes['sym_name']}>"
@@ -154,9 +155,8 @@ class Session:
         diagnostics = (*context.warnings, *program.plugin_problems.values())
         options = narrow(arguments, ProgramOptions)
         main = find_main(program)
-        source = arguments if is_priced_like_jit(arguments, None, "xla-cpu") else None
         fields = (program, main, problem, registry, options, diagnostics, finisher, copies, names, op_names)
-        return cls(*fields, read.like, source)
+        return cls(*fields, read.like, arguments)
 
     @property
     def strategy(self) -> Strategy:
@@ -298,7 +298,7 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
-        is_of_jit = self._source is not None and is_priced_like_jit(self._source, machine, profile)
+        is_of_jit = self.source is not None and is_priced_like_jit(self.source, machine, profile)
         if partitioner is None:
             partitioner = "xla" if is_of_jit else "shardy_py"
         check_partitioner(partitioner)
@@ -336,8 +336,8 @@ class Session:
     @cached_property
     def _like_jit(self) -> Session:
         """The session of the same program as `jax.jit` propagates it; this one where it has no such form."""
-        assert self._source is not None, "only asked for where the source is kept"
-        return Session.open(**keywords(evolve(self._source, like="jit")))
+        assert self.source is not None, "only asked for where the source is kept"
+        return Session.open(**keywords(evolve(self.source, like="jit")))
 
     @checked
     def price(

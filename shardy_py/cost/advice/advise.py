@@ -9,11 +9,9 @@ from typing import Any
 
 from attrs import evolve, field, fields
 
-from shardy_py.api.annotated_text import annotated_text
 from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.api.run_input import RunInput
 from shardy_py.cost.advice.advise_inputs import best_layout
 from shardy_py.cost.advice.arguments import (
     AdviceOptions,
@@ -23,6 +21,7 @@ from shardy_py.cost.advice.arguments import (
     check_limit,
     open_judge,
 )
+from shardy_py.cost.advice.as_written import WrittenJudge, advised_text
 from shardy_py.cost.advice.constraint_locations import SourceLineTensors, find_places
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constraint
 from shardy_py.cost.advice.pricing import Figures, Goal, Judge, Shardings
@@ -30,7 +29,6 @@ from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle
 from shardy_py.cost.communications import moved_slot
 from shardy_py.cost.session import Session, session_labels
 from shardy_py.frontends.select import frontend_of
-from shardy_py.ir.graph.walk import all_values
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
@@ -41,6 +39,9 @@ LEAST_GAIN = 0.01
 _KEPT = 12
 """Number of constraints that help alone and are tried again on top of the set."""
 
+_OTHERS = 5
+"""Number of constraints that help alone and are listed beside the set."""
+
 
 @takes(AdviseArguments)
 def advise(arguments: AdviseArguments) -> Advice:
@@ -48,7 +49,7 @@ def advise(arguments: AdviseArguments) -> Advice:
 
     Wherever the tensors of an op disagree, the sharding of each is tried as a constraint on the others, in turn by
     program order and by the bytes that are sent. The best constraint is kept, then the best one on top of it, and so
-    on; each is verified by solving and pricing the program again.
+    on. What is left is written into a copy of the program, and has the figures of `Session.evaluate` for that.
 
     Raises:
         ShardyError: the module or an option is not valid.
@@ -85,17 +86,42 @@ def advise_session(session: Session, options: AdviceOptions) -> Advice:
     check_limit(options.limit)
     goal, judge = open_judge(session, options)
     advice = _Search(judge, goal, options.trials, options.progress).run(options.limit)
+    written = WrittenJudge(judge)
+    advice = _verified(advice, written)
     if not advice.constraints:
-        advice = _with_inputs(advice, goal, judge, options)
+        advice = _with_inputs(advice, written, options)
     return evolve(advice, warnings=session.warnings)
 
 
-def _with_inputs(advice: Advice, goal: Goal, judge: Judge, options: AdviceOptions) -> Advice:
+def _verified(advice: Advice, written: WrittenJudge) -> Advice:
+    """Return advice with the figures of the program as it changes it, and without what then saves too little."""
+    goal, before = advice.goal, written.as_it_is()
+    kept: list[AdvisedConstraint] = []
+    for advised in advice.constraints:
+        constraints = [*(item.constraint for item in kept), advised.constraint]
+        together, current = written.with_constraints(constraints), kept[-1].together if kept else before
+        if together is not None and goal.is_better(together, current, by=LEAST_GAIN):
+            alone = written.with_constraints([advised.constraint]) if kept else together
+            kept.append(AdvisedConstraint(advised.constraint, alone or current, together))
+    others = []
+    for advised in advice.others:
+        alone = written.with_constraints([advised.constraint])
+        if alone is not None and goal.is_better(alone, before, by=LEAST_GAIN):
+            others.append(AdvisedConstraint(advised.constraint, alone, alone))
+    others.sort(key=lambda advised: goal.score(advised.alone))
+    problem = budget_problem(goal, kept[-1].together if kept else before, "set of constraints")
+    return evolve(advice, before=before, constraints=tuple(kept), others=tuple(others), problem=problem)
+
+
+def _with_inputs(advice: Advice, written: WrittenJudge, options: AdviceOptions) -> Advice:
     """Return advice with shardings of the inputs where none has one: no constraint inside shards what stays whole."""
+    goal, judge = advice.goal, written.judge
     inputs = best_layout(judge, goal, options)
-    if inputs is None or not goal.is_better(inputs.figures, advice.before, by=LEAST_GAIN):
+    figures = None if inputs is None else written.with_inputs(inputs)
+    if inputs is None or figures is None or not goal.is_better(figures, advice.before, by=LEAST_GAIN):
         return advice
-    return evolve(advice, inputs=inputs, tried=judge.tried, problem=budget_problem(goal, inputs.figures, "layout"))
+    inputs, problem = evolve(inputs, figures=figures), budget_problem(goal, figures, "layout")
+    return evolve(advice, inputs=inputs, tried=judge.tried, problem=problem)
 
 
 @define(eq=False)
@@ -128,9 +154,7 @@ class _Search:
         meshes = session.problem.table.meshes.values()
         devices = max((prod(axis.size for axis in mesh.axes) for mesh in meshes), default=1)
         machine = None if self.judge.machine is None else self.judge.machine.name
-        after = chosen[-1].together if chosen else before
-        problem = budget_problem(self.goal, after, "set of constraints")
-        return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine, problem)
+        return Advice(self.goal, before, tuple(chosen), others, self.judge.tried, devices, machine)
 
     def _initial_figures(self) -> Figures:
         figures = self.judge.price({})
@@ -239,9 +263,11 @@ class _Search:
         """Return the best constraint of each other place and outcome that helps alone."""
         places = {advised.constraint.place for advised in chosen}
         outcomes = {advised.alone for advised in chosen}
-        others = []
+        others: list[AdvisedConstraint] = []
         for constraint in self._helpful_constraints(before):
             figures = self.seen[constraint]
+            if len(others) == _OTHERS:
+                break
             if figures is None or constraint.place in places or figures in outcomes:
                 continue
             places.add(constraint.place)
@@ -280,7 +306,7 @@ def _shardings(chosen: Iterable[AdvisedConstraint]) -> dict[int, Any]:
 def write_advised(
     program: ProgramInput, shardings: Mapping[int, TensorSharding], options: SessionOptions = DEFAULT_OPTIONS
 ) -> str:
-    """Return the text of a program as it was given, with more shardings written on its tensors.
+    """Return the text of a program as it was given, with more sharding constraints on its tensors.
 
     Args:
         program: The program, which is read again.
@@ -290,9 +316,4 @@ def write_advised(
     Raises:
         ShardyError: the module is not valid.
     """
-
-    def add(read: RunInput) -> None:
-        living = {value.id for function in read.program.functions.values() for value in all_values(function)}
-        read.program.shardings.update({value: item for value, item in shardings.items() if value in living})
-
-    return annotated_text(program, options.load_registry(), add)
+    return advised_text(program, options.load_registry(), shardings)

@@ -15,6 +15,7 @@ from shardy_py.trace.labels import Labels, short_place
 from shardy_py.values import frozen
 
 _NUMBER = re.compile(r"\d+")
+_COLUMN = re.compile(r":\d+:\d+$")
 
 
 @frozen
@@ -54,7 +55,8 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
 
     Constants, and tensors with an annotation, are left out. So are tensors that JAX makes by transposing others, those
     that functions of a library make, and operands that are broadcast within an op: no line of the user's stands for
-    them alone.
+    them alone. An expression that makes tensors of several types, such as one that runs for all weights of a tree, is
+    none either: what a user writes there constrains all of them.
 
     Args:
         session: The session; it must keep the names of the program that was given.
@@ -66,11 +68,12 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
     input_ids, gradients = _input_value_ids(session), Gradients.of(session.problem)
     places: dict[int, SourceLineTensors] = {}
     for members in groups.values():
+        members = _members_of_one_type(members)
         ids = [input_ids.get(slot) for slot, _ in members]
         known = tuple(dict.fromkeys(number for number in ids if number is not None))
         slots = tuple(slot for slot, _ in members)
         # A tensor that is not in the program as it was given cannot be constrained there.
-        if len(known) == 0 or None in ids:
+        if not known or None in ids:
             continue
         first = members[0][1]
         names = tuple(dict.fromkeys(labels.printed(slot) for slot in slots))
@@ -90,6 +93,23 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
         )
         places.update(dict.fromkeys(slots, place))
     return places
+
+
+def _members_of_one_type(members: list[tuple[int, Value]]) -> list[tuple[int, Value]]:
+    """Return the tensors that an expression returns; none where they have several types.
+
+    What only the backward pass reads may be what an expression keeps for it. It is one that the expression returns if
+    the same op makes it.
+    """
+    read = [value for _, value in members if any(TRANSPOSED not in user.scope for user in value.users)]
+    returned = {_producer(value) for value in read or [value for _, value in members]}
+    if len({(kind, index) for _, kind, index in returned}) > 1:
+        return []
+    return [(slot, value) for slot, value in members if _producer(value) in returned]
+
+
+def _producer(value: Value) -> tuple[str, str, int]:
+    return value.owning_op.name, str(value.type), value.index
 
 
 def _tensors(session: Session) -> Iterator[tuple[int, Value]]:
@@ -124,10 +144,15 @@ def _is_implied(op: Op) -> bool:
 
 
 def _key(value: Value) -> object:
-    """Return what tensors of one line have in common; without a location each stands alone."""
+    """Return what tensors of one expression have in common; without the column of an expression, more has to be equal.
+
+    Without a location each tensor stands alone.
+    """
     op = value.owning_op
     if not op.location:
         return value.id
+    if _COLUMN.search(op.location):
+        return op.location
     return op.location, op.name, str(value.type), value.index, _NUMBER.sub("", op.scope), _function(op)
 
 

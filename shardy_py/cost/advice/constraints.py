@@ -39,6 +39,11 @@ class Constraint:
         return dict.fromkeys((*self.place.slots, *self.place.gradients), self.sharding)
 
     @property
+    def of_values(self) -> dict[int, TensorSharding]:
+        """Id of a value of the program that was given to sharding."""
+        return dict.fromkeys((*self.place.values, *self.place.gradient_values), self.sharding)
+
+    @property
     def line(self) -> str:
         """The place in the source, with the name of the file only; "" where it is not known."""
         return short_place(self.place.location)
@@ -107,7 +112,7 @@ class AdvisedConstraint:
 
 @frozen
 class Advice:
-    """Constraints that make a program cheaper.
+    """Constraints that make a program cheaper, with figures of `Session.evaluate` for the program as they change it.
 
     Args:
         goal: What was to become small.
@@ -179,9 +184,7 @@ class Advice:
     def shardings(self) -> dict[int, TensorSharding]:
         """Id of a value of the program that was given to its sharding."""
         return {
-            value: advised.constraint.sharding
-            for advised in self.constraints
-            for value in (*advised.constraint.place.values, *advised.constraint.place.gradient_values)
+            value: sharding for advised in self.constraints for value, sharding in advised.constraint.of_values.items()
         }
 
     def to_json(self) -> dict[str, Any]:

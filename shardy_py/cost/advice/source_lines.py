@@ -1,7 +1,8 @@
 """A constraint as a change of a line of the source: it stands around the expression that makes the tensor.
 
-JAX tells of an op the line and the column at which its expression begins. Where more than one expression begins there,
-or the line is not there any more, nothing is proposed but the constraint itself.
+JAX tells of an op the line and the column at which its expression begins. Of operators that begin there, such as those
+of ``a * b + c``, the outermost makes the tensor. Where other expressions begin there, or the line is not there any
+more, nothing is proposed but the constraint itself.
 """
 
 from __future__ import annotations
@@ -26,26 +27,32 @@ def changed_line(location: str, code: str) -> tuple[str, str] | None:
         return None
     number, column = map(int, place)
     text = linecache.getline(file, number).rstrip("\n")
-    ends = {end for start, end in _expressions("".join(linecache.getlines(file))).get(number, ()) if start == column}
-    if len(ends) != 1:
+    expressions = _expressions("".join(linecache.getlines(file))).get(number, ())
+    ends = {end: is_operator for start, end, is_operator in expressions if start == column}
+    end = max(ends, default=0)
+    if not ends or (len(ends) > 1 and not ends[end]):
         return None
-    line, (end,) = text.encode(), ends
+    line = text.encode()
     expression = line[column:end].decode()
     constrained = code.removeprefix("x = ").replace("(x,", f"({expression},", 1)
     return text, (line[:column] + constrained.encode() + line[end:]).decode()
 
 
 @lru_cache(maxsize=8)
-def _expressions(source: str) -> dict[int, list[tuple[int, int]]]:
-    """Return the expressions of a source that stand in one line and compute something: their columns by line."""
+def _expressions(source: str) -> dict[int, list[tuple[int, int, bool]]]:
+    """Return the expressions of a source that stand in one line and compute something, by line.
+
+    Each is its first column, the column behind it, and whether it is an operator with operands.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return {}
-    lines: dict[int, list[tuple[int, int]]] = {}
+    lines: dict[int, list[tuple[int, int, bool]]] = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)):
             is_target = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
             if node.end_lineno == node.lineno and node.end_col_offset is not None and not is_target:
-                lines.setdefault(node.lineno, []).append((node.col_offset, node.end_col_offset))
+                is_operator = isinstance(node, (ast.BinOp, ast.Compare))
+                lines.setdefault(node.lineno, []).append((node.col_offset, node.end_col_offset, is_operator))
     return lines

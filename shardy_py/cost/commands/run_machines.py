@@ -8,15 +8,43 @@ from pathlib import Path
 
 import click
 
+from shardy_py.cli.files import write_atomically
+from shardy_py.cost.machines.calibrate import calibrated_machine, machine_toml
 from shardy_py.cost.machines.toml import get_machine, machine_names, read_machine
 from shardy_py.cost.report.machines import machines_json, print_machines
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.jax.measured_devices import measure_devices
 
 
-def run_machines(files: Sequence[str], *, as_json: bool) -> None:
-    """Print the machines of files; without files those that come along."""
+def run_machines(files: Sequence[str], *, has_calibration_options: bool, as_json: bool) -> None:
+    """Print the machines of files; without files those that come along.
+
+    Raises:
+        OptionError: a file holds no machine, or there are options of a calibration.
+    """
+    if has_calibration_options:
+        message = "-o and --name are options of a calibration"
+        raise OptionError(Diagnostic("option-conflict", message, hint="shardy machines calibrate -o mine.toml"))
     from_files = {Path(file).name: read_machine(Path(file)) for file in files}
     known = from_files or {name: get_machine(name) for name in machine_names()}
     if as_json:
         click.echo(machines_json(known))
     else:
         print_machines(known, file=sys.stdout)
+
+
+def run_calibrate(output: str | None, name: str, *, as_json: bool) -> None:
+    """Measure the devices of JAX, and write or print the machine.
+
+    Raises:
+        OptionError: JAX is not installed.
+    """
+    machine = calibrated_machine(measure_devices(), name=name)
+    if output is not None:
+        write_atomically(output, machine_toml(machine))
+    if as_json:
+        click.echo(machines_json({machine.name: machine}))
+    elif output is None:
+        click.echo(machine_toml(machine), nl=False)
+    else:
+        print_machines({Path(output).name: machine}, file=sys.stdout)

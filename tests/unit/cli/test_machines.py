@@ -52,3 +52,22 @@ def test_json_has_every_number(shardy):
     assert set(data) == set(machine_names())
     assert data["cpu-8"]["memory_bytes"] == get_machine("cpu-8").memory_bytes
     assert [link["size"] for link in data["tpu-v5e-4x4"]["links"]] == [4, 4]
+
+
+def test_options_of_a_calibration_need_one(shardy, tmp_path):
+    """Without ``calibrate`` there is nothing to write."""
+    done = shardy("machines", "-o", str(tmp_path / "mine.toml"))
+    assert done.exit_code == 2
+    assert "shardy machines calibrate" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_calibration_is_a_machine_that_prices_programs(shardy, tmp_path):
+    """The devices of JAX are measured on this host, and the file is one that ``--machine`` takes."""
+    pytest.importorskip("jax")
+    file = tmp_path / "here.toml"
+    assert shardy("machines", "calibrate", "-o", str(file), "--name", "here").exit_code == 0
+    machine = get_machine(file)
+    assert machine.name == "here"
+    assert min(machine.memory_bandwidth, *machine.flops.values()) > 1e6
+    assert machine.peak("bf16")[1] == "bf16"

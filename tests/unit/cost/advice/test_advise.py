@@ -62,7 +62,7 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"},
 
 
 def _price(text: str) -> tuple[float | None, float | None]:
-    cost = Session.open(text).evaluate(machine="cpu-8", partitioner="xla").cost
+    cost = Session.open(text).evaluate(machine="cpu-8").cost
     return cost.seconds.value, cost.communication_bytes.value
 
 

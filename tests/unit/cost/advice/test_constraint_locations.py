@@ -30,7 +30,7 @@ def test_broadcasts_within_an_op_are_no_places():
     """A user may write the first broadcast, and the product, but not the operand that JAX makes for the product."""
     session = Session.open(SCALED, keep_names=True)
     places = find_places(session, session_labels(session))
-    assert sorted(place.names[0].split()[0] for place in places.values()) == ["%0", "%2"]
+    assert sorted({name.split()[0] for place in places.values() for name in place.names}) == ["%0", "%2"]
 
 
 @pytest.mark.parametrize(("tried", "words"), [(1, "1 outcome was tried"), (2, "2 outcomes were tried")])
@@ -84,16 +84,40 @@ def test_a_part_of_an_expression_is_no_place():
 @pytest.mark.parametrize(
     ("place", "changed"),
     [
-        ("1:4", None),
+        ("1:4", "y = constrain(f(a @ b) + c, s)"),
         ("1:6", "y = f(constrain(a @ b, s)) + c"),
-        ("2:4", None),
+        ("2:4", "z = constrain(y * g(é) * y, s)"),
         ("2:8", "z = y * constrain(g(é), s) * y"),
+        ("3:4", None),
         ("9:4", None),
     ],
 )
 def test_a_constraint_is_a_change_of_the_line(tmp_path, place, changed):
-    """It stands around the one expression that begins at the place; where several begin, nothing is changed."""
+    """It stands around the one expression that begins at the place; of operators the outermost."""
     file = tmp_path / "model.py"
-    file.write_text("y = f(a @ b) + c\nz = y * g(é) * y\n", encoding="utf-8")
+    file.write_text("y = f(a @ b) + c\nz = y * g(é) * y\nw = f(a)(b)\n", encoding="utf-8")
     lines = changed_line(f"{file}:{place}", "x = constrain(x, s)")
     assert (None if lines is None else lines[1]) == changed
+
+
+OF_A_TREE = """\
+#weight = loc("model.py":9:12)
+#step = loc("jit(step)/mul"(#weight))
+#kept = loc("jit(step)/jvp()/tanh"(#weight))
+#back = loc("jit(step)/transpose(jvp())/mul"(#weight))
+func.func @main(%a: tensor<8x4xf32>, %b: tensor<TYPExf32>) -> (tensor<8x4xf32>, tensor<TYPExf32>, tensor<8x4xf32>) {
+  %0 = stablehlo.multiply %a, %a : tensor<8x4xf32> loc(#step)
+  %1 = stablehlo.multiply %b, %b : tensor<TYPExf32> loc(#step)
+  %2 = stablehlo.tanh %a : tensor<8x4xf32> loc(#kept)
+  %3 = stablehlo.multiply %2, %2 : tensor<8x4xf32> loc(#back)
+  return %0, %1, %3 : tensor<8x4xf32>, tensor<TYPExf32>, tensor<8x4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("kind", "names"), [("8x4", ("%0", "%1")), ("4x8", None)], ids=["one type", "several"])
+def test_an_expression_that_makes_tensors_of_several_types_is_no_place(kind, names):
+    """A constraint written there acts on all of them; what is kept for the backward pass alone is none of them."""
+    session = Session.open(OF_A_TREE.replace("TYPE", kind), keep_names=True)
+    places = set(find_places(session, session_labels(session)).values())
+    assert {place.names for place in places} == ({names} if names else set())

@@ -1,0 +1,130 @@
+"""Figures of advice as a user writes it: the program is read again with the advice in it, and evaluated.
+
+The search prices shardings of tensors by the estimator, as it prices many. What it proposes is written into a copy of
+the program, with an op for each constraint, and costs what `Session.evaluate` says of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import evolve
+
+from shardy_py.api.annotated_text import annotated_text
+from shardy_py.api.keywords import keywords, narrow
+from shardy_py.api.options import ProgramInput
+from shardy_py.api.run_input import make_semantics
+from shardy_py.cost.advice.constraints import Constraint
+from shardy_py.cost.advice.layouts import ArgumentShardings
+from shardy_py.cost.advice.pricing import Figures, Judge
+from shardy_py.cost.local_cost import Partitioner
+from shardy_py.cost.machines.profile import choose_profile
+from shardy_py.cost.priced_input import is_priced_like_jit
+from shardy_py.cost.session import Session
+from shardy_py.errors import ShardyError
+from shardy_py.frontends.mlir import MLIR
+from shardy_py.frontends.select import find_frontend
+from shardy_py.ir.graph.op_names import CONSTRAINT
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.walk import all_values
+from shardy_py.plugins import Registry
+from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.values import define
+
+
+def write_constraints(program: Program, shardings: Mapping[int, TensorSharding]) -> None:
+    """Put a sharding constraint behind each of some tensors, for all users of the tensor.
+
+    Args:
+        program: The program, before any pass.
+        shardings: Id of a value to its sharding; ids of other programs are left out.
+    """
+    values = {value.id: value for function in program.functions.values() for value in all_values(function)}
+    for number, sharding in shardings.items():
+        value = values.get(number)
+        if value is None:
+            continue
+        constraint = Op(program, CONSTRAINT, [value], [value.type])
+        value.insert_after(constraint)
+        value.replace_all_uses_with(constraint.result, except_op=constraint)
+        program.shardings[constraint.result.id] = sharding
+
+
+@define(eq=False)
+class WrittenJudge:
+    """Evaluates a program with advice written into it.
+
+    Attributes:
+        judge: The judge of the search, with the program and what it is priced by.
+    """
+
+    judge: Judge
+
+    def as_it_is(self) -> Figures:
+        """Return the figures of the program without advice.
+
+        Raises:
+            ShardyError: the program cannot be priced.
+        """
+        source = self.judge.session.source
+        return self._figures(self.judge.session if source is None else Session.open(**keywords(source)))
+
+    def with_constraints(self, constraints: Sequence[Constraint]) -> Figures | None:
+        """Return the figures with constraints; None where the program has no shardings with them."""
+        return self._try(lambda: self._reopen(constraints))
+
+    def _reopen(self, constraints: Sequence[Constraint]) -> Session:
+        source = self.judge.session.source
+        if source is None:
+            slots = {slot: sharding for item in constraints for slot, sharding in item.shardings.items()}
+            return self.judge.session.with_shardings(slots)
+        values = {value: sharding for item in constraints for value, sharding in item.of_values.items()}
+        if not is_priced_like_jit(source, self.judge.machine):
+            return Session.open(
+                **{**keywords(source), "on_given": lambda program, main: write_constraints(program, values)}
+            )
+        # What jax.jit propagates is another form, with other values, made from the text.
+        text = advised_text(narrow(source, ProgramInput), make_semantics(source, source.registry), values)
+        return Session.open(**{**keywords(source), **_BARE, "module": text})
+
+    def with_inputs(self, layout: ArgumentShardings) -> Figures | None:
+        """Return the figures with shardings of the inputs; None where the program has no shardings with them."""
+        source = self.judge.session.source
+        if source is None:
+            return layout.figures
+        given = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
+        return self._try(lambda: Session.open(**{**keywords(source), "in_shardings": given}))
+
+    def _try(self, reopen: Callable[[], Session]) -> Figures | None:
+        try:
+            return self._figures(reopen())
+        except ShardyError:
+            return None
+
+    def _figures(self, session: Session) -> Figures:
+        judge = self.judge
+        rules = choose_profile(None, judge.machine)
+        # XLA's partitioner runs what JAX lowered, on the same terms as the text that JAX wrote of it.
+        partitioner: Partitioner | None = "xla" if session.like == "jit" and rules.follows_results else None
+        evaluation = session.evaluate(judge.schedule, judge.machine, axes=judge.axes, partitioner=partitioner)
+        return Figures.of(evaluation.cost)
+
+
+_BARE = dict.fromkeys(("mesh", "in_shardings", "out_shardings", "sizes", "args", "kwargs"))
+"""Keywords of a program whose text has all that they say."""
+
+
+def advised_text(program: ProgramInput, registry: Registry, shardings: Mapping[int, TensorSharding]) -> str:
+    """Return the text of a program as it was given, with constraints on its tensors.
+
+    Args:
+        program: The program, which is read again; a module that is given stays as it is.
+        registry: The definitions of ops.
+        shardings: Id of a value to its sharding.
+
+    Raises:
+        ShardyError: the module is not valid.
+    """
+    if find_frontend(program.module, registry).name == MLIR.name:
+        program = evolve(program, module=MLIR.from_bytes(MLIR.to_bytes(program.module)))
+    return annotated_text(program, registry, lambda read: write_constraints(read.program, shardings))
