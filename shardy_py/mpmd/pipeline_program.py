@@ -25,7 +25,7 @@ from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import unit_of
 from shardy_py.mpmd.schedules.actions import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Action
 from shardy_py.mpmd.schedules.predicates import SPLITTING, find_predicate
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
-from shardy_py.plugins import RuleOptions
+from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.support.arguments import shown
@@ -46,18 +46,20 @@ class PipelineProgram:
         text: The program as MLIR of the mpmd dialect.
         topology: The meshes.
         warnings: What the passes had to say.
+        registry: What is known about ops.
     """
 
     text: str
     topology: Topology
     warnings: tuple[Diagnostic, ...] = ()
+    registry: Registry = field(factory=lambda: load_registry(options=RuleOptions()), repr=False)
     _execution: PipelineExecution | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def program(self) -> Program:
         """The op graph of the text."""
         program = import_module(parse_module(self.text))
-        give_shapes(program, load_registry(options=RuleOptions()))
+        give_shapes(program, self.registry)
         return program
 
     @property
@@ -97,12 +99,14 @@ class PipelineProgram:
             OptionError: there are too few devices.
         """
         from shardy_py.mpmd.execution import PipelineExecution
+        from shardy_py.mpmd.jax_runtime import JaxRuntime
 
-        if devices is not None:
-            return PipelineExecution.of(self, devices)
-        if self._execution is None:
-            self._execution = PipelineExecution.of(self, None)
-        return self._execution
+        if devices is None and self._execution is not None:
+            return self._execution
+        execution = PipelineExecution.of(self, JaxRuntime.of(self.topology, devices, self.registry))
+        if devices is None:
+            self._execution = execution
+        return execution
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Run the program on devices of JAX, with one array per argument; see `PipelineExecution.__call__`."""
@@ -160,7 +164,7 @@ def partition(
     context = PassContext(registry, warnings)
     passes = [*importing.passes, *optimizing.passes, *MpmdShardingPropagationPipeline().passes]
     run_on_attributes(program, passes, context)
-    return PipelineProgram(print_module(write_back(program)), meshes, tuple(context.warnings))
+    return PipelineProgram(print_module(write_back(program)), meshes, tuple(context.warnings), registry)
 
 
 def read_topology(topology: Mapping[str, Any]) -> Topology:
