@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
     from shardy_py.mpmd.schedules.schedule import PipelineSchedule
     from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
+    from shardy_py.mpmd.torch_pipelining import torch_stages
 
 __all__ = [
     "SCHEDULES",
@@ -38,6 +39,7 @@ __all__ = [
     "partition",
     "reduce",
     "simulate",
+    "torch_stages",
 ]
 
 __getattr__ = look_up_in(
@@ -50,6 +52,7 @@ __getattr__ = look_up_in(
         f"{__name__}.schedules.builders": "SCHEDULES build_schedule",
         f"{__name__}.schedules.schedule": "PipelineSchedule",
         f"{__name__}.schedules.simulation": "StageTimes Timeline simulate",
+        f"{__name__}.torch_pipelining": "torch_stages",
     },
 )
 

@@ -1,15 +1,13 @@
-"""Running of programs over several meshes on devices of JAX: each fragment on its mesh, transfers as copies."""
+"""Running of programs over several meshes: each fragment on its mesh, transfers as copies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field
 
-from shardy_py.api.propagate import propagate
-from shardy_py.api.registries import load_registry
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, require_library
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph.attributes import symbols_in
 from shardy_py.ir.graph.op_names import MESH, RETURN
@@ -18,9 +16,8 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, callee_name
 from shardy_py.mpmd.dialect.fragments import mesh_of
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, TOPOLOGY, TRANSFER
-from shardy_py.mpmd.dialect.types import Topology, require_mesh_tensor
+from shardy_py.mpmd.dialect.types import require_mesh_tensor
 from shardy_py.mpmd.passes.export.lower_to_fragment_calls import LowerToFragmentCallsPass
-from shardy_py.plugins import RuleOptions
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.transforms.run import run_on_attributes
@@ -51,37 +48,42 @@ class Step:
     results: tuple[int, ...]
 
 
+class Runtime(Protocol):
+    """What runs functions on meshes and moves arrays between them."""
+
+    def function(self, text: str, mesh: str) -> Callable[..., Any]:
+        """Return what runs the main function of an MLIR module on a mesh: arrays in, a sequence of arrays out."""
+        ...
+
+    def transfer(self, value: Any, mesh: str) -> Any:
+        """Return an array on a mesh."""
+        ...
+
+
 @define(eq=False)
 class PipelineExecution:
-    """A program over several meshes with the devices that run it.
+    """A program over several meshes with what runs it.
 
-    Calls are started in the order of the program, and JAX does not wait for them: meshes work at the same time.
+    Calls are started in the order of the program. JAX does not wait for them: meshes work at the same time.
 
     Attributes:
         steps: The steps of the program.
-        devices: The devices of each mesh.
+        runtime: What runs functions and transfers.
         arguments: The ids of the arguments, with their meshes.
     """
 
     steps: tuple[Step, ...]
-    devices: Mapping[str, tuple[Any, ...]]
+    runtime: Runtime
     arguments: tuple[tuple[int, str], ...]
     _texts: Mapping[str, str]
-    _topology: Topology
     _functions: dict[str, Callable[..., list[Any]]] = field(factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, source: PipelineProgram, devices: Mapping[str, Sequence[Any]] | None) -> PipelineExecution:
-        """Return the execution of a program.
-
-        Raises:
-            OptionError: there are too few devices.
-        """
-        require_library("jax", purpose="running a program needs", extra="jax")
-        registry = load_registry(options=RuleOptions())
+    def of(cls, source: PipelineProgram, runtime: Runtime) -> PipelineExecution:
+        """Return the execution of a program."""
         program = import_module(parse_module(source.text))
-        give_shapes(program, registry)
-        run_on_attributes(program, [LowerToFragmentCallsPass()], PassContext(registry))
+        give_shapes(program, source.registry)
+        run_on_attributes(program, [LowerToFragmentCallsPass()], PassContext(source.registry))
         text = print_module(write_back(program))
         lowered = import_module(parse_module(text))
         main = lowered.functions["main"]
@@ -89,17 +91,16 @@ class PipelineExecution:
         meshes = {step.function: step.mesh for step in steps if step.function}
         return cls(
             steps,
-            _devices(source.topology, devices),
+            runtime,
             tuple((value.id, require_mesh_tensor(value).mesh) for value in block_of(main).arguments),
             {name: _function_text(text, name, source.topology.mesh(mesh)) for name, mesh in meshes.items()},
-            source.topology,
         )
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Run the program.
 
         Args:
-            arguments: One array per argument, of the global shape; each is put on its mesh.
+            arguments: One array per argument, of the global shape.
 
         Returns:
             One array per result, on its mesh.
@@ -116,9 +117,9 @@ class PipelineExecution:
         for number, step in enumerate(self.steps):
             operands = [values[id_] for id_ in step.operands]
             if step.kind == RETURN:
-                return [self._placed(values[id_], meshes[id_]) for id_ in step.operands]
+                return [self.runtime.transfer(values[id_], meshes[id_]) for id_ in step.operands]
             if step.kind == TRANSFER:
-                results = [self._transfer(operands[0], step.mesh)]
+                results = [self.runtime.transfer(operands[0], step.mesh)]
             else:
                 results = self._function(step)(*operands)
             for id_, value in zip(step.results, results, strict=True):
@@ -131,40 +132,11 @@ class PipelineExecution:
     def _last_uses(self) -> dict[int, int]:
         return {id_: number for number, step in enumerate(self.steps) for id_ in step.operands}
 
-    def _function(self, step: Step) -> Callable[..., list[Any]]:
-        """Return a function on the devices of its mesh, partitioned when it is called first."""
+    def _function(self, step: Step) -> Callable[..., Any]:
+        """Return a function on its mesh, partitioned when it is called first."""
         if step.function not in self._functions:
-            result = propagate(self._texts[step.function], self._topology.mesh(step.mesh))
-            self._functions[step.function] = result.to_jax(self.devices[step.mesh]).run
+            self._functions[step.function] = self.runtime.function(self._texts[step.function], step.mesh)
         return self._functions[step.function]
-
-    def _placed(self, value: Any, mesh: str) -> Any:
-        """Return an array on its mesh: an argument that is a result may still be elsewhere."""
-        import jax
-
-        is_there = isinstance(value, jax.Array) and value.devices() <= set(self.devices[mesh])
-        return value if is_there else self._transfer(value, mesh)
-
-    def _transfer(self, value: Any, mesh: str) -> Any:
-        """Return an array copied to the devices of a mesh, cut as it was where both meshes have its axes."""
-        import jax
-        from jax.sharding import NamedSharding, PartitionSpec
-
-        target = self._jax_mesh(mesh)
-        spec = PartitionSpec()
-        sharding = getattr(value, "sharding", None)
-        if isinstance(sharding, NamedSharding) and dict(sharding.mesh.shape) == dict(target.shape):
-            spec = sharding.spec
-        return jax.device_put(value, NamedSharding(target, spec))
-
-    def _jax_mesh(self, name: str) -> Any:
-        import numpy
-        from jax.sharding import Mesh as JaxMesh
-
-        mesh = self._topology.mesh(name) or Mesh()
-        axes = {axis.name: axis.size for axis in mesh.axes} or {"device": 1}
-        devices = numpy.array(self.devices[name], dtype=object).reshape(tuple(axes.values()))
-        return JaxMesh(devices, tuple(axes))
 
 
 def _step(op: Op) -> Step:
@@ -182,28 +154,6 @@ def _step(op: Op) -> Step:
         mesh = require_mesh_tensor(op.results[0]).mesh
     ids = tuple(tuple(value.id for value in values) for values in (op.operands, op.results))
     return Step(op.name, function, mesh, *ids)
-
-
-def _devices(topology: Topology, devices: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[Any, ...]]:
-    """Return the devices of each mesh.
-
-    Raises:
-        OptionError: there are too few.
-    """
-    import jax
-
-    rest = list(jax.devices())
-    result: dict[str, tuple[Any, ...]] = {}
-    for name, mesh in topology.meshes:
-        chosen = list((devices or {}).get(name, ())) or rest[: mesh.total_size]
-        if len(chosen) < mesh.total_size:
-            count = sum(mesh.total_size for _, mesh in topology.meshes)
-            message = f"the mesh {name!r} needs {mesh.total_size} devices, and {len(chosen)} are left"
-            hint = f"on a host, set XLA_FLAGS=--xla_force_host_platform_device_count={count} before JAX starts"
-            raise OptionError(Diagnostic("too-few-devices", message, hint=hint))
-        result[name] = tuple(chosen[: mesh.total_size])
-        rest = [device for device in rest if device not in result[name]]
-    return result
 
 
 def _function_text(text: str, name: str, mesh: Mesh | None) -> str:

@@ -11,7 +11,9 @@ from attrs import field
 from shardy_py.api.registries import load_registry
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
+from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.graph.op_names import MESH
+from shardy_py.ir.graph.printing import print_program
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of
@@ -25,7 +27,8 @@ from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import unit_of
 from shardy_py.mpmd.schedules.actions import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Action
 from shardy_py.mpmd.schedules.predicates import SPLITTING, find_predicate
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
-from shardy_py.plugins import RuleOptions
+from shardy_py.mpmd.scopes import name_scopes
+from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.support.arguments import shown
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     from shardy_py.mpmd.execution import PipelineExecution
 
 MAIN = "main"
+_WITH_MODULES = ("mlir", "jax", "jit", "hlo")
+"""The frontends whose programs are modules of MLIR."""
 
 
 @define(eq=False, slots=False)
@@ -46,18 +51,20 @@ class PipelineProgram:
         text: The program as MLIR of the mpmd dialect.
         topology: The meshes.
         warnings: What the passes had to say.
+        registry: What is known about ops.
     """
 
     text: str
     topology: Topology
     warnings: tuple[Diagnostic, ...] = ()
+    registry: Registry = field(factory=lambda: load_registry(options=RuleOptions()), repr=False)
     _execution: PipelineExecution | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def program(self) -> Program:
         """The op graph of the text."""
         program = import_module(parse_module(self.text))
-        give_shapes(program, load_registry(options=RuleOptions()))
+        give_shapes(program, self.registry)
         return program
 
     @property
@@ -97,12 +104,14 @@ class PipelineProgram:
             OptionError: there are too few devices.
         """
         from shardy_py.mpmd.execution import PipelineExecution
+        from shardy_py.mpmd.jax_runtime import JaxRuntime
 
-        if devices is not None:
-            return PipelineExecution.of(self, devices)
-        if self._execution is None:
-            self._execution = PipelineExecution.of(self, None)
-        return self._execution
+        if devices is None and self._execution is not None:
+            return self._execution
+        execution = PipelineExecution.of(self, JaxRuntime.of(self.topology, devices, self.registry))
+        if devices is None:
+            self._execution = execution
+        return execution
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Run the program on devices of JAX, with one array per argument; see `PipelineExecution.__call__`."""
@@ -124,10 +133,11 @@ def partition(
     """Return a program with named computations as one over several meshes.
 
     Args:
-        source: MLIR text, bytecode, a path or a module, or what ``jax.jit(f).lower(...)`` returns.
+        source: MLIR text, bytecode, a path or a module, what ``jax.jit(f).lower(...)`` returns, or a program of
+            another frontend, such as a model of ONNX.
         topology: Name to mesh, a `Mesh` or a mapping of axis sizes, in order.
         assignment: Name of a computation, tensor or function to mesh: ``{"stage1": "m1"}``, also with a stage,
-            ``"m1/0"``, or a memory, ``"m1#pinned_host"``.
+            ``"m1/0"``, or a memory, ``"m1#pinned_host"``. For ONNX, a name is the scope of nodes.
         schedule: The name of the schedule.
         input_meshes: Number of an argument to mesh; others are inferred.
         output_meshes: Number of a result to mesh.
@@ -144,7 +154,7 @@ def partition(
     names = _items(assignment)
     check_meshes(dict(parse_assignments(names)), meshes)
     registry = load_registry(options=RuleOptions(), plugins=tuple(plugins))
-    text = print_module(to_module(source), with_locations=True)
+    text = _text(source, dict(parse_assignments(names)), registry)
     program = import_module(parse_module(text))
     warnings = list(give_shapes(program, registry))
     _give_topology(program, meshes)
@@ -160,7 +170,17 @@ def partition(
     context = PassContext(registry, warnings)
     passes = [*importing.passes, *optimizing.passes, *MpmdShardingPropagationPipeline().passes]
     run_on_attributes(program, passes, context)
-    return PipelineProgram(print_module(write_back(program)), meshes, tuple(context.warnings))
+    return PipelineProgram(print_module(write_back(program)), meshes, tuple(context.warnings), registry)
+
+
+def _text(source: Any, names: Iterable[str], registry: Registry) -> str:
+    """Return a source as MLIR; programs of other frontends have computations by the scopes of their ops."""
+    frontend = find_frontend(source, registry)
+    if frontend.name in _WITH_MODULES:
+        return print_module(to_module(source), with_locations=True)
+    program = frontend.import_program(source)
+    name_scopes(program, names)
+    return print_program(program)
 
 
 def read_topology(topology: Mapping[str, Any]) -> Topology:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shardy_py.testing.numeric.report import FactorCheck, MissingFactor, RuleReport, Verdict
     from shardy_py.testing.ops import make_op
     from shardy_py.testing.rules import assert_rule
+    from shardy_py.testing.sharded.pipelines import run_pipeline
     from shardy_py.testing.sharded.run import ShardedRun, assert_runs_sharded, run_sharded
     from shardy_py.testing.snapshots import assert_sharding_snapshot, sharding_snapshot
 
@@ -39,6 +40,7 @@ __all__ = [
     "run_sharded",
     "assert_runs_sharded",
     "ShardedRun",
+    "run_pipeline",
     # Whole programs
     "assert_sharding_snapshot",
     "sharding_snapshot",
@@ -62,6 +64,7 @@ _LATE = {
     "assert_sharding_snapshot": "snapshots",
     "check_rule_numerically": "numeric.check",
     "make_op": "ops",
+    "run_pipeline": "sharded.pipelines",
     "run_sharded": "sharded.run",
     "sharding_snapshot": "snapshots",
     "strategies": "",

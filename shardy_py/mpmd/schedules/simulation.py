@@ -139,6 +139,21 @@ class Timeline:
             last[key] = event.end
         return max((sum(first[key] <= start < last[key] for key in first) for start in first.values()), default=0)
 
+    def held(self, kept: float = 1.0) -> float:
+        """Return the largest number of microbatches whose activations a mesh holds.
+
+        Args:
+            kept: The part that is still held between the two halves of a backward part.
+        """
+        worst = 0.0
+        for mesh in range(self.schedule.mesh_count):
+            amount = 0.0
+            for event in self.of_mesh(mesh):
+                amount += 1.0 if event.action.kind is FORWARD else 0.0
+                worst = max(worst, amount)
+                amount -= {FORWARD: 0.0, BACKWARD: 1.0, INPUT_GRADIENT: 1.0 - kept}.get(event.action.kind, kept)
+        return worst
+
     def chart(self, width: int = 72) -> str:
         """Return a drawing of the timeline: a line for each mesh, with the microbatch where it is forward work.
 

@@ -1,0 +1,54 @@
+"""Stages for ``torch.distributed.pipelining``, in the schedules of this package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardy_py as sdy
+from shardy_py.mpmd.schedules.schedule import PipelineSchedule
+from shardy_py.mpmd.torch_pipelining import _schedule
+from tests.torch.pipeline_processes import Gpt
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_a_gpt_on_four_processes_loses_what_one_process_loses() -> None:
+    """Losses of five steps are equal to 1e-5; a searched list per process is what PyTorch runs."""
+    command = [sys.executable, "-m", "tests.torch.pipeline_processes", "ZB-H1:4"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    losses = json.loads(done.stdout.splitlines()[-1])
+    assert losses["ZB-H1:4"] == pytest.approx(losses["one"], rel=1e-5)
+    assert losses["one"][-1] < losses["one"][0]
+
+
+@pytest.mark.parametrize(
+    ("cuts", "message"),
+    [(["layers.2", "layers.9"], "no submodule 'layers.9'"), (["layers.2", "layers.2"], "begins one stage only")],
+)
+def test_cuts_are_checked(cuts: list[str], message: str) -> None:
+    """Before any process waits for another one."""
+    with pytest.raises(sdy.OptionError, match=message):
+        sdy.mpmd.torch_stages(Gpt(), (), cuts, microbatches=8)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "stages", "message"),
+    [
+        ("1F1B", 3, "3 stages do not divide among 2 processes"),
+        ("DualPipe", 2, "runs a stage in two processes"),
+        (PipelineSchedule.parse("0F0,0B0"), 2, "is for 1 processes, 1 stages and 1 microbatches, not for 2"),
+        (PipelineSchedule.parse("0B0,0F0"), 2, "deadlock"),
+    ],
+)
+def test_schedules_are_checked(schedule: Any, stages: int, message: str) -> None:
+    """They have all stages, one list for each process, and can run."""
+    with pytest.raises(sdy.ShardyError, match=message):
+        _schedule(schedule, stages, 2, 4)
