@@ -90,7 +90,7 @@ def truncf(frame: Frame, op: Operation) -> list[Value]:
     if x.dtype != np.float64:
         return [rounded(x, type_)]
     if isinstance(type_, builtin.Float8E8M0FNUType):
-        # As in XLA, whose step through a shorter type is none: what is below the least power is no number.
+        # As in XLA: what is below the least power of two is a NaN.
         x = np.where(x < 2.0**-127, np.nan, x)
     return [_bfloat16_of(x) if is_bfloat16(type_) else x.astype(array_dtype(type_))]
 
