@@ -19,7 +19,7 @@ from shardy_py.ir.graph.types import TensorType, static_shape
 
 _SMALL_FLOATS = (
     *(builtin.f8E3M4, builtin.f8E4M3, builtin.f8E4M3B11FNUZ, builtin.f8E4M3FN, builtin.f8E4M3FNUZ),
-    *(builtin.f8E5M2, builtin.f8E5M2FNUZ),
+    *(builtin.f8E5M2, builtin.f8E5M2FNUZ, builtin.f8E8M0FNU, builtin.f4E2M1FN),
 )
 _FLOATS = {str(type_): type_ for type_ in (builtin.bf16, builtin.f16, builtin.f32, builtin.f64, *_SMALL_FLOATS)}
 
@@ -44,16 +44,16 @@ def scalar_type(dtype: str) -> Attribute:
 
 
 def small_float(type_: Attribute) -> builtin.ReducedPrecisionFloatType | None:
-    """Return a type if it is one of floats of 8 bits, which are computed with as ``f32``.
+    """Return a type if it is one of floats of 8 or 4 bits, which are computed with as ``f32``.
 
-    >>> [small_float(type_) is not None for type_ in (builtin.f8E4M3FN, builtin.f16, builtin.f8E8M0FNU)]
-    [True, False, False]
+    >>> [small_float(type_) is not None for type_ in (builtin.f8E4M3FN, builtin.f16, builtin.f4E2M1FN)]
+    [True, False, True]
     """
     return type_ if type_ in _SMALL_FLOATS else None
 
 
 def is_small_float(dtype: str) -> bool:
-    """Return whether a type, in MLIR's notation, is one of floats of 8 bits."""
+    """Return whether a type, in MLIR's notation, is one of floats of 8 or 4 bits."""
     return dtype in _FLOATS and small_float(_FLOATS[dtype]) is not None
 
 

@@ -132,7 +132,8 @@ def _rounded(value: float, type_: Attribute) -> float:
     if not math.isfinite(value) or isinstance(type_, builtin.Float64Type):
         return value
     if (small := small_float(type_)) is not None:
-        return small.decode_bits(small.encode_bits(value))
+        is_unsigned = not small.SEMANTICS.has_sign
+        return math.nan if is_unsigned and value <= 0 else small.decode_bits(small.encode_bits(value))
     import ml_dtypes
     import numpy
 
@@ -194,7 +195,7 @@ _OF_BITS = ("arith.bitcast", "arith.extf", "arith.select", "arith.truncf")
 
 
 def is_widened(name: str, operands: Sequence[Scalar], dtype: str | None) -> bool:
-    """Return whether an op on floats of 8 bits is one on ``f32``."""
+    """Return whether an op on floats of 8 or 4 bits is one on ``f32``."""
     types = (*(operand.dtype for operand in operands), dtype or "")
     return name not in _OF_BITS and any(map(is_small_float, types))
 

@@ -13,7 +13,7 @@ from shardy_py.plugins import Registry
 
 _NUMBER = re.compile(
     r"index|[su]?i(?:1|2|4|8|16|32|64)|complex<f(?:32|64)>|bf16|f(?:16|32|64)|"
-    r"f8(?:E3M4|E4M3|E4M3B11FNUZ|E4M3FN|E4M3FNUZ|E5M2|E5M2FNUZ)"
+    r"f8(?:E3M4|E4M3|E4M3B11FNUZ|E4M3FN|E4M3FNUZ|E5M2|E5M2FNUZ|E8M0FNU)|f4E2M1FN"
 )
 # Offsets in memory have 64 bits and a sign, elements at most 16 bytes.
 _MOST_ELEMENTS = 2**59
@@ -38,7 +38,7 @@ def _problems_of_type(value: Value, location: str, name: str) -> Iterator[Diagno
         message = f"a kernel takes tensors of static shapes, not {value.type}"
         yield Diagnostic("no-static-shape", message, location, name, "give every dimension its size")
     elif not is_number(value.type):
-        hint = "kernels compute with integers, floats of 8 bits or more, and complex numbers"
+        hint = "kernels compute with integers, floats of 4 bits, 8 bits or more, and complex numbers"
         message = f"a kernel has no elements such as those of {value.type}"
         yield Diagnostic("element-type", message, location, name, hint)
     elif 0 in shape:

@@ -87,8 +87,8 @@ def type_text(type_: Attribute, target: Target, index_width: int) -> str:
         return "i16"
     if type(type_) in _FLOATS:
         return _FLOATS[type(type_)]
-    if small_float(type_) is not None:
-        return "i8"
+    if (small := small_float(type_)) is not None:
+        return f"i{small.bitwidth}"
     if isinstance(type_, builtin.VectorType):
         return f"<{math.prod(type_.get_shape())} x {type_text(type_.element_type, target, index_width)}>"
     if isinstance(type_, builtin.ComplexType):

@@ -27,7 +27,7 @@ APPROXIMATE = arith.FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
 class ConvertFloat:
     """Compute functions of floats of 16 bits in ``f32``; powers and logarithms of base two approximate there.
 
-    Floats of 8 bits are converted by integers.
+    Floats of 8 and 4 bits are converted by integers.
     """
 
     name: str = "convert-float"
@@ -67,7 +67,7 @@ _WIDE = {"f32": (8, 23), "f64": (11, 52)}
 
 
 def convert_small_float(op: arith.ExtFOp | arith.TruncFOp) -> bool:
-    """Replace a conversion from or to a float of 8 bits by ops on integers; return whether it was one."""
+    """Replace a conversion from or to a float of 8 or 4 bits by ops on integers; return whether it was one."""
     source, target = small_float(op.input.type), small_float(op.result.type)
     maker = _Maker(op)
     if target is not None:
@@ -78,6 +78,11 @@ def convert_small_float(op: arith.ExtFOp | arith.TruncFOp) -> bool:
         return False
     replace(op, [converted])
     return True
+
+
+def _width(format_: FloatSemantics) -> int:
+    """Return the bits of a short float."""
+    return int(format_.has_sign) + format_.exponent_bits + format_.mantissa_bits
 
 
 @frozen
@@ -116,11 +121,15 @@ class _Maker:
         return self.op("arith.extf" if isinstance(type_, builtin.Float64Type) else "arith.truncf", value, dtype=type_)
 
     def widened(self, value: SSAValue, format_: FloatSemantics) -> SSAValue:
-        """Return a float of 8 bits as ``f32``; its exponent is shifted by a product, which also takes subnormals."""
-        mantissa = 23 - format_.mantissa_bits
-        bits = self.op("arith.extui", self.op("arith.bitcast", value, dtype=builtin.i8), dtype=builtin.i32)
-        amount = self.integer("arith.andi", bits, 0x7F)
-        sign = self.integer("arith.shli", self.integer("arith.andi", bits, 0x80), 24)
+        """Return a short float as ``f32``; its exponent is shifted by a product, which also takes subnormals."""
+        mantissa, width = 23 - format_.mantissa_bits, _width(format_)
+        bits = self.op("arith.bitcast", value, dtype=builtin.IntegerType(width))
+        bits = self.op("arith.extui", bits, dtype=builtin.i32)
+        if not format_.has_sign:
+            return self._power(bits)
+        negative = 1 << (width - 1)
+        amount = self.integer("arith.andi", bits, negative - 1)
+        sign = self.integer("arith.shli", self.integer("arith.andi", bits, negative), 32 - width)
         shifted = self.integer("arith.shli", amount, mantissa)
         scale = 2.0 ** (127 - format_.exponent_bias)
         small = self.op("arith.bitcast", shifted, dtype=builtin.f32)
@@ -129,27 +138,57 @@ class _Maker:
             special = self.integer("arith.ori", shifted, 0x7F800000)
             is_special = self.compare("uge", amount, format_.max_exponent << format_.mantissa_bits)
             number = self.select(is_special, special, number)
-        else:
+        elif format_.nonfinite is FloatNonfiniteBehavior.NAN_ONLY:
             has_sign = format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO
             is_nan = self.compare("eq", bits if has_sign else amount, 0x80 if has_sign else 0x7F)
             number = self.select(is_nan, 0x7FC00000, number)
         return self.op("arith.bitcast", self.op("arith.ori", number, sign), dtype=builtin.f32)
 
+    def _power(self, bits: SSAValue) -> SSAValue:
+        """Return a power of two as ``f32`` from its exponent, the least one of which is a subnormal."""
+        number = self.integer("arith.shli", bits, 23)
+        number = self.select(self.compare("eq", bits, 0), 0x00400000, number)
+        number = self.select(self.compare("eq", bits, 0xFF), 0x7FC00000, number)
+        return self.op("arith.bitcast", number, dtype=builtin.f32)
+
     def rounded(self, value: SSAValue, format_: FloatSemantics, type_: Attribute) -> SSAValue:
-        """Return a float rounded to 8 bits: to the nearest, halves to even; what is too large is infinite or a NaN."""
+        """Return a float rounded to a short one: to the nearest, halves to even; the largest are infinite or NaNs."""
         if str(value.type) not in _WIDE:
             value = self.op("arith.extf", value, dtype=builtin.f32)
         exponent, mantissa = _WIDE[str(value.type)]
-        width = 1 + exponent + mantissa
+        width, short = 1 + exponent + mantissa, _width(format_)
         bits = self.op("arith.bitcast", value, dtype=builtin.IntegerType(width))
+        if not format_.has_sign:
+            code = self._exponent(bits, exponent, mantissa)
+            return self.op("arith.bitcast", self.op("arith.trunci", code, dtype=builtin.i8), dtype=type_)
         amount = self.integer("arith.andi", bits, (1 << (width - 1)) - 1)
         code = self._code(amount, value, format_, exponent, mantissa)
         code = self._special(amount, code, format_, ((1 << exponent) - 1) << mantissa)
-        sign = self.integer("arith.andi", self.integer("arith.shrui", bits, width - 8), 0x80)
+        sign = self.integer("arith.andi", self.integer("arith.shrui", bits, width - short), 1 << (short - 1))
         encoded = self.op("arith.ori", code, sign)
         if format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
             encoded = self.select(self.compare("eq", code, 0), code, encoded)
-        return self.op("arith.bitcast", self.op("arith.trunci", encoded, dtype=builtin.i8), dtype=type_)
+        if format_.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:
+            # There is no NaN: XLA gives the zero with a sign.
+            is_nan = self.compare("ugt", amount, ((1 << exponent) - 1) << mantissa)
+            encoded = self.select(is_nan, 1 << (short - 1), encoded)
+        return self.op("arith.bitcast", self.op("arith.trunci", encoded, dtype=builtin.IntegerType(short)), dtype=type_)
+
+    def _exponent(self, bits: SSAValue, exponent: int, mantissa: int) -> SSAValue:
+        """Return the exponent of the nearest power of two, halves up; that of a NaN for what is not positive.
+
+        As in XLA, what is between the two least powers is the larger one, and what is below them the least one for
+        ``f32`` and a NaN for ``f64``.
+        """
+        bias = (1 << (exponent - 1)) - 1
+        near = self.integer("arith.shrui", self.integer("arith.addi", bits, 1 << (mantissa - 1)), mantissa)
+        code = self.integer("arith.subi", near, bias - 127)
+        has_subnormals = bias == 127
+        least = 1 << (mantissa - 1) if has_subnormals else (bias - 127) << mantissa
+        code = self.select(self.compare("ult", bits, (bias - 126) << mantissa), 1, code)
+        code = self.select(self.compare("ule", bits, least), 0, code)
+        code = self.select(self.compare("ugt", code, 0xFE), 0xFF, code)
+        return self.select(self.compare("slt", bits, 1 if has_subnormals else least), 0xFF, code)
 
     def _code(
         self, amount: SSAValue, value: SSAValue, format_: FloatSemantics, exponent: int, mantissa: int
@@ -175,6 +214,9 @@ class _Maker:
         if format_.nonfinite is FloatNonfiniteBehavior.IEEE:
             code = self.select(self.compare("ugt", code, top - 1), top, code)
             return self.select(self.compare("ugt", amount, infinity), top | 1 << (format_.mantissa_bits - 1), code)
+        if format_.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:
+            most = (1 << (_width(format_) - 1)) - 1
+            return self.select(self.compare("ugt", code, most), most, code)
         if format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
             return self.select(self.compare("ugt", code, 0x7F), 0x80, code)
         return self.select(self.compare("ugt", code, 0x7E), 0x7F, code)

@@ -25,10 +25,10 @@ BYTE = 8
 def is_narrow(type_: Attribute) -> bool:
     """Return whether elements of a type have fewer bits than a byte and are not conditions.
 
-    >>> [is_narrow(builtin.IntegerType(width)) for width in (1, 2, 4, 8)]
-    [False, True, True, False]
+    >>> [is_narrow(builtin.IntegerType(width)) for width in (1, 2, 4, 8)], is_narrow(builtin.f4E2M1FN)
+    ([False, True, True, False], True)
     """
-    return isinstance(type_, builtin.IntegerType) and 1 < type_.width.data < BYTE
+    return isinstance(type_, builtin.IntegerType | builtin.Float4E2M1FNType) and 1 < type_.bitwidth < BYTE
 
 
 @frozen(eq=False)
@@ -44,13 +44,13 @@ class NarrowElements:
 
     pointer: SSAValue
     index: SSAValue | None
-    type_: builtin.IntegerType
+    type_: builtin.IntegerType | builtin.Float4E2M1FNType
     is_packed: bool
 
     @property
     def bits(self) -> int:
         """The bits of memory that an element takes."""
-        return self.type_.width.data if self.is_packed else BYTE
+        return self.type_.bitwidth if self.is_packed else BYTE
 
     def load(self, before: Operation, *, is_atomic: bool) -> llvm.LoadOp:
         """Add ops that read the byte of the element before an op; return the one that reads.
@@ -68,7 +68,7 @@ class NarrowElements:
         """Return the element that is in a byte."""
         shift = self._shift(before)
         low = byte if shift is None else insert_before(before, arith.ShRUIOp(byte, shift))
-        return insert_before(before, arith.TruncIOp(low, self.type_))
+        return self._of_bits(before, low)
 
     def store(self, before: Operation, value: SSAValue) -> None:
         """Write the element, and nothing else of its byte, before an op."""
@@ -76,8 +76,7 @@ class NarrowElements:
         if self.is_packed:
             exchange_until_done(before, place, builtin.i8, lambda end, byte: self._with_element(end, byte, value))
         else:
-            wide = insert_before(before, arith.ExtUIOp(value, builtin.i8))
-            add_before(before, llvm.StoreOp(wide, place))
+            add_before(before, llvm.StoreOp(self._as_byte(before, value), place))
 
     def update(self, op: UpdateOp) -> None:
         """Write what the body of an atomic update computes of the element, before the update."""
@@ -99,7 +98,7 @@ class NarrowElements:
             place, shift = divmod(number * self.bits, BYTE)
             byte = insert_before(before, vector.ExtractOp(load.dereferenced_value, [place], builtin.i8))
             element = self._fixed(before, byte, shift, arith.ShRUIOp)
-            part = insert_before(before, arith.TruncIOp(element, self.type_))
+            part = self._of_bits(before, element)
             elements = insert_before(before, vector.InsertOp(part, elements, [number]))
         return load, elements
 
@@ -112,12 +111,25 @@ class NarrowElements:
             byte: SSAValue | None = None
             for number in range(BYTE // self.bits):
                 item = vector.ExtractOp(value, [place * (BYTE // self.bits) + number], self.type_)
-                wide = insert_before(before, arith.ExtUIOp(insert_before(before, item), builtin.i8))
+                wide = self._as_byte(before, insert_before(before, item))
                 moved = self._fixed(before, wide, number * self.bits, arith.ShLIOp)
                 byte = moved if byte is None else insert_before(before, arith.OrIOp(byte, moved))
             assert byte is not None
             words = insert_before(before, vector.InsertOp(byte, words, [place]))
         add_before(before, llvm.StoreOp(words, self._byte(before), size & -size))
+
+    def _of_bits(self, before: Operation, byte: SSAValue) -> SSAValue:
+        """Return the element in the lowest bits of a byte."""
+        if isinstance(self.type_, builtin.IntegerType):
+            return insert_before(before, arith.TruncIOp(byte, self.type_))
+        bits = insert_before(before, arith.TruncIOp(byte, builtin.IntegerType(self.type_.bitwidth)))
+        return insert_before(before, arith.BitcastOp(bits, self.type_))
+
+    def _as_byte(self, before: Operation, value: SSAValue) -> SSAValue:
+        """Return a byte with an element in its lowest bits."""
+        if not isinstance(self.type_, builtin.IntegerType):
+            value = insert_before(before, arith.BitcastOp(value, builtin.IntegerType(self.type_.bitwidth)))
+        return insert_before(before, arith.ExtUIOp(value, builtin.i8))
 
     def _byte(self, before: Operation) -> SSAValue:
         """Return the pointer to the byte of the element."""
@@ -140,7 +152,7 @@ class NarrowElements:
 
     def _with_element(self, before: Operation, byte: SSAValue, value: SSAValue) -> SSAValue:
         """Return a byte with another element."""
-        wide = insert_before(before, arith.ExtUIOp(value, builtin.i8))
+        wide = self._as_byte(before, value)
         mask = insert_before(before, arith.ConstantOp(builtin.IntegerAttr((1 << self.bits) - 1, builtin.i8)))
         shift = self._shift(before)
         if shift is not None:
@@ -162,7 +174,9 @@ def bytes_of_constant(value: builtin.DenseIntOrFPElementsAttr) -> builtin.DenseI
     if not is_narrow(value.get_element_type()):
         return value
     type_: Any = builtin.TensorType(builtin.i8, value.get_shape())
-    numbers: Any = list(value.get_values())
+    element, numbers = value.get_element_type(), list(value.get_values())
+    if isinstance(element, builtin.Float4E2M1FNType):
+        numbers = [element.encode_bits(number) for number in numbers]
     return builtin.DenseIntOrFPElementsAttr.from_list(type_, numbers)
 
 

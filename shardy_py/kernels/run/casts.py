@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import builtin
 from xdsl.ir import Operation
 
 from shardy_py.kernels.run.frame import Frame, Handler
@@ -88,6 +89,9 @@ def truncf(frame: Frame, op: Operation) -> list[Value]:
     x, type_ = frame.get(op.operands[0]), op.results[0].type
     if x.dtype != np.float64:
         return [rounded(x, type_)]
+    if isinstance(type_, builtin.Float8E8M0FNUType):
+        # As in XLA: what is below the least power of two is a NaN.
+        x = np.where(x < 2.0**-127, np.nan, x)
     return [_bfloat16_of(x) if is_bfloat16(type_) else x.astype(array_dtype(type_))]
 
 

@@ -33,6 +33,8 @@ _FLOATS: dict[type[Attribute], tuple[Any, Any]] = {
     builtin.Float8E4M3FNUZType: (ml_dtypes.float8_e4m3fnuz, np.uint8),
     builtin.Float8E5M2Type: (ml_dtypes.float8_e5m2, np.uint8),
     builtin.Float8E5M2FNUZType: (ml_dtypes.float8_e5m2fnuz, np.uint8),
+    builtin.Float8E8M0FNUType: (ml_dtypes.float8_e8m0fnu, np.uint8),
+    builtin.Float4E2M1FNType: (ml_dtypes.float4_e2m1fn, np.uint8),
 }
 # Integers of 4 and 2 bits wrap as they are; their arrays hold one in the lower bits of a byte.
 _INTEGERS = {1: np.bool_, 2: ml_dtypes.int2, 4: ml_dtypes.int4, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
@@ -138,7 +140,10 @@ def chosen(condition: Array, then: Array, otherwise: Array, rank: int = 0) -> Ar
 
 _BITS = {
     np.dtype(type_): bits
-    for bits, types in ((4, (ml_dtypes.int4, ml_dtypes.uint4)), (2, (ml_dtypes.int2, ml_dtypes.uint2)))
+    for bits, types in (
+        (4, (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn)),
+        (2, (ml_dtypes.int2, ml_dtypes.uint2)),
+    )
     for type_ in types
 }
 BYTE = 8

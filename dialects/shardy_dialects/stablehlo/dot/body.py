@@ -23,10 +23,10 @@ def dot(b: ElementBuilder, op: Op) -> Scalar:
 
 
 def _sum_of_products(b: ElementBuilder, op: Op, maps: Sequence[IndexingMap]) -> Scalar:
-    """Sum products, in the type of the result; those of ``bf16`` and of 8 bits in ``f32``."""
+    """Sum products, in the type of the result; those of ``bf16`` and of 8 or 4 bits in ``f32``."""
     lhs, rhs = maps
     dtype = kernel_type(element_type(op.results[0]))
-    wide = "f32" if dtype == "bf16" or dtype.startswith("f8") else dtype
+    wide = "f32" if dtype == "bf16" or dtype.startswith(("f4", "f8")) else dtype
     if is_complex(op.results[0]):
         multiply, add = "complex.mul", "complex.add"
     elif is_float(op.results[0]):

@@ -38,8 +38,8 @@ def convert(b: ElementBuilder, op: Op) -> Scalar:
             return x
     if is_boolean(target):
         return _to_boolean(b, op, x)
-    if x.dtype.startswith("f8") and not is_float(target):
-        # Floats of 8 bits do not have the bounds of integers.
+    if x.dtype.startswith(("f4", "f8")) and not is_float(target):
+        # Floats of 8 or 4 bits do not have the bounds of integers.
         x = b.op("arith.extf", x, dtype="f32")
     if is_float(source) or is_complex(source):
         return _between_floats(b, x, dtype) if is_float(target) else _to_integer(b, op, x)

@@ -209,7 +209,7 @@ def next_after(b: ElementBuilder, op: Op) -> Scalar:
 def width_of_float(op: Op) -> int:
     """Return the bits of the elements of an op's first operand, a floating-point type."""
     name = element_type(op.operands[0])
-    return 8 if name.startswith("f8") else int(name.removeprefix("b")[1:])
+    return int(name[1]) if name.startswith(("f4", "f8")) else int(name.removeprefix("b")[1:])
 
 
 def multiply_high(b: ElementBuilder, op: Op) -> Scalar:

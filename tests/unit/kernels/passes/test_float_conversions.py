@@ -99,6 +99,8 @@ KINDS = {
     "f8E4M3FN": ml_dtypes.float8_e4m3fn,
     "f8E5M2": ml_dtypes.float8_e5m2,
     "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
 }
 CONVERT = """
 func.func @main(%arg0: tensor<{size}x{source}>) -> tensor<{size}x{target}> {{
@@ -124,11 +126,16 @@ def bits(array: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(wide), 0, wide.view(np.uint64))
 
 
+def all_codes(name: str) -> np.ndarray:
+    """The numbers of a type, by their bits."""
+    return np.arange(16 if name.startswith("f4") else 256, dtype=np.uint8).view(KINDS[name])
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_every_code_is_read(name: str) -> None:
-    """All 256 codes, subnormals, infinities and NaNs among them, are the numbers that the format says."""
-    codes = np.arange(256, dtype=np.uint8).view(KINDS[name])
-    kernel = emit(read_fusion(CONVERT.format(size=256, source=name, target="f32")))
+    """All codes, subnormals, infinities and NaNs among them, are the numbers that the format says."""
+    codes = all_codes(name)
+    kernel = emit(read_fusion(CONVERT.format(size=codes.size, source=name, target="f32")))
     for machine in MACHINES:
         (found,) = kernel.run(codes, on=machine)
         assert (bits(found) == bits(codes)).all(), machine
@@ -136,8 +143,11 @@ def test_every_code_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_numbers_are_rounded_to_the_nearest(name: str) -> None:
-    """Numbers between two codes become the nearer one, halves the even one, those beyond the last one no number."""
-    known = np.arange(256, dtype=np.uint8).view(KINDS[name]).astype(np.float32)
+    """Numbers between two codes become the nearer one, halves the even one, those beyond the last one no number.
+
+    Powers of two are rounded up from the half on, and types without NaN end with their largest number.
+    """
+    known = all_codes(name).astype(np.float32)
     finite = np.sort(known[np.isfinite(known)])
     halves = (finite[1:] + finite[:-1]) / np.float32(2)
     near = [np.nextafter(halves, np.float32(side)) for side in (-np.inf, np.inf)]
@@ -147,6 +157,14 @@ def test_numbers_are_rounded_to_the_nearest(name: str) -> None:
     for machine in MACHINES:
         (found,) = kernel.run(numbers, on=machine)
         assert (bits(found) == bits(numbers.astype(KINDS[name]))).all(), machine
+
+
+@pytest.mark.parametrize("on", MACHINES)
+def test_powers_of_two_of_f64(on: str) -> None:
+    """Like XLA: no number is below the least power, and all between it and the next one are the next one."""
+    x = np.array([0.0, -1.0, 2.0**-128, 2.0**-127, 1.1 * 2.0**-127, 1.4, 1.5, 1.5 * 2.0**127], np.float64)
+    (result,) = emit(read_fusion(CONVERT.format(size=8, source="f64", target="f8E8M0FNU"))).run(x, on=on)  # type: ignore[arg-type]
+    assert result.view(np.uint8).tolist() == [255, 255, 255, 0, 1, 127, 128, 255]
 
 
 def test_arithmetic_rounds_every_result() -> None:
