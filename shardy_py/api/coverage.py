@@ -101,7 +101,7 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
         if facts.rule is not None:
             known = with_rule.get(identity(facts))
             if known is None:
-                known = with_rule[identity(facts)] = facts, _is_counted(op, facts)
+                known = with_rule[identity(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _needs_rule(op)
             total += known[1]
         elif _could_propagate(op, semantics) or _is_opaque(op, semantics):
             total += 1
@@ -121,6 +121,7 @@ def _count_by_kind(
     total = 0
     counts = Counter(kinds_of_ops)
     counted: set[SharedOpKind | None] = set()
+    excluded_traits: dict[frozenset[Trait], bool] = {}
     for kind, op in kinds.first_ops(kinds_of_ops, ops).items():
         if op.name in excluded:
             counted.add(kind)
@@ -128,12 +129,11 @@ def _count_by_kind(
         facts = facts_of(op)
         if facts.rule is not None and kinds.shares_facts(kind, program, facts):
             counted.add(kind)
-            total += counts[kind] * _is_counted(op, facts)
+            is_excluded = excluded_traits.get(facts.traits)
+            if is_excluded is None:
+                is_excluded = excluded_traits[facts.traits] = not _EXCLUDED.isdisjoint(facts.traits)
+            total += 0 if is_excluded or not _needs_rule(op) else counts[kind]
     return total, counted
-
-
-def _is_counted(op: Op, facts: OpFacts) -> bool:
-    return _EXCLUDED.isdisjoint(facts.traits) and _needs_rule(op)
 
 
 def kind_of(op: Op, semantics: OpSemantics) -> str:
