@@ -195,13 +195,13 @@ def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> Non
         drop_rules(program)
         return
     # Steps share their rules, of which there are few.
-    may_stand = {identity(rule): rule is not None and rule.may_stand_on_op for rule in problem.step_rules}
-    program.rules.update([(op.id, rule) for op, rule in op_rules(problem) if may_stand[identity(rule)]])
+    rules = {identity(rule): rule for rule in problem.step_rules}
+    may_stand = {number: rule is not None and rule.may_stand_on_op for number, rule in rules.items()}
+    program.rules.update({op.id: rule for op, rule in op_rules(problem) if may_stand[identity(rule)]})
 
 
-def op_rules(problem: Problem) -> Iterator[tuple[Op, OpShardingRule]]:
-    """Yield the ops with a rule, without edges and barriers, and their rules."""
+def op_rules(problem: Problem) -> list[tuple[Op, OpShardingRule]]:
+    """Return the ops with a rule, without edges and barriers, and their rules."""
     is_own = [group.fixed is None and not group.name.endswith("data_flow_edge") for group in problem.groups]
-    for op, group, rule in zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True):
-        if rule is not None and is_own[group]:
-            yield op, rule
+    steps = zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True)
+    return [(op, rule) for op, group, rule in steps if rule is not None and is_own[group]]

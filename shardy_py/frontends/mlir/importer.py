@@ -169,7 +169,7 @@ class _BytecodeTables:
 
 
 class _Importer:
-    __slots__ = ("_depth", "_forward", "_known", "_natives", "_program", "_reader", "_values")
+    __slots__ = ("_depth", "_forward", "_known", "_natives", "_ops", "_program", "_reader", "_values")
 
     def __init__(self, program: Program, module: ir.Module) -> None:
         self._program = program
@@ -180,6 +180,7 @@ class _Importer:
         # The values in sight by their numbers, None for those to come, and what stands for them until then.
         self._values: list[Value | None] = []
         self._forward: dict[int, Value] = {}
+        self._ops: list[Op] = []
         self._depth = 0
 
     def run(self, module: ir.Module) -> None:
@@ -191,6 +192,7 @@ class _Importer:
         self._values = [None] * self._reader.number()
         count, _ = self._reader.block()
         self._fill(self._program.body, module.body, count, 0)
+        self._program.index.start(self._ops)
         self._program.value_types = self._known.value_types
 
     def _fill(self, block: Block, native_block: ir.Block, count: int, position: int) -> int:
@@ -212,6 +214,7 @@ class _Importer:
         kind_of_numbers = tables.kinds_by_numbers.get
         previous: Op | None = None
         ops: list[Op] = []
+        all_ops = self._ops
         records = self._reader.ops(count)
         for (name, attributes, types, operand_numbers, regions), native in zip(records, natives):  # noqa: B905 - endless
             try:
@@ -260,6 +263,7 @@ class _Importer:
             if kind is None and base.kinds is not None and not forward:
                 # With values to come, whose types are not known yet, it is found when it is asked for.
                 handle.kind = tables.learn_kind(numbers, op, base.contents)
+            all_ops.append(op)
             if regions:
                 self._add_regions(op, isolated=bool(regions & 1))
             if op_name == FUNCTION:

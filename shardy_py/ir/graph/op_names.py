@@ -73,6 +73,13 @@ class OpIndex(Generic[_Op]):
         self._left: set[str] = set()
         self._is_stale = False
 
+    def start(self, ops: list[_Op]) -> None:
+        """Start with the ops of a program that was just read, each before those in its regions."""
+        self._lists = {_ALL: ops}
+        self._entered.clear()
+        self._left.clear()
+        self._is_stale = False
+
     def enter(self, name: str) -> None:
         """Note that an op without regions entered a block."""
         self._entered.add(name)

@@ -67,9 +67,9 @@ def refuse_too_many_copies(program: Program) -> None:
         UnsupportedError: it does not; the error names the function with the most copies.
     """
     calls = ops_named(program, CALL)
-    if not calls or len(all_ops(program)) * most_copies(len(calls)) <= MAX_COPIED_OPS:
+    if not calls or all(len(calls) < 2 for calls in calls_by_callee(program).values()):
         return
-    if all(len(calls) < 2 for calls in calls_by_callee(program).values()):
+    if most_copies(len(calls)) <= MAX_COPIED_OPS and len(all_ops(program)) * most_copies(len(calls)) <= MAX_COPIED_OPS:
         return
     functions = functions_callees_first(program)
     calls_in = calls_by_function(program)
