@@ -11,6 +11,7 @@ import onnx
 from onnx import ModelProto, NodeProto
 
 from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.onnx.load import tensor_types
 
 _REDUCTIONS = (
     *("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"),
@@ -92,6 +93,45 @@ class Contents:
             return
         bounds = {item.name: item.i for item in node.attribute}
         self._known[node.output[0]] = np.array(type_.shape[bounds.get("start", 0) : bounds.get("end")], np.int64)
+
+
+def add_known_operands(model: ModelProto) -> bool:
+    """Make operands that nodes compute initializers, if the types of results wait for them.
+
+    ONNX infers types from the contents of initializers and constants, not from what follows from these.
+
+    Args:
+        model: The model, with inferred types.
+
+    Returns:
+        Whether there are any.
+    """
+    graph = model.graph
+    types = tensor_types(model)
+    inferable = {tensor.name for tensor in graph.initializer}
+    inferable |= {node.output[0] for node in graph.node if node.op_type == "Constant"}
+    waiting = {
+        node.input[position]
+        for node in graph.node
+        if node.domain in ("", "ai.onnx") and node.op_type in OPERANDS
+        for position in OPERANDS[node.op_type]
+        if position < len(node.input) and node.input[position] not in inferable
+        if not all(map(_is_static, map(types.get, node.output)))
+    } - {"", *(info.name for info in graph.output)}
+    if not waiting:
+        return False
+    contents = Contents(model, types)
+    producers = [node for node in graph.node if len(node.output) == 1 and node.output[0] in waiting]
+    known = [node for node in producers if contents.get(node.output[0]) is not None]
+    for node in known:
+        array = np.asarray(contents.get(node.output[0]))
+        graph.initializer.append(onnx.numpy_helper.from_array(array, node.output[0]))
+        graph.node.remove(node)
+    return bool(known)
+
+
+def _is_static(type_: Type | None) -> bool:
+    return isinstance(type_, TensorType) and type_.is_static
 
 
 def _evaluated(node: NodeProto, inputs: Mapping[str, Any], opsets: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType, Type
-from shardy_py.onnx.folding import OPERANDS, Contents, folded
+from shardy_py.onnx.folding import OPERANDS, Contents, add_known_operands, folded
 from shardy_py.onnx.load import tensor_types, type_proto
 from shardy_py.onnx.missing_types import add_missing_types
 from shardy_py.onnx.node_graphs import captured, node_graph, outer_names
@@ -164,7 +164,7 @@ def inferred(model: ModelProto) -> ModelProto:
         hint = "onnx.checker.check_model(model, full_check=True) says more"
         message = f"ONNX refuses the model: {describe_error(error)}"
         raise ParseError(Diagnostic("malformed-model", message, hint=hint)) from None
-    while add_missing_types(model, _loop_types(model)):
+    while add_known_operands(model) or add_missing_types(model, _loop_types(model)):
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     return model
 

@@ -11,6 +11,7 @@ from math import gcd, prod
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBuilder, Shape, tensor_shape
 from shardy_py.sharding.rules.checks import first_shapes, is_static, order_of, unfit
+from shardy_py.sharding.unknown_size import is_known
 from shardy_py.values import define
 
 
@@ -76,7 +77,8 @@ def reshape(op: HasShardableValues) -> OpShardingRule | None:
         op: The op.
 
     Returns:
-        The rule; None for an op with an unknown size, or without elements: there is nothing to shard.
+        The rule; None for an op with an unknown size, or without elements: there is nothing to shard. None, too, where
+        dynamic sizes do not tell which dimensions are joined and split.
 
     Raises:
         RuleError: the two shapes have different numbers of elements.
@@ -84,9 +86,44 @@ def reshape(op: HasShardableValues) -> OpShardingRule | None:
     if not is_static(op):
         return None
     in_shape, out_shape = first_shapes(op, "reshape")
-    if prod(in_shape) != prod(out_shape):
+    if prod(in_shape) == prod(out_shape):
+        return reshape_rule(op, lone=FactorKind.NEED_REPLICATION)
+    if all(map(is_known, (*in_shape, *out_shape))):
         raise unfit(op, "reshape", f"needs as many elements before as after: {prod(in_shape)} and {prod(out_shape)}")
-    return reshape_rule(op, lone=FactorKind.NEED_REPLICATION)
+    solved = solve_dynamic(in_shape, out_shape)
+    return None if solved is None else _rule_of_shapes(op, *solved, FactorKind.NEED_REPLICATION)
+
+
+def solve_dynamic(in_shape: Shape, out_shape: Shape) -> tuple[Shape, Shape] | None:
+    """Return the shapes of a reshape with a dynamic size such that both have as many elements; None where none fits.
+
+    A dynamic size of one shape is the product of what it joins; others are alike in both shapes, at their ends.
+
+    >>> from shardy_py.sharding.unknown_size import STAND_IN_SIZE as U
+    >>> solve_dynamic((U, 4, 8), (U, 8)) == ((U, 4, 8), (4 * U, 8))
+    True
+    """
+    shortest = min(len(in_shape), len(out_shape))
+    for first in range(shortest + 1):
+        for last in range(shortest + 1 - first):
+            middle_in, middle_out = in_shape[first : len(in_shape) - last], out_shape[first : len(out_shape) - last]
+            head, tail = in_shape[:first], in_shape[len(in_shape) - last :]
+            if head != out_shape[:first] or tail != out_shape[len(out_shape) - last :]:
+                continue
+            new_out, new_in = _enlarged(middle_in, middle_out), _enlarged(middle_out, middle_in)
+            if new_out is not None:
+                return in_shape, (*head, *new_out, *tail)
+            if new_in is not None:
+                return (*head, *new_in, *tail), out_shape
+    return None
+
+
+def _enlarged(other: Shape, shape: Shape) -> Shape | None:
+    """Return a shape whose only dynamic size is a multiple, so that it has as many elements as another one."""
+    if sum(not is_known(size) for size in shape) != 1:
+        return None
+    factor, remainder = divmod(prod(other), prod(shape)) if prod(shape) else (0, 0)
+    return None if remainder or factor < 1 else tuple(size if is_known(size) else factor * size for size in shape)
 
 
 def reshape_rule(op: HasShardableValues, *, lone: FactorKind = FactorKind.PASS_THROUGH) -> OpShardingRule | None:
@@ -96,12 +133,17 @@ def reshape_rule(op: HasShardableValues, *, lone: FactorKind = FactorKind.PASS_T
         op: The op.
         lone: The kind of the factors that only one of the two shapes has. The reference lets them pass through.
     """
-    in_shape = tensor_shape(op.operands[0])
+    return _rule_of_shapes(op, tensor_shape(op.operands[0]), tensor_shape(op.results[0]), lone)
+
+
+def _rule_of_shapes(
+    op: HasShardableValues, in_shape: Shape, out_shape: Shape, lone: FactorKind
+) -> OpShardingRule | None:
     if prod(in_shape) == 0:
         return None
     others: list[int | None] = [None] * (len(op.operands) - 1)
     builder = OpShardingRuleBuilder.for_op(op)
-    for in_dim, out_dim, size in split_factors(in_shape, tensor_shape(op.results[0])):
+    for in_dim, out_dim, size in split_factors(in_shape, out_shape):
         is_shared = in_dim is not None and out_dim is not None
         kind = FactorKind.PASS_THROUGH if is_shared or size == 1 else lone
         builder.add_factor([in_dim, *others], [out_dim], size, kind=kind)
