@@ -85,25 +85,25 @@ def wheel(session: nox.Session) -> None:
 @nox.session
 def slow(session: nox.Session) -> None:
     """Run the longer tests."""
-    _run_marked(session, "slow", *TWO_PROCESSES, "--ignore=tests/packaging")
+    _run_marked(session, "slow", *TWO_PROCESSES, *_files_with("slow", without="packaging"))
 
 
 @nox.session
 def browser(session: nox.Session) -> None:
     """Open pages in Chromium; where there is none, its tests are skipped and say so."""
-    _run_marked(session, "browser")
+    _run_marked(session, "browser", *_files_with("browser"))
 
 
 @nox.session
 def conformance(session: nox.Session) -> None:
     """Compare with the reference."""
-    _run_marked(session, "conformance", *TWO_PROCESSES)
+    _run_marked(session, "conformance", *TWO_PROCESSES, *_files_with("conformance"))
 
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Compare random programs with the reference; SHARDY_FUZZ_PROGRAMS says how many."""
-    _run_marked(session, "fuzz", *TWO_PROCESSES)
+    _run_marked(session, "fuzz", *TWO_PROCESSES, *_files_with("fuzz"))
 
 
 ROOMS = ("api", "frontends", "indexing", "ir", "plugins", "propagation", "report", "schedule", "sharding")
@@ -158,8 +158,15 @@ def torch(session: nox.Session) -> None:
     _run_marked(session, "torch", *TWO_PROCESSES, "tests/torch", "tests/docs")
 
 
+def _files_with(marker: str, *, without: str = "") -> list[str]:
+    """Return the files of tests that name a marker: to collect the others as well takes each process half a minute."""
+    files = [path for path in sorted(Path("tests").rglob("test_*.py")) if without not in path.parts]
+    return [str(path) for path in files if f"pytest.mark.{marker}" in path.read_text(encoding="utf-8")]
+
+
 def _run_marked(session: nox.Session, marker: str, *arguments: str) -> None:
-    """Run the tests with a marker, 40 minutes at most."""
+    """Run the tests with a marker, 40 minutes at most; what is asked for behind ``--`` takes the place of the files."""
+    arguments = tuple(word for word in arguments if not (session.posargs and word.endswith(".py")))
     limit = ["timeout", "2400"] if shutil.which("timeout") else []
     session.run(
         *limit,

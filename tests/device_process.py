@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 
 from shardy_py.jax.host import use_devices
@@ -9,6 +10,7 @@ from shardy_py.jax.local import child
 from shardy_py.jax.local.run_worker import run
 from shardy_py.support.processes.child import Child, ChildError
 from shardy_py.support.processes.serve import ShowStep, serve
+from tests.xla_flags import QUICK_CODE
 
 DEVICES = 8
 """The number of its devices; a program for fewer takes the first ones."""
@@ -44,6 +46,7 @@ class DeviceProcess:
 
 def main() -> None:
     """Run the programs that the parent sends, each on its shards."""
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK_CODE}"
     use_devices(DEVICES)
     serve(_answer)
 

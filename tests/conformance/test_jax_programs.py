@@ -12,13 +12,15 @@ import pytest
 
 pytest.importorskip("jax", reason="running programs needs jax")
 
+from tests.xla_flags import QUICK_CODE
+
 SCRIPT = Path(__file__).with_name("run_jax_programs.py")
 TOLERANCE = 2e-3
 
 
 def run(*names: str) -> dict[str, float]:
     """Return the differences of some programs, or of all."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8 {QUICK_CODE}"
     done = subprocess.run(
         [sys.executable, str(SCRIPT), *names],
         capture_output=True,

@@ -13,12 +13,14 @@ import pytest
 
 pytest.importorskip("jax", reason="the programs are compiled by jax")
 
+from tests.xla_flags import QUICK_CODE
+
 HERE = Path(__file__).parent
 
 
 def run_script(script: str, *names: str) -> list[dict[str, Any]]:
     """Return the lines of a script about some programs, or about all."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8 {QUICK_CODE}"
     done = subprocess.run(
         [sys.executable, str(HERE / script), *names],
         capture_output=True,

@@ -112,10 +112,10 @@ def changed_files(directory: Path) -> set[str]:
 
 
 def copy_checkout(directory: Path) -> None:
-    """Copy the packages and their tests."""
+    """Copy the packages and their tests, with their bytecode but what another process is about to write."""
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("*.pyc.*"))
         else:
             shutil.copy(ROOT / name, directory)
 

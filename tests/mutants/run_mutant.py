@@ -8,11 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK_TESTS = ("tests/lit", "tests/unit/propagation", "tests/unit/sharding", "tests/unit/schedule")
-"""Default tests, those first that find most."""
+"""Default tests that find every mutant."""
+FIRST = ("[order/", "[propagation/", "unit/propagation/", "unit/sharding/", "unit/schedule/")
+"""Parts of the names of those that find most."""
 _COPIED = ("shardy_py", "dialects", "tests", "pyproject.toml")
 _SECONDS = 300
 _RUN = """
@@ -21,8 +25,19 @@ sys.path.insert(0, {copy!r})
 import shardy_py
 assert shardy_py.__file__.startswith({copy!r}), shardy_py.__file__
 import pytest
-sys.exit(pytest.main({arguments!r}))
+from tests.mutants.run_mutant import Sorted
+sys.exit(pytest.main({arguments!r}, plugins=[Sorted()]))
 """
+
+
+class Sorted:
+    """Runs those tests first that find most faults: a mutant costs what runs until the first that fails."""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Sort the tests, those of one kind as they are."""
+        items.sort(
+            key=lambda item: min((FIRST.index(name) for name in FIRST if name in item.nodeid), default=len(FIRST))
+        )
 
 
 def copy_checkout(folder: Path) -> Path:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("jax", reason="running programs needs jax")
+
+from tests.xla_flags import QUICK_CODE
+
+pytestmark = pytest.mark.slow
 
 FILES = (
     "eight_devices.py",
@@ -26,7 +28,7 @@ FILES = (
 def test_on_eight_devices(file: str) -> None:
     """All tests in a file pass."""
     tests = Path(__file__).with_name(file)
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8 {QUICK_CODE}"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
         capture_output=True,

@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("jax", reason="running programs needs jax")
 
+from tests.xla_flags import QUICK_CODE
+
 
 @pytest.mark.parametrize(
     ("name", "devices"),
@@ -23,7 +25,7 @@ pytest.importorskip("jax", reason="running programs needs jax")
 def test_on_host_devices(name: str, devices: int) -> None:
     """All tests in the file pass."""
     tests = Path(__file__).with_name(name)
-    flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={devices}"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices} {QUICK_CODE}"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
         capture_output=True,

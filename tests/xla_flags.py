@@ -1,0 +1,6 @@
+"""Flags of XLA for processes that tests start."""
+
+from __future__ import annotations
+
+QUICK_CODE = "--xla_backend_optimization_level=0"
+"""Machine code that is made in a fraction of the time; what stands in a program, and what it sends, stays the same."""
