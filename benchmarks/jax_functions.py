@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from benchmarks.programs.jax_functions.case import JaxFunction
 
 DEVICES = 8
-TOLERANCE = 2e-3
-"""The largest relative deviation from one device: several devices add in another order."""
+TOLERANCE = 5e-3
+"""The largest relative deviation from one device: several devices add in another order, most visibly in bfloat16."""
 
 
 @frozen
