@@ -38,7 +38,7 @@ class PartitionerComparison:
 
     @property
     def sends_no_more(self) -> bool:
-        """Whether ours sends at most the bytes of theirs."""
+        """True if ours sends at most the bytes of theirs."""
         return self.our_bytes <= self.their_bytes
 
     def __str__(self) -> str:

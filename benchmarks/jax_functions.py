@@ -8,7 +8,7 @@ Each function of `benchmarks.programs.jax_functions` is run with random sharding
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from benchmarks.programs.jax_functions.case import JaxFunction
 
 DEVICES = 8
-TOLERANCE = 2e-3
-"""The largest relative deviation from one device: several devices add in another order."""
+TOLERANCE = 5e-3
+"""The largest relative deviation from one device: several devices add in another order, most visibly in bfloat16."""
 
 
 @frozen
@@ -38,7 +38,7 @@ class PlacedFunction:
     case: JaxFunction
     devices: Sequence[Any]
     arguments: Any
-    ours: Callable[..., Any]
+    ours: Any
     theirs: Any
 
     @classmethod
@@ -92,7 +92,8 @@ def compare_function(case: JaxFunction) -> PartitionerComparison:
     """Run a function both ways on the devices of this process, and on one of them."""
     placed = PlacedFunction.of(case)
     deviation = placed.deviation()
-    return PartitionerComparison(case.name, *placed.sent_bytes(), *placed.seconds(), deviation)
+    (our_bytes, their_bytes), (our_seconds, their_seconds) = placed.sent_bytes(), placed.seconds()
+    return PartitionerComparison(case.name, our_bytes, their_bytes, our_seconds, their_seconds, deviation)
 
 
 def _arrays(tree: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import prod
 
 from shardy_dialects.stablehlo.attributes import text_of
+from shardy_dialects.stablehlo.bodies import element_type
 from shardy_dialects.stablehlo.definitions import Definitions
 from shardy_dialects.stablehlo.local.literals import dense
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
@@ -111,19 +112,19 @@ def _manual_names(op: Op) -> set[str]:
     return names
 
 
-def _shared(shard: Shard, value: Value, groups: Sequence[Sequence[int]]) -> Value:
+def _shared(shard: Shard, value: Value, groups: tuple[tuple[int, ...], ...]) -> Value:
     """Return the value of the first device of each group on all devices of the group."""
     ops, emit, shape = shard.ops, shard.emit, value.shape
-    element_type = value.type.element_type
-    zero = ops.scalar(emit, element_type, 0)
+    dtype = element_type(value)
+    zero = ops.scalar(emit, dtype, 0)
     if zero is None:
-        raise no_local_form(f"{element_type} has no zero, with which the draws of other devices are masked")
+        raise no_local_form(f"{dtype} has no zero, with which the draws of other devices are masked")
     rows = shape or (1,)
     counts = [0] * sum(map(len, groups))
     for first, *_ in groups:
         counts[first] = rows[0]
     masked = ops.mask(emit, value if shape else ops.reshape(emit, value, rows), 0, ops.offset(emit, counts), zero)
-    combiner = Combiner.OR if element_type == "i1" else Combiner.ADD
+    combiner = Combiner.OR if dtype == "i1" else Combiner.ADD
     total = ops.all_reduce(emit, masked, groups, combiner)
     return total if shape else ops.reshape(emit, total, ())
 
