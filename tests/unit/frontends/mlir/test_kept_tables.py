@@ -8,7 +8,7 @@ from jaxlib.mlir import ir
 from shardy_py.frontends.mlir import import_module, importer, parse_module, print_module, write_back
 from shardy_py.frontends.mlir.kept_tables import MANY_TABLES, TableMemory
 from shardy_py.ir.graph.attributes import symbols_in
-from shardy_py.ir.graph.kinds import first_ops, kind_of, kinds_of
+from shardy_py.ir.graph.kinds import kind_of
 from shardy_py.ir.graph.program import Op
 
 TEXT = """\
@@ -186,19 +186,3 @@ def test_ops_are_read_with_their_kinds(memory):
                 assert kind.name == op.name
                 assert kind.types == [value.type for value in (*op.operands, *op.results)]
         assert kind_of(_find(program, "t.early")) is not None
-
-
-def test_kinds_of_many_ops_are_those_of_each(memory):
-    """Of ops that got another name or other attributes, too; the first op of a kind tells for the others."""
-    program = _import()
-    ops = list(program.walk())
-    assert kinds_of(program, ops) == [None] * len(ops)
-    program.kinds_hold = True
-    _find(program, "stablehlo.multiply").name = "stablehlo.add"
-    _find(program, "func.call").attributes["t.more"] = 1
-    each = [kind_of(op) for op in ops]
-    assert kinds_of(program, ops) == each
-    assert len({*each}) > 5
-    first = {kind: op for kind, op in zip(reversed(each), reversed(ops), strict=True) if kind is not None}
-    assert first_ops(each, ops) == first
-    assert [ops.index(op) for op in first_ops(each, ops).values()] == sorted(map(ops.index, first.values()))
