@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -84,18 +83,21 @@ class Coverage:
 
 def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[str, list[Op]]]:
     """Return the number of ops that could propagate, and those without a rule by name, in program order."""
+    total = 0
     uncovered: dict[str, list[Op]] = {}
     facts_of = semantics.facts_of(program)
     excluded = _excluded_names(program, semantics)
-    ops = all_ops(program)
-    kinds_of_ops = kinds.kinds_of(program, ops)
-    total, counted = _count_by_kind(program, ops, kinds_of_ops, excluded, facts_of)
-    if len(counted) == len(set(kinds_of_ops)):
-        return total, uncovered
     # Ops that are alike share their facts.
     with_rule: dict[int, tuple[OpFacts, bool]] = {}
-    for kind, op in zip(kinds_of_ops, ops, strict=True):
-        if kind in counted or op.name in excluded:
+    # And those of a kind mostly do, so that they need not be asked for.
+    counted: dict[SharedOpKind | None, bool] = {}
+    for op in all_ops(program):
+        kind = kinds.kind_of(op)
+        count = counted.get(kind)
+        if count is not None:
+            total += count
+            continue
+        if op.name in excluded:
             continue
         facts = facts_of(op)
         if facts.rule is not None:
@@ -103,37 +105,13 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
             if known is None:
                 known = with_rule[identity(facts)] = facts, _EXCLUDED.isdisjoint(facts.traits) and _needs_rule(op)
             total += known[1]
+            if kind is not None and kinds.shares_facts(kind, op.program, facts):
+                counted[kind] = known[1]
         elif _could_propagate(op, semantics) or _is_opaque(op, semantics):
             total += 1
             if semantics.get_data_flow(op) is None:
                 uncovered.setdefault(kind_of(op, semantics), []).append(op)
     return total, uncovered
-
-
-def _count_by_kind(
-    program: Program,
-    ops: Sequence[Op],
-    kinds_of_ops: Sequence[SharedOpKind | None],
-    excluded: Container[str],
-    facts_of: Callable[[Op], OpFacts],
-) -> tuple[int, set[SharedOpKind | None]]:
-    """Return the number of ops with a rule of the kinds whose ops share their facts, and these kinds."""
-    total = 0
-    counts = Counter(kinds_of_ops)
-    counted: set[SharedOpKind | None] = set()
-    excluded_traits: dict[frozenset[Trait], bool] = {}
-    for kind, op in kinds.first_ops(kinds_of_ops, ops).items():
-        if op.name in excluded:
-            counted.add(kind)
-            continue
-        facts = facts_of(op)
-        if facts.rule is not None and kinds.shares_facts(kind, program, facts):
-            counted.add(kind)
-            is_excluded = excluded_traits.get(facts.traits)
-            if is_excluded is None:
-                is_excluded = excluded_traits[facts.traits] = not _EXCLUDED.isdisjoint(facts.traits)
-            total += 0 if is_excluded or not _needs_rule(op) else counts[kind]
-    return total, counted
 
 
 def kind_of(op: Op, semantics: OpSemantics) -> str:

@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.graph.dead_ops import find_dead_ops
 from shardy_py.ir.graph.enum_attributes import direction_code
 from shardy_py.ir.graph.graphs import main_function
-from shardy_py.ir.graph.kinds import SharedOpKind, kinds_of, shares_facts
+from shardy_py.ir.graph.kinds import SharedOpKind, kind_of, shares_facts
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee
@@ -153,10 +153,9 @@ class _Compiler:
         )
         # Those of ops of a kind, which mostly share their facts, so that these need not be asked for.
         plans_of_kinds: dict[SharedOpKind | None, _Plan] = {}
-        plan_of_kind = plans_of_kinds.get
-        ops = all_ops(self.program)
-        for op, kind in zip(ops, kinds_of(self.program, ops), strict=True):
-            plan = plan_of_kind(kind)
+        for op in all_ops(self.program):
+            kind = kind_of(op)
+            plan = plans_of_kinds.get(kind)
             if plan is None and op.name in _OPS_WITHOUT_RULE_STEP:
                 self._add_edge(op)
             else:
@@ -167,26 +166,18 @@ class _Compiler:
                         plans_of_kinds[kind] = plan
                 if plan.rule is not None:
                     # As `has_multi_use`, `slots_of` and `Problem.add_step`, without calls: nearly every op comes here.
-                    operands, results = op.operands, op.results
-                    multi_use = False
-                    for value in operands:
-                        if len(value.uses) != 1 and not is_scalar(value.type):
-                            multi_use = True
-                            break
-                    # Most have one result and one operand or two, for which no list is needed.
-                    count = len(operands) if len(results) == 1 else 0
-                    if count == 2:
-                        first, second = operands
-                        slots: tuple[int, ...] = slot_of[first.id], slot_of[second.id], slot_of[results[0].id]
-                    elif count == 1:
-                        slots = slot_of[operands[0].id], slot_of[results[0].id]
-                    else:
-                        slots = tuple([slot_of[value.id] for value in (*operands, *results)])
+                    multi_use, slots = False, []
+                    for value in op.operands:
+                        slots.append(slot_of[value.id])
+                        if len(value.uses) != 1 and not multi_use:
+                            multi_use = not is_scalar(value.type)
+                    for value in op.results:
+                        slots.append(slot_of[value.id])
                     group = plan.groups[multi_use]
                     if group is None:
                         group = self._make_group(op, plan, multi_use=multi_use)
                     step_ops.append(op)
-                    step_slots.append(slots)
+                    step_slots.append(tuple(slots))
                     step_rules.append(plan.rule)
                     step_groups.append(group)
                 elif PropagationBarrier in plan.traits:

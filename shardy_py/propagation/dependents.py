@@ -25,12 +25,11 @@ class Dependents:
     was compiled.
 
     Attributes:
-        known: Slot to what `of` returns; None until it is asked for.
         not_requeued: Slot to the steps that see a change of it and are not put back on the worklist; most slots have
             none. `of` fills it.
     """
 
-    __slots__ = ("_edges_at", "_put_back", "_shared", "_steps_of_slots", "_values", "known", "not_requeued")
+    __slots__ = ("_edges_at", "_found", "_put_back", "_shared", "_steps_of_slots", "_values", "not_requeued")
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class Dependents:
         self.not_requeued: dict[int, tuple[int, ...]] = {}
         self._values = slots.values
         self._put_back = _PutBack(program, semantics, slots, step_of)
-        self.known: list[tuple[int, ...] | None] = [None] * len(slots.values)
+        self._found: list[tuple[int, ...] | None] = [None] * len(slots.values)
         self._edges_at: dict[int, list[int]] = {}
         for step in edge_steps:
             for slot in step_slots[step][:-1]:
@@ -67,9 +66,9 @@ class Dependents:
 
     def of(self, slot: int) -> tuple[int, ...]:
         """Return the steps to put back on the worklist when a slot changes, in order."""
-        put_back = self.known[slot]
+        put_back = self._found[slot]
         if put_back is None:
-            put_back = self.known[slot] = self._put_back.of(self._values[slot])
+            put_back = self._found[slot] = self._put_back.of(self._values[slot])
             steps = self._steps_of_slots.of(slot) if slot in self._shared else self._edges_at.get(slot)
             if steps:
                 others = tuple([step for step in steps if step not in put_back])

@@ -100,13 +100,12 @@ def assign_slots(program: Program, semantics: OpSemantics, shared: Sequence[int]
     slots = Slots(IdMap(len(shared)))
     numbers, values = slots.of_value.numbers, slots.values
     flow_names = semantics.names_with_data_flow(program.op_names)
-    special = {FUNCTION, *flow_names}
     for op in all_ops(program):
         results = op.results
-        if op.name in special:
-            if op.name == FUNCTION:
-                _add_function(op, slots)
-                continue
+        if op.name == FUNCTION:
+            _add_function(op, slots)
+            continue
+        if op.name in flow_names:
             data_flow = semantics.get_data_flow(op)
             if data_flow is not None:
                 # Results on no edge have no slot, as region arguments on none: nothing says how they are sharded.

@@ -314,9 +314,8 @@ class _Solver:
         # One long loop over local names: it runs once per visit, and calls would be half of its time.
         problem, current, active, again = self.problem, self.current, self._active, self._again
         step_slots, transforms = problem.step_slots, problem.transforms
-        dependents_of, known_dependents, not_requeued, coupled = (
+        dependents_of, not_requeued, coupled = (
             problem.dependents.of,
-            problem.dependents.known,
             problem.dependents.not_requeued,
             self._coupled,
         )
@@ -364,7 +363,7 @@ class _Solver:
                 slot = slots[position]
                 if slot < 0:
                     continue
-                steps = known_dependents[slot] or dependents_of(slot)
+                steps = dependents_of(slot)
                 if slot in coupled or slot in not_requeued:
                     self._change_several(slot, new, dict(outcome)[position], step, work)
                     continue

@@ -102,23 +102,18 @@ class _Writer:
         self._origin.codec.parse_together(value for overlay in overlays.values() for value in overlay.values())
         # Ops with the same attributes that make the same change share it.
         encoded: dict[int, Items] = {}
-        # Nearly always it is one sharding.
-        single: dict[int, tuple[str, ir.Attribute]] = {}
         for attributes in changed.values():
             native, overlay = attributes.native, attributes.overlay
             if native is None or overlay is None:
                 continue
-            number = identity(overlay)
-            item = single.get(number)
-            if item is not None:
-                native.attributes[item[0]] = item[1]
-                continue
-            items = encoded.get(number)
+            items = encoded.get(identity(overlay))
             if items is None:
-                items = encoded[number] = self._maker.changes(attributes.base, overlay)
-                if len(items) == 1 and items[0][1] is not None:
-                    single[number] = items[0][0], items[0][1]
-            write_items(native, items)
+                items = encoded[identity(overlay)] = self._maker.changes(attributes.base, overlay)
+            if len(items) == 1 and items[0][1] is not None:
+                # Nearly always a sharding.
+                native.attributes[items[0][0]] = items[0][1]
+            else:
+                write_items(native, items)
         changed.clear()
 
     def sync(self, block: Block) -> None:

@@ -80,30 +80,6 @@ def kind_of(op: Op) -> SharedOpKind | None:
     return kind if kind.name == op.name else None
 
 
-def kinds_of(program: Program, ops: Sequence[Op]) -> list[SharedOpKind | None]:
-    """Return `kind_of` for each of some ops of a program, in less time than by a call for each."""
-    if not program.kinds_hold:
-        return [None] * len(ops)
-    return [
-        kind if (kind := getattr(op.attributes, "kind", None)) is not None and kind.name is op.name else kind_of(op)
-        for op in ops
-    ]
-
-
-def first_ops(kinds: Sequence[SharedOpKind | None], ops: Sequence[Op]) -> dict[SharedOpKind, Op]:
-    """Return the first op of each kind, in program order.
-
-    Args:
-        kinds: What `kinds_of` returns for the ops.
-        ops: The ops.
-    """
-    first: dict[Any, Any] = dict.fromkeys(kinds)
-    # The last one that is entered stays, at the position of the key.
-    first.update(zip(reversed(kinds), reversed(ops), strict=True))
-    first.pop(None, None)
-    return first
-
-
 def shares_facts(kind: SharedOpKind, program: Program, facts: object) -> bool:
     """Return whether all ops of a kind have the facts that a registry has just told of one of them."""
     return kind.known[1] is facts and not program.rules

@@ -5,7 +5,7 @@ import pytest
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.ir.graph.attributes import UNIT, DenseElements, OpaqueElements, RawAttribute, SymbolRef
 from shardy_py.ir.graph.types import OpaqueType, TensorType, tensor
-from shardy_py.ir.graph.walk import own_values
+from shardy_py.ir.graph.walk import all_ops, own_values
 from shardy_py.sharding.parse import parse_attribute, parse_mesh, parse_tensor_sharding
 
 
@@ -223,7 +223,20 @@ def test_a_program_can_be_refilled():
     """The contents are those of the new module, the object is the same."""
     program = _program('"t.a"() : () -> ()')
     assert import_module(parse_module('"t.b"() : () -> ()'), into=program) is program
-    assert [op.name for op in program.walk()] == ["t.b"]
+    assert [op.name for op in program.walk()] == ["t.b"] == [op.name for op in all_ops(program)]
+
+
+def test_the_index_starts_with_all_ops_in_program_order():
+    """An op comes before those in its regions, and these before the next op, as in a walk."""
+    program = _program("""
+"t.outer"() ({
+  "t.first"() : () -> ()
+^bb1:
+  "t.second"() ({ "t.inner"() : () -> () }, { "t.inner"() : () -> () }) : () -> ()
+}) : () -> ()
+"t.last"() : () -> ()
+""")
+    assert list(all_ops(program)) == list(program.walk())
 
 
 def test_functions_have_the_results_that_they_return():
