@@ -239,3 +239,22 @@ def test_a_device_takes_its_part_of_a_dynamic_size(two_symbols: onnx.ModelProto)
     _assert_runs_dynamic(result, two_symbols, np.random.default_rng(0).random((2, 3, 8), np.float32))
     with pytest.raises(UnsupportedError, match="onnxruntime refuses a part"):
         _assert_runs_dynamic(result, two_symbols, np.ones((1, 3, 8), np.float32))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("recurrent_loop", "Loop"), ("early_exit", "If")])
+def test_nodes_in_graphs_of_nodes_have_specifications(name: str, kind: str) -> None:
+    """They name tensors of their own graph and of those around it."""
+    make, ways = MODELS[name]
+    sharded = {argument: tuple("d" if axis else None for axis in axes) for argument, axes in ways[0].items()}
+    module = sdy.propagate(make(), {"d": 2}, in_shardings=sharded).module
+    (node,) = [item for item in module.graph.node if item.op_type == kind]
+    for graph in (item.g for item in node.attribute if item.g.node):
+        inside = {name for item in graph.node for name in item.output}
+        specified = {
+            item.tensor_name
+            for inner in graph.node
+            for configuration in inner.device_configurations
+            for item in configuration.sharding_spec
+        }
+        assert specified & inside
+        assert specified <= inside | {name for item in graph.node for name in item.input}
