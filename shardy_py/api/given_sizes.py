@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
+
+from attrs import field
 
 from shardy_py.api.main_function import argument_names, arguments_of, find_main
 from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.frontends.op_graphs import PROGRAM, ProgramFrontend
 from shardy_py.frontends.select import frontend_of
 from shardy_py.guards.error_texts import shown
 from shardy_py.ir.graph.attributes import RawAttribute
@@ -18,11 +21,12 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.types import TensorType, function_type
 from shardy_py.ir.graph.walk import all_ops
-from shardy_py.ir.interfaces.frontend import Frontend
+from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.plugins import Registry
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.support.arguments import as_integer
+from shardy_py.values import frozen
 
 ALL = "?"
 """The name that stands for all dynamic dimensions without a size of their own."""
@@ -57,12 +61,44 @@ def module_of_sizes(module: Any, frontend: Frontend, sizes: Mapping[str, int], r
     give_shapes(program, registry)
     _Sizes(program, find_main(program), registry).give(sizes)
     # Its own frontend does not know how to write other types.
-    return print_program(program) if frontend_of(program).name in ("mlir", "jit") else _as_graph(program)
+    return print_program(program) if frontend_of(program).name in ("mlir", "jit") else _as_graph(program, frontend)
 
 
-def _as_graph(program: Program) -> Program:
-    program.frontend = None
+def _as_graph(program: Program, frontend: Frontend) -> Program:
+    program.frontend = SizedFrontend(base=program.frontend or frontend)
     return program
+
+
+@frozen
+class SizedFrontend(ProgramFrontend):
+    """Op graphs in which dynamic dimensions got sizes, with the names and arrays of the frontend that read them.
+
+    Args:
+        base: The frontend that read the program.
+    """
+
+    name: str = "sized"
+    base: Frontend = field(default=PROGRAM, kw_only=True)
+
+    def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
+        """Return the names of values."""
+        return self.base.printed_names(program)
+
+    def argument_names(self, program: Program, function: Op) -> Sequence[str]:
+        """Return the names of arguments."""
+        return self.base.argument_names(program, function)
+
+    def argument_aliases(self, program: Program, function: Op) -> Mapping[str, int]:
+        """Return the further names of arguments, to their numbers."""
+        return self.base.argument_aliases(program, function)
+
+    def argument_arrays(self, program: Program) -> Mapping[int, Any]:
+        """Return the arrays of arguments that the program brings itself."""
+        return self.base.argument_arrays(program)
+
+    def print_text(self, source: Program) -> str:
+        """Return the op graph in MLIR's generic form."""
+        return print_program(source)
 
 
 class _Sizes:

@@ -19,9 +19,10 @@ from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.onnx.control_flow import import_control_flow
 from shardy_py.onnx.folding import OPERANDS
 from shardy_py.onnx.load import typed
-from shardy_py.onnx.node_graphs import captured
+from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_name
 from shardy_py.onnx.scope import STANDARD, GraphScope, inferred
 from shardy_py.onnx.specifications import read_annotations
+from shardy_py.support.identity import identity
 from shardy_py.values import define
 
 META = ("node", "positions", "outputs", "opset")
@@ -38,6 +39,7 @@ class OnnxOrigin:
         model: The model.
         argument_names: The names of the inputs, then of the initializers that are arguments.
         values: The values of the tensors of the model, by name.
+        bodies: The same of the graphs in nodes: by the outputs of the nodes around, and the names of their attributes.
         nodes: The distinct nodes, by the attribute ``node`` of their ops.
         opsets: The versions of operators.
     """
@@ -45,6 +47,7 @@ class OnnxOrigin:
     model: ModelProto
     argument_names: tuple[str, ...]
     values: dict[str, Value] = field(factory=dict)
+    bodies: dict[tuple[str, ...], dict[str, Value]] = field(factory=dict)
     nodes: list[NodeProto] = field(factory=list)
     opsets: list[Any] = field(factory=list)
 
@@ -67,6 +70,7 @@ class _Importer:
     def __init__(self, model: ModelProto) -> None:
         self.scope = GraphScope(inferred(model))
         self._scopes = [self.scope]
+        self._paths: dict[int, tuple[str, ...]] = {identity(self.scope): ()}
         self._mesh, self._shardings = read_annotations(model)
         self.builder = Builder(mesh=self._mesh)
         self._keys: dict[bytes, int] = {}
@@ -131,8 +135,14 @@ class _Importer:
         outputs = [name for name in node.output if name]
         with self.builder.at(node.name or f"{node.op_type} {outputs[0]}"):
             bodies = scope.bodies(node)
-            results = self._add_plain(node, outputs) if bodies is None else import_control_flow(self, node, bodies)
+            results = self._add_plain(node, outputs) if bodies is None else self._add_with_bodies(node, bodies)
         scope.values.update(zip(outputs, results, strict=True))
+
+    def _add_with_bodies(self, node: NodeProto, bodies: list[GraphScope]) -> list[Value]:
+        for name, body in zip(BODY_NAMES[node.op_type], bodies, strict=True):
+            self._paths[identity(body)] = path = (*self._paths[identity(self.scope)], node_name(node), name)
+            self._origin.bodies[path] = body.values
+        return import_control_flow(self, node, bodies)
 
     def _add_plain(self, node: NodeProto, outputs: list[str]) -> list[Value]:
         """Add the op of a node; graphs that it has are part of its attributes."""

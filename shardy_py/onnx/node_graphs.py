@@ -34,3 +34,12 @@ def outer_names(graph: GraphProto) -> list[str]:
         inner.update(node.output)
     names |= dict.fromkeys(info.name for info in graph.output if info.name not in inner)
     return list(names)
+
+
+BODY_NAMES = {"If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",)}
+"""The attributes of nodes that have graphs."""
+
+
+def node_name(node: NodeProto) -> str:
+    """Return what tells a node from the others of its graph: the name of its first output."""
+    return next((str(name) for name in node.output if name), "")

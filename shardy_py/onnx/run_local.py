@@ -173,6 +173,8 @@ def _session(nodes: Sequence[NodeProto], model: ModelProto, inputs: Arrays, outp
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
+    # Fused nodes round elsewhere, as one of a product and its quantization does: parts are cut between them.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         return onnxruntime.InferenceSession(part.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:

@@ -6,14 +6,15 @@ say on which devices the parts of a tensor are, not along which axes of a mesh; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
 from onnx import ModelProto
 
-from shardy_py.ir.graph.program import Program
+from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.onnx.node_graphs import BODY_NAMES, node_graph, node_name
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_mesh
 from shardy_py.sharding.shard_positions import shard_positions
@@ -22,6 +23,8 @@ from shardy_py.sharding.tensor import TensorSharding
 _VERSION = 11
 """The version of the format that has specifications for several devices."""
 CONFIGURATION = "shardy"
+Shardings = Mapping[str, tuple[TensorSharding, int]]
+"""The shardings of tensors, and their ranks, by name."""
 _MESH, _SHARDING = "shardy.mesh", "shardy.sharding."
 
 
@@ -41,7 +44,7 @@ def annotated_model(program: Program) -> ModelProto:
     origin = program.origin
     model = ModelProto()
     model.CopyFrom(origin.model)
-    shardings = dict(_shardings(program))
+    shardings = dict(_shardings(program, origin.values))
     other_metadata = [item for item in model.metadata_props if not item.key.startswith((_MESH, _SHARDING))]
     del model.metadata_props[:]
     model.metadata_props.extend(other_metadata)
@@ -53,7 +56,20 @@ def annotated_model(program: Program) -> ModelProto:
         model.metadata_props.add(key=f"{_SHARDING}{name}", value=str(sharding))
     model.ir_version = max(model.ir_version, _VERSION)
     _write_configuration(model, mesh)
-    for node in model.graph.node:
+    _annotate(model.graph, shardings, program, ())
+    return model
+
+
+def _annotate(graph: Any, shardings: Shardings, program: Program, path: tuple[str, ...]) -> None:
+    """Write the specifications of the nodes of a graph, and of the graphs in them.
+
+    Args:
+        graph: The graph.
+        shardings: The shardings of the tensors that it knows, those around it included.
+        program: The program.
+        path: Where the graph is, a key of the bodies of the origin.
+    """
+    for node in graph.node:
         del node.device_configurations[:]
         names = [name for name in dict.fromkeys((*node.input, *node.output)) if name in shardings]
         if names:
@@ -61,11 +77,15 @@ def annotated_model(program: Program) -> ModelProto:
             for name in names:
                 sharding, rank = shardings[name]
                 _write_specification(configuration.sharding_spec.add(tensor_name=name), sharding, rank, program)
-    return model
+        for attribute in BODY_NAMES.get(node.op_type, ()):
+            inner = (*path, node_name(node), attribute)
+            if (values := program.origin.bodies.get(inner)) is not None:
+                known = {**shardings, **dict(_shardings(program, values))}
+                _annotate(node_graph(node, attribute), known, program, inner)
 
 
-def _shardings(program: Program) -> Iterator[tuple[str, tuple[TensorSharding, int]]]:
-    for name, value in program.origin.values.items():
+def _shardings(program: Program, values: Mapping[str, Value]) -> Iterator[tuple[str, tuple[TensorSharding, int]]]:
+    for name, value in values.items():
         sharding = program.sharding(value)
         if sharding is not None and isinstance(value.type, TensorType):
             yield name, (sharding, value.type.rank)

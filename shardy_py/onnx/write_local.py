@@ -252,15 +252,33 @@ class _Writer:
     def _write_dynamic_slice(self, op: Op) -> None:
         """Write a slice whose starts are tensors."""
         value, *starts = op.operands
-        prefix, sizes = self._name(op.results[0]), op.attributes["sizes"]
+        prefix, sizes, dims = self._name(op.results[0]), op.attributes["sizes"], op.attributes["axes"]
         row_shape = self._constant(np.array([1], np.int64))
         rows = [
             self._node("Reshape", [self._name(item), row_shape], f"{prefix}.start{n}") for n, item in enumerate(starts)
         ]
         start = self._node("Concat", rows, f"{prefix}.starts", axis=0)
         end = self._node("Add", [start, self._constant(np.array(sizes, np.int64))], f"{prefix}.ends")
-        axes = self._constant(np.arange(len(sizes), dtype=np.int64))
-        self._node("Slice", [self._name(value), start, end, axes], prefix)
+        self._node("Slice", [self._name(value), start, end, self._constant(np.array(dims, np.int64))], prefix)
+
+    def _write_part(self, op: Op) -> None:
+        """Write one of the equal parts of a tensor along a dynamic size; one that does not divide is an error."""
+        value, position = map(self._name, op.operands)
+        prefix = self._name(op.results[0])
+        dim, parts, zero, row_shape = (
+            self._constant(np.array([number], np.int64))
+            for number in (op.attributes["dim"], op.attributes["parts"], 0, 1)
+        )
+        size = self._node("Gather", [self._node("Shape", [value], f"{prefix}.shape"), dim], f"{prefix}.whole")
+        rest = self._node("Mod", [size, parts], f"{prefix}.rest")
+        # There is an element 0 only, so that a rest has no element: onnxruntime refuses it.
+        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0)
+        part = self._node("Div", [size, parts], f"{prefix}.size")
+        number = self._node("Reshape", [position, row_shape], f"{prefix}.number")
+        start = self._node("Mul", [number, part], f"{prefix}.start")
+        start = self._node("Add", [start, nothing], f"{prefix}.checked")
+        end = self._node("Add", [start, part], f"{prefix}.end")
+        self._node("Slice", [value, start, end, dim], prefix)
 
     def _write_mask(self, op: Op) -> None:
         """Write a choice between a tensor and a scalar by the number of the element."""
@@ -278,6 +296,7 @@ _COLLECTIVES = {
     f"{_SPACE}scalar": _Writer._write_scalar,
     f"{_SPACE}dynamic_slice": _Writer._write_dynamic_slice,
     f"{_SPACE}mask": _Writer._write_mask,
+    f"{_SPACE}part": _Writer._write_part,
 }
 
 

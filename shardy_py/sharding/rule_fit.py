@@ -97,7 +97,7 @@ def shown_shapes(operand_shapes: Sequence[Shape], result_shapes: Sequence[Shape]
 
 def _shown(shapes: Sequence[Shape]) -> str:
     return (
-        ", ".join("x".join("?" if size is None else str(size) for size in shape) or "scalar" for shape in shapes)
+        ", ".join("x".join(str(size) if is_known(size) else "?" for size in shape) or "scalar" for shape in shapes)
         or "none"
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,13 +10,16 @@ from typing import Any
 from shardy_py.api.main_function import arguments_of, find_main
 from shardy_py.api.source import read_program
 from shardy_py.errors import ShardyError
+from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import OpDefinition, Registry
+from shardy_py.testing.numeric.bench import takes_local
 from shardy_py.testing.numeric.check import check_rule_numerically
-from shardy_py.testing.samples import sample_of_definition, samples_of_programs
+from shardy_py.testing.numeric.pieces import Local
+from shardy_py.testing.samples import sample_of_definition, samples_of_programs, takes_op
 from shardy_py.testing.sharded.run import run_sharded
 from shardy_py.values import frozen
 
@@ -26,6 +27,7 @@ Functions = Mapping[str, Callable[..., Any]]
 """The function of each op name, as `run_sharded` takes it."""
 _MESH = {"a": 2, "b": 2}
 _DEVICES = {"d": 2}
+_PARAMETERS = "a function gets one array per operand, and the op and its attributes by a parameter named op"
 
 
 @frozen
@@ -141,8 +143,14 @@ def check_plugin(
         if function is None:
             without_function.append(definition.name)
             continue
-        sample = None if definition.name in samples_by_name else sample_of_definition(definition, function, seed)
-        samples = samples_by_name.get(definition.name, [] if sample is None else [sample])
+        samples = samples_by_name.get(definition.name, [])
+        if not samples:
+            try:
+                sample = sample_of_definition(definition, function, seed)
+            except Exception as error:
+                ops.append(OpCheck(definition.name, "", 0, (_raised(error),)))
+                continue
+            samples = [] if sample is None else [sample]
         if not samples:
             without_sample.append(definition.name)
         ops += [_check_op(op, function, registry, seed) for op in samples]
@@ -169,24 +177,51 @@ def _check_op(op: Op, function: Callable[..., Any], registry: Registry, seed: in
     if op.regions:
         return OpCheck(op.name, types, 0, ())
     problems: list[str] = []
-    bound = partial(function, op=op) if _takes_op(function) else function
+    bound = _on_shard(op, function) if takes_op(function) else function
     try:
         if registry.get_sharding_rule(op) is not None:
             report = check_rule_numerically(op, bound, registry=registry, seed=seed)
             problems += [str(report)] if not report.ok else []
     except ShardyError as error:
         problems.append(str(error))
+    except Exception as error:
+        return OpCheck(op.name, types, 0, (_raised(error),))
     ways = list(_single_shardings(op))
     for way in ways:
         problems += _run_problem(_alone(op), {op.name: function}, _DEVICES, way, registry, seed)
     return OpCheck(op.name, types, len(ways), tuple(problems))
 
 
-def _takes_op(function: Callable[..., Any]) -> bool:
-    try:
-        return "op" in inspect.signature(function).parameters
-    except ValueError:
-        return False
+def _raised(error: Exception) -> str:
+    """Say that what an author writes failed, which is no mistake of the kit."""
+    return f"its function raised {describe_error(error)}; {_PARAMETERS}"
+
+
+def _on_shard(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls another one with the op that a device has, whose types are those of its shards."""
+
+    def call(*arrays: Any, local: Local | None) -> Any:
+        shard = op if local is None else _with_shapes(op, local)
+        more = {"local": local} if takes_local(function) else {}
+        return function(*arrays, op=shard, **more)
+
+    return call
+
+
+def _with_shapes(op: Op, local: Local) -> Op:
+    """Return an op with the types of shards."""
+    operands, results = (
+        [
+            TensorType(shard.shape, value.type.element_type) if isinstance(value.type, TensorType) else value.type
+            for value, shard in zip(values, shards, strict=True)
+        ]
+        for values, shards in ((op.operands, local.operands), (op.results, local.results))
+    )
+    builder = Builder()
+    with builder.function("main", operands) as values:
+        shard_op: Op = builder.emit(op.name, values, results, dict(op.attributes))
+        builder.return_(*shard_op.results)
+    return shard_op
 
 
 def _single_shardings(op: Op) -> Iterator[dict[int, Any]]:

@@ -44,12 +44,20 @@ def sample_of_definition(definition: OpDefinition, function: Callable[..., Any],
         seed: The seed of the operands that it is called with.
     """
     shapes = _operand_shapes(definition, function)
-    if shapes is None:
+    if shapes is None or takes_op(function):
         return None
     generator = make_generator(seed)
     results = function(*(make_operand(TensorType(shape, "f32"), generator) for shape in shapes))
     arrays = results if isinstance(results, tuple) else (results,)
     return make_op(definition.name, shapes, arrays)
+
+
+def takes_op(function: Callable[..., Any]) -> bool:
+    """Return whether a function has a parameter named ``op``, so that it may read attributes and types of results."""
+    try:
+        return "op" in inspect.signature(function).parameters
+    except ValueError:
+        return False
 
 
 def _operand_shapes(definition: OpDefinition, function: Callable[..., Any]) -> Shapes | None:

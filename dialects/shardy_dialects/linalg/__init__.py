@@ -4,7 +4,7 @@ No rule of linalg is written by hand: all come from the indexing maps of its ops
 has loops and branches.
 """
 
-from shardy_dialects.linalg import control_flow, structured, tensors, windows
+from shardy_dialects.linalg import control_flow, packing, structured, tensors, windows
 from shardy_dialects.linalg.tensors import localize_constant
 from shardy_py.plugins import ConstantLike, Dialect, Elementwise, Pure, hookimpl
 from shardy_py.sharding.rule_builder import pointwise_rule
@@ -33,9 +33,11 @@ for _name in MATH:
 linalg = Dialect("linalg")
 structured.register(linalg)
 windows.register(linalg)
+packing.register(linalg)
 
 tensor = Dialect("tensor")
 tensors.register(tensor)
+packing.register(tensor)
 
 scf = Dialect("scf")
 control_flow.register(scf)

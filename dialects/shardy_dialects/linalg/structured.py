@@ -164,6 +164,12 @@ def elementwise_loops(op: Op) -> Loops:
     )
 
 
+def mapped_loops(op: Op) -> Loops:
+    """Return one loop per dimension of the output; its maps may be given, with transposed or broadcast operands."""
+    maps = _attribute_maps(op) if op.attributes.get("indexing_maps") else ()
+    return Loops(maps, (PARALLEL,) * maps[-1].num_dims) if maps else elementwise_loops(op)
+
+
 def transpose_loops(op: Op) -> Loops:
     """Return one loop per dimension of the input; the output has them permuted."""
     order = op.attributes["permutation"]
@@ -246,6 +252,11 @@ def generic_traits(op: Op) -> Iterable[Trait]:
     return ()
 
 
+def _elementwise_traits(op: Op) -> Iterable[Trait]:
+    """Return the trait of ops all of whose tensors are in every loop in the same way."""
+    return (Elementwise,) if len(set(mapped_loops(op).maps)) == 1 else ()
+
+
 class LoopFacets(TypedDict):
     """The facets of an op that follow from its loops."""
 
@@ -289,6 +300,7 @@ def register(dialect: Dialect) -> None:
     for short in ELEMENTWISE:
         define(f"linalg.{short}", elementwise_loops, Elementwise)
     define("linalg.map", elementwise_loops, Elementwise)
+    dialect.op("linalg.elementwise", traits=[Pure], traits_of=_elementwise_traits, **described_by(mapped_loops))
     define("linalg.contract", contract_loops, Contraction)
     define("linalg.softmax", softmax_loops)
     define("linalg.fill", elementwise_loops, Elementwise, ConstantFoldable)

@@ -23,7 +23,7 @@ from shardy_py.plugins import (
 )
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, pointwise_rule, tensor_shape
-from shardy_py.sharding.rules import concatenate
+from shardy_py.sharding.rules import concatenate, reshape
 
 
 def window_rule(op: Op) -> OpShardingRule | None:
@@ -125,7 +125,10 @@ def register(dialect: Dialect) -> None:
     dialect.op(
         "tensor.splat", traits=[ConstantFoldable, Pure], rule=partial(_static, pointwise_rule), local=local_by_types
     )
-    dialect.op("tensor.cast", traits=[Elementwise, Pure], rule=partial(_static, pointwise_rule), local=local_by_types)
+    for name in ("cast", "bitcast"):
+        rule = partial(_static, pointwise_rule)
+        dialect.op(f"tensor.{name}", traits=[Elementwise, Pure], rule=rule, local=local_by_types)
+    dialect.op("tensor.reshape", traits=[Pure], rule=reshape, local=localize_reshape)
     dialect.op(
         "tensor.extract_slice",
         traits=[ConstantFoldable, Pure],
@@ -152,6 +155,17 @@ def register(dialect: Dialect) -> None:
     dialect.op("tensor.dim", traits=[Pure], local=localize_dim)
     for name in ("extract", "from_elements"):
         dialect.op(f"tensor.{name}", traits=[Pure])
+
+
+def localize_reshape(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the reshape where its result is whole, as an operand holds its sizes.
+
+    Raises:
+        CannotLocalize: the result is sharded.
+    """
+    if shard.sharded_dims(shard.result_shardings[0]):
+        raise no_local_form("an operand holds sizes of the whole tensor")
+    return shard.copy()
 
 
 def localize_extract_slice(op: Op, shard: Shard) -> Sequence[Value]:

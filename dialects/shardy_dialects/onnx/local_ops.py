@@ -12,9 +12,10 @@ from typing import ClassVar
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType, Type
-from shardy_py.ir.interfaces.local import LocalEmitter
+from shardy_py.ir.interfaces.local import LocalEmitter, no_local_form
 from shardy_py.ir.interfaces.named_collectives import NamedCollectives, type_like
 from shardy_py.sharding.combiner import Combiner
+from shardy_py.sharding.unknown_size import is_derived
 from shardy_py.values import frozen
 
 SPACE = "collective"
@@ -31,6 +32,20 @@ class OnnxLocalOps(NamedCollectives):
     def offset(self, emit: LocalEmitter, table: Sequence[int] | None) -> Value:
         """Return the scalar that a table has for the device; 0 without a table."""
         return emit.op(f"{SPACE}.offset", (), [TensorType((), "i64")], {"table": tuple(table or (0,))}).result
+
+    def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
+        """Return the part of a tensor at a start; along a dynamic size one of several equal parts."""
+        cut = [dim for dim, size in enumerate(sizes) if size != value.shape[dim]]
+        for dim in filter(lambda dim: is_derived(sizes[dim]), cut):
+            shape = [sizes[dim] if other == dim else size for other, size in enumerate(value.shape)]
+            parts = value.shape[dim] // sizes[dim]
+            position = _in_parts(starts[dim], sizes[dim])
+            value = self.device_op(emit, "part", [value, position], shape, dim=dim, parts=parts)
+        cut = [dim for dim in cut if not is_derived(sizes[dim])]
+        if not cut:
+            return value
+        attributes: dict[str, Attribute] = {"axes": tuple(cut), "sizes": tuple(sizes[dim] for dim in cut)}
+        return self.device_op(emit, "dynamic_slice", [value, *(starts[dim] for dim in cut)], sizes, **attributes)
 
     def reshape(self, emit: LocalEmitter, value: Value, shape: Sequence[int]) -> Value:
         """Return the elements in another shape."""
@@ -96,6 +111,17 @@ class OnnxLocalOps(NamedCollectives):
 
 
 _NEUTRAL = (Combiner.ADD, Combiner.MUL, Combiner.MIN, Combiner.MAX, Combiner.AND, Combiner.OR)
+
+
+def _in_parts(start: Value, size: int) -> Value:
+    """Let a new table of starts, multiples of a size that is not known, have the numbers of the parts instead."""
+    table = start.owner
+    assert isinstance(table, Op)
+    numbers = [divmod(item, size) for item in table.attributes["table"]]
+    if start.uses or any(rest for _, rest in numbers):
+        raise no_local_form("a part of a dynamic size begins elsewhere than at a multiple of its size")
+    table.attributes["table"] = tuple(number for number, _ in numbers)
+    return start
 
 
 def _node(

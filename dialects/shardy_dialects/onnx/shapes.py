@@ -126,11 +126,21 @@ def _local_shape(op: Op, shard: Shard) -> Sequence[Value]:
     if operand_at(op, position) >= 0 and shard.sharded_dims(shard.result_shardings[0]):
         raise no_local_form("an operand holds sizes of the whole tensor")
     shape = shard.result_shape(0)
-    if op.name == "onnx.Reshape" and sum(map(is_derived, shape)) == 1:
-        shape = tuple(-1 if is_derived(size) else size for size in shape)
+    if op.name == "onnx.Reshape" and any(map(is_derived, shape)):
+        shape = _reshaped(op, shape, shard.operands[0].shape)
     elif op.name == "onnx.Expand":
         shape = _expanded(shape, shard.operands[0].shape)
     return shard.copy(shape=shape)
+
+
+def _reshaped(op: Op, shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape in which -1 is a size that is not known, and 0 one that the node takes from its operand."""
+    wanted = attribute(op, "shape", ())
+    dynamic = [dim for dim, size in enumerate(shape) if is_derived(size)]
+    copied = [dim for dim in dynamic if wanted[dim : dim + 1] == (0,) and operand[dim] == shape[dim]]
+    if len(dynamic) - len(copied) > 1:
+        return tuple(shape)
+    return tuple(0 if dim in copied else -1 if dim in dynamic else size for dim, size in enumerate(shape))
 
 
 def _expanded(shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:

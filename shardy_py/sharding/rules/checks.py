@@ -7,6 +7,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape, values_of
+from shardy_py.sharding.unknown_size import is_known
 from shardy_py.support.arguments import as_integer, shown
 
 
@@ -96,5 +97,5 @@ def unfit(op: HasShardableValues, helper: str, message: str, *, hint: str = "") 
 
 
 def _shown(shapes: Sequence[Shape]) -> str:
-    texts = ("x".join("?" if size is None else str(size) for size in shape) or "scalar" for shape in shapes)
+    texts = ("x".join(str(size) if is_known(size) else "?" for size in shape) or "scalar" for shape in shapes)
     return ", ".join(texts) or "none"

@@ -191,3 +191,56 @@ def test_known_sizes_that_contradict_are_still_errors() -> None:
     program = build(lambda builder, x: builder.op("m.mm", [x, x], [sdy.tensor(None, 16)]), (8, 16))
     with pytest.raises(RuleError, match="factor k has size 16 in operand 0, but 8 in operand 1"):
         propagate(program)
+
+
+class Rows(sdy.Frontend):
+    """A frontend whose programs have a dynamic size and a name for it."""
+
+    name = "rows"
+
+    def accepts(self, source: object) -> bool:
+        """Return whether this is the text ``rows``."""
+        return source == "rows"
+
+    def import_program(self, source: Any) -> Program:
+        """Return a program with one argument."""
+        builder = sdy.Builder()
+        with builder.function("main", [sdy.tensor(None, 16)]) as (x,):
+            builder.return_(builder.op("m.merge", [x], [sdy.tensor(None)]))
+        return builder.build()
+
+    def argument_names(self, program: Program, function: Any) -> list[str]:
+        """Return the name of the argument."""
+        return ["images"]
+
+
+class RowsPlugin:
+    """A plugin with the frontend, and with the dialect of its programs."""
+
+    @sdy.hookimpl
+    def shardy_register_dialects(self) -> list[sdy.Dialect]:
+        """Return the dialect."""
+        return [TOY]
+
+    @sdy.hookimpl
+    def shardy_register_frontends(self) -> list[sdy.Frontend]:
+        """Return the frontend."""
+        return [Rows()]
+
+
+def test_arguments_of_a_frontend_keep_their_names() -> None:
+    """Sizes and shardings are given by the names of the frontend, although it cannot write a program with sizes."""
+    options = {"in_shardings": {"images": ("d", None)}, "plugins": [RowsPlugin()]}
+    result = sdy.propagate("rows", {"d": 2}, sizes={"images.0": 8}, **options)
+    assert result.local().arguments[0].shard_shape == (4, 16)
+
+
+def test_errors_show_dynamic_sizes() -> None:
+    """Where shapes do not fit a rule, a dynamic size is shown as such."""
+    builder = sdy.Builder(mesh={"d": 2})
+    with builder.function("main", [sdy.tensor(None, 3)]) as (x,):
+        builder.return_(builder.op("m.wide", [x], [sdy.tensor(None, 4)]))
+    toy = sdy.Dialect("m")
+    toy.op("m.wide", rule=sdy.rules.broadcast)
+    with pytest.raises(RuleError, match=r"operands \?x3; results \?x4"):
+        sdy.propagate(builder.build(), registry=sdy.Registry.of([toy]))

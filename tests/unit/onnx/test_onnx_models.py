@@ -198,3 +198,63 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     graph = onnx.helper.make_graph([node], "main", [info], [onnx.helper.make_empty_tensor_value_info("y")])
     with pytest.raises((ParseError, UnsupportedError), match=r"ONNX refuses the model|cannot tell the shape"):
         sdy.propagate(onnx.helper.make_model(graph), {"d": 2})
+
+
+def test_a_loop_reads_axes_that_follow_from_constants() -> None:
+    """ONNX infers no type behind a slice whose axes a node computes; they are known all the same."""
+    b = ModelBuilder(("x", (4, 3, 8)), ("h", (4, 8)))
+    axes = b.node("Unsqueeze", b.tensor(np.array(1)), b.ints(0))
+    cut = b.node("Slice", "x", b.ints(0), b.ints(3), axes)
+    model = b.build(b.node("Add", b.node("ReduceSum", cut, axes, keepdims=0), "h"))
+    result = sdy.propagate(model, {"d": 2}, in_shardings={"h": ("d", None)})
+    assert str(result.sharding("x")) == '<@mesh, [{"d"}, {}, {}]>'
+
+
+@pytest.fixture(scope="module")
+def two_symbols() -> onnx.ModelProto:
+    """A model whose reshape joins two dimensions that have symbols for sizes."""
+    b = ModelBuilder(("x", ("batch", "steps", 8)))
+    rows = b.node("Reshape", "x", b.ints(-1, 8))
+    return b.build(b.node("MatMul", rows, b.weight(8, 6)))
+
+
+def _assert_runs_dynamic(result: sdy.Result, model: onnx.ModelProto, x: np.ndarray) -> None:
+    tensors = {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
+    (found,) = result.local().run(*[tensors.get(name, x) for name in result.program.origin.argument_names])
+    np.testing.assert_allclose(found, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
+
+
+def test_a_joined_dynamic_size_is_sharded_as_its_major_part(two_symbols: onnx.ModelProto) -> None:
+    """The rows of all batches are sharded as the batches are; the local node leaves their number open."""
+    result = sdy.propagate(two_symbols, {"d": 2}, in_shardings={"x": ("d", None, None)})
+    assert str(result.results[0]) == '<@mesh, [{"d"}, {}]>'
+    _assert_runs_dynamic(result, two_symbols, np.random.default_rng(0).random((4, 3, 8), np.float32))
+
+
+def test_a_device_takes_its_part_of_a_dynamic_size(two_symbols: onnx.ModelProto) -> None:
+    """The size of a part is computed as the model runs; one that does not divide is an error."""
+    result = sdy.propagate(
+        two_symbols, {"d": 2}, in_shardings={"x": (None, None, None)}, out_shardings={0: ("d", None)}
+    )
+    _assert_runs_dynamic(result, two_symbols, np.random.default_rng(0).random((2, 3, 8), np.float32))
+    with pytest.raises(UnsupportedError, match="onnxruntime refuses a part"):
+        _assert_runs_dynamic(result, two_symbols, np.ones((1, 3, 8), np.float32))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("recurrent_loop", "Loop"), ("early_exit", "If")])
+def test_nodes_in_graphs_of_nodes_have_specifications(name: str, kind: str) -> None:
+    """They name tensors of their own graph and of those around it."""
+    make, ways = MODELS[name]
+    sharded = {argument: tuple("d" if axis else None for axis in axes) for argument, axes in ways[0].items()}
+    module = sdy.propagate(make(), {"d": 2}, in_shardings=sharded).module
+    (node,) = [item for item in module.graph.node if item.op_type == kind]
+    for graph in (item.g for item in node.attribute if item.g.node):
+        inside = {name for item in graph.node for name in item.output}
+        specified = {
+            item.tensor_name
+            for inner in graph.node
+            for configuration in inner.device_configurations
+            for item in configuration.sharding_spec
+        }
+        assert specified & inside
+        assert specified <= inside | {name for item in graph.node for name in item.input}

@@ -134,3 +134,27 @@ def test_a_plugin_without_functions_is_refused(tmp_path: Path) -> None:
     done = testing.CliRunner().invoke(shardy, ["check", str(path)])
     assert done.exit_code == 2
     assert "has no dictionary FUNCTIONS" in done.stderr
+
+
+def test_a_function_gets_the_op_of_a_device() -> None:
+    """The types of its results are those of the shards, whichever way the op is tried."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.split", rule=sdy.rules.reshape)
+
+    functions = {"toy.split": lambda x, op: x.reshape(op.result.shape)}
+    report = check_plugin(plugin(define), functions, [program("toy.split", (8, 6), result=(4, 2, 6))])
+    assert report.ok, str(report)
+
+
+def test_a_function_that_fails_is_a_problem_of_its_op() -> None:
+    """The report says what it raised, and which parameters a function may have."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.order", rule="i j -> i j")
+
+    report = check_plugin(plugin(define), {"toy.order": lambda x, order: x})
+    (check,) = report.ops
+    assert not report.ok
+    assert check.problems[0].startswith("its function raised TypeError: ")
+    assert "by a parameter named op" in check.problems[0]

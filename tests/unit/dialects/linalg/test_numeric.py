@@ -8,7 +8,8 @@ pytest.importorskip("numpy")
 
 import numpy as np
 
-from shardy_py.testing import assert_rule_holds, make_op
+import shardy_py as sdy
+from shardy_py.testing import assert_rule_holds, assert_runs_sharded, make_op
 from tests.unit.dialects.linalg.test_linalg import REGISTRY
 from tests.unit.dialects.linalg.test_windows import steps
 
@@ -127,6 +128,14 @@ CASES = [
         lambda x, y, out: y @ x,
     ),
     ("linalg.add", [(4, 6)] * 3, (4, 6), {}, lambda x, y, out: x + y),
+    (
+        "linalg.elementwise",
+        [(4, 6), (6, 4), (4, 6)],
+        (4, 6),
+        {"indexing_maps": tuple(f"(a, b) -> ({text})" for text in ("a, b", "b, a", "a, b"))},
+        lambda x, y, out: x - y.T,
+    ),
+    ("tensor.bitcast", [(4, 6)], (4, 6), {}, lambda x: x),
     ("math.exp", [(4, 6)], (4, 6), {}, np.exp),
     ("tensor.extract_slice", [(8, 6)], (4, 6), {"static_sizes": (4, 6)}, lambda x: x[:4]),
     ("tensor.extract_slice", [(8, 6, 2)], (6, 2), {"static_sizes": (1, 6, 2)}, lambda x: x[3]),
@@ -167,3 +176,44 @@ def test_softmax() -> None:
     op = make_op("linalg.softmax", [(4, 6), (4, 6)], [(4, 6)], {"dimension": 1})
     report = assert_rule_holds(op, softmax, registry=REGISTRY, allow_missing=True)
     assert str(report.rule) == "<([i, k], [i, j])->([i, j]) {i=4, j=6, k=1} need_replication={j}>"
+
+
+TILES = {"inner_dims_pos": (1, 0), "static_inner_tiles": (3, 2), "outer_dims_perm": (1, 0)}
+"""Tiles of 2 rows and 3 columns, side by side along columns first."""
+
+
+def pack(x, out):
+    """Return tiles: their column and row, then the columns and rows inside."""
+    rows, columns = x.shape
+    return x.reshape(rows // 2, 2, columns // 3, 3).transpose(2, 0, 3, 1)
+
+
+def unpack(x, out):
+    """Return the tensor of tiles."""
+    columns, rows, *_ = x.shape
+    return x.transpose(1, 3, 0, 2).reshape(rows * 2, columns * 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "operand", "result"),
+    [("pack", pack, (8, 12), (4, 4, 3, 2)), ("unpack", unpack, (4, 4, 3, 2), (8, 12))],
+)
+def test_packing(kind, function, operand, result) -> None:
+    """Tiles are sharded as what they are cut from; shards of whole tiles stay where they are."""
+    op = make_op(f"linalg.{kind}", [operand, result], [result], TILES)
+    assert_rule_holds(op, function, registry=REGISTRY, allow_missing=True)
+    builder = sdy.Builder()
+    with builder.function("main", [value.type for value in op.operands]) as values:
+        builder.return_(builder.op(op.name, values, [op.result.type], **TILES))
+    run = assert_runs_sharded(
+        builder.program, {op.name: function}, {"d": 2, "m": 2}, in_shardings={0: ("d", "m")}, registry=REGISTRY
+    )
+    assert run.collectives == ()
+
+
+def test_a_packing_with_padding_needs_dimensions_whole() -> None:
+    """Five rows fill two tiles of three rows and one is left over."""
+    tiles = {"inner_dims_pos": (0,), "static_inner_tiles": (3,)}
+    op = make_op("tensor.pack", [(5, 8), (2, 8, 3)], [(2, 8, 3)], tiles)
+    rule = REGISTRY.get_sharding_rule(op)
+    assert str(rule) == "<([i, l], [j, l, k])->([j, l, k]) {i=5, j=2, k=3, l=8} need_replication={i, j, k}>"
