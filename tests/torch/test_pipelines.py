@@ -15,6 +15,7 @@ from shardy_py.mpmd.schedules.schedule import PipelineSchedule
 from shardy_py.mpmd.torch_pipelining import _schedule
 from tests.torch.pipeline_processes import Gpt
 
+pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[2]
 
 
