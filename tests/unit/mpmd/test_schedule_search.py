@@ -54,7 +54,7 @@ def test_interleaved_schedules_are_at_most_those_of_the_paper() -> None:
     [
         ({"meshes": 0}, "meshes is 0"),
         ({"limit": -1}, "limit is -1"),
-        ({"kept": 2.0}, "not a number from 0 on to 1"),
+        ({"kept": 2.0}, "not a number from 0 to 1"),
         ({"limit": 0.5}, "holds at most 0.5 microbatches"),
     ],
 )
