@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shardy_py.mpmd.schedules.actions import Action, ActionKind
     from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
     from shardy_py.mpmd.schedules.schedule import PipelineSchedule
+    from shardy_py.mpmd.schedules.search import search_schedule
     from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
     from shardy_py.mpmd.torch_pipelining import torch_stages
 
@@ -38,6 +39,7 @@ __all__ = [
     "named_tensor",
     "partition",
     "reduce",
+    "search_schedule",
     "simulate",
     "torch_stages",
 ]
@@ -51,6 +53,7 @@ __getattr__ = look_up_in(
         f"{__name__}.schedules.actions": "Action ActionKind",
         f"{__name__}.schedules.builders": "SCHEDULES build_schedule",
         f"{__name__}.schedules.schedule": "PipelineSchedule",
+        f"{__name__}.schedules.search": "search_schedule",
         f"{__name__}.schedules.simulation": "StageTimes Timeline simulate",
         f"{__name__}.torch_pipelining": "torch_stages",
     },

@@ -49,7 +49,7 @@ class Step:
 
 
 class Runtime(Protocol):
-    """What runs functions on meshes and moves arrays between them."""
+    """Devices of meshes, or a simulation of them: runs functions on meshes and moves arrays between them."""
 
     def function(self, text: str, mesh: str) -> Callable[..., Any]:
         """Return what runs the main function of an MLIR module on a mesh: arrays in, a sequence of arrays out."""

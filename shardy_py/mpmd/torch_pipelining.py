@@ -96,6 +96,10 @@ def _schedule(schedule: str | PipelineSchedule, stages: int, processes: int, mic
     if len(meshes) > stages:
         message = "the schedule runs a stage in two processes, which PyTorch does not"
         raise OptionError(Diagnostic("stage-twice", message, hint="choose another schedule than DualPipe"))
+    homes = dict(meshes)
+    if processes > 1 and any(homes[stage] == homes[stage + 1] for stage in range(stages - 1)):
+        message = "the schedule runs neighbouring stages in one process, which cannot send to itself"
+        raise OptionError(Diagnostic("stage-neighbours", message, hint="choose another schedule than ZB-V"))
     return value
 
 

@@ -15,6 +15,7 @@ from shardy_py.mpmd.schedules.schedule import PipelineSchedule
 from shardy_py.mpmd.torch_pipelining import _schedule
 from tests.torch.pipeline_processes import Gpt
 
+pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[2]
 
 
@@ -44,6 +45,7 @@ def test_cuts_are_checked(cuts: list[str], message: str) -> None:
     [
         ("1F1B", 3, "3 stages do not divide among 2 processes"),
         ("DualPipe", 2, "runs a stage in two processes"),
+        ("ZB-V", 4, "neighbouring stages in one process"),
         (PipelineSchedule.parse("0F0,0B0"), 2, "is for 1 processes, 1 stages and 1 microbatches, not for 2"),
         (PipelineSchedule.parse("0B0,0F0"), 2, "deadlock"),
     ],

@@ -16,7 +16,7 @@ def mpmd() -> None:
 
 @mpmd.command(cls=Command)
 @click.argument("file", required=False, type=click.Path(allow_dash=True))
-@click.option("--schedule", metavar="NAME", help="The schedule, without FILE; by default 1F1B.")
+@click.option("--schedule", metavar="NAME", help="The schedule, without FILE, or search; by default 1F1B.")
 @click.option("--meshes", type=int, help="The number of meshes; by default 4.")
 @click.option("--microbatches", type=int, help="The number of microbatches; by default 8.")
 @click.option("--chunks", type=int, help="The number of stages on each mesh; by default 1.")
@@ -28,6 +28,13 @@ def mpmd() -> None:
     help="Times of a forward part, of gradients of inputs, of weights, and of a transfer.",
 )
 @click.option("--trace", metavar="FILE", type=click.Path(), help="Write the timeline for Perfetto, as JSON.")
+@click.option("--plot", metavar="FILE", type=click.Path(), help="Draw the timeline, as .svg.")
+@click.option(
+    "--limit", type=float, help="With --schedule search: the most microbatches whose activations a mesh may hold."
+)
+@click.option(
+    "--kept", type=float, help="With --schedule search: the part of activations that gradients of weights need."
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print only the schedule, one mesh a line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def simulate(**options: Any) -> None:

@@ -12,10 +12,12 @@ from shardy_py.cli.files import read_stdin, write_atomically
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.mpmd.schedules.builders import build_schedule
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
+from shardy_py.mpmd.schedules.search import search_schedule
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
 from shardy_py.report.terminal_text import text_width
 
 _WORDS = {"F": "forward", "I": "input_gradient", "W": "weight_gradient", "transfer": "transfer"}
+_SEARCH = "search"
 _MARGIN = 6
 _LEAST_WIDTH = 24
 
@@ -29,6 +31,9 @@ def run_simulate(
     chunks: int | None,
     times: str,
     trace: str | None,
+    plot: str | None,
+    limit: float | None,
+    kept: float | None,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -37,29 +42,46 @@ def run_simulate(
         message, hint = "--csv and --json exclude each other", "leave out one of them"
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
     numbers = {"schedule": schedule, "meshes": meshes, "microbatches": microbatches, "chunks": chunks}
-    set_options = [f"--{name}" for name, number in numbers.items() if number is not None]
-    if file is None:
-        value = build_schedule(
-            schedule or "1F1B",
-            meshes=4 if meshes is None else meshes,
-            microbatches=8 if microbatches is None else microbatches,
-            chunks=1 if chunks is None else chunks,
-        )
-    elif set_options:
-        message = f"{' and '.join(set_options)} would have no effect: {file} has the schedule"
-        raise OptionError(Diagnostic("option-conflict", message, hint="leave out the file or these options"))
+    _refuse_useless(file, numbers, {"limit": limit, "kept": kept})
+    if plot is not None and not plot.endswith(".svg"):
+        raise OptionError(Diagnostic("invalid-file", f"{plot} does not end with .svg", hint="give --plot timeline.svg"))
+    sizes = {"meshes": 4 if meshes is None else meshes, "microbatches": 8 if microbatches is None else microbatches}
+    if schedule == _SEARCH:
+        timeline = search_schedule(times=parse_times(times), limit=limit, kept=1.0 if kept is None else kept, **sizes)
     else:
-        data = read_stdin() if file == "-" else Path(file).read_bytes()
-        value = PipelineSchedule.parse(data.decode("utf-8", "replace"), name=file)
-    timeline = simulate(value, parse_times(times))
+        timeline = simulate(_schedule(file, schedule or "1F1B", sizes, chunks), parse_times(times))
     if trace is not None:
         write_atomically(trace, json.dumps({"traceEvents": timeline.trace_events()}) + "\n")
+    if plot is not None:
+        write_atomically(plot, timeline.svg())
     if as_csv:
-        click.echo(str(value))
+        click.echo(str(timeline.schedule))
     elif as_json:
         click.echo(json.dumps(timeline_data(timeline), indent=2))
     else:
         _print(timeline)
+
+
+def _refuse_useless(file: str | None, numbers: dict[str, Any], searching: dict[str, Any]) -> None:
+    """Refuse options that have no effect on a file, on a schedule by its name, or on a search."""
+    of_numbers = [f"--{name}" for name, number in numbers.items() if number is not None]
+    of_search = [f"--{name}" for name, number in searching.items() if number is not None]
+    if file is not None and of_numbers:
+        message = f"{' and '.join(of_numbers)} would have no effect: {file} has the schedule"
+        raise OptionError(Diagnostic("option-conflict", message, hint="leave out the file or these options"))
+    if of_search and numbers["schedule"] != _SEARCH:
+        message = f"{' and '.join(of_search)} would have no effect: no schedule is searched"
+        raise OptionError(Diagnostic("option-conflict", message, hint="give --schedule search"))
+    if numbers["schedule"] == _SEARCH and numbers["chunks"] is not None:
+        message = "--chunks would have no effect: schedules with one stage per mesh are searched"
+        raise OptionError(Diagnostic("option-conflict", message, hint="leave it out"))
+
+
+def _schedule(file: str | None, name: str, sizes: dict[str, int], chunks: int | None) -> PipelineSchedule:
+    if file is None:
+        return build_schedule(name, chunks=1 if chunks is None else chunks, **sizes)
+    data = read_stdin() if file == "-" else Path(file).read_bytes()
+    return PipelineSchedule.parse(data.decode("utf-8", "replace"), name=file)
 
 
 def parse_times(text: str) -> StageTimes:

@@ -79,16 +79,20 @@ def search_schedule(
 
 
 def _check_numbers(meshes: int, microbatches: int, limit: float | None, kept: float) -> None:
-    for word, value in (("meshes", meshes), ("microbatches", microbatches)):
-        if (as_integer(value) or 0) < 1:
-            message = f"{word} is {shown(value)}, not a number from 1 on"
+    for word, number in (("meshes", meshes), ("microbatches", microbatches)):
+        if (as_integer(number) or 0) < 1:
+            message = f"{word} is {shown(number)}, not a number from 1 on"
             raise OptionError(Diagnostic("invalid-number", message, hint=f"give {word}=4"))
-    for word, value, top in (("limit", limit, float("inf")), ("kept", kept, 1.0)):
-        if value is None and word == "limit":
-            continue
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= top:
-            message = f"{word} is {shown(value)}, not a number from 0 on" + (" to 1" if top == 1.0 else "")
-            raise OptionError(Diagnostic("invalid-number", message, hint=f"give {word}={'1.0' if top == 1.0 else 4}"))
+    if limit is not None and not _is_amount(limit, float("inf")):
+        message = f"limit is {shown(limit)}, not a number from 0 on"
+        raise OptionError(Diagnostic("invalid-number", message, hint="give limit=4"))
+    if not _is_amount(kept, 1.0):
+        message = f"kept is {shown(kept)}, not a number from 0 to 1"
+        raise OptionError(Diagnostic("invalid-number", message, hint="give kept=1.0"))
+
+
+def _is_amount(value: object, top: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= top
 
 
 def _candidates(

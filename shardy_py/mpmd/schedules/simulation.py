@@ -170,6 +170,12 @@ class Timeline:
             lines.append(f"m{mesh} |{''.join(line)}|")
         return "\n".join(lines)
 
+    def svg(self, *, width: int = 860) -> str:
+        """Return a picture of the timeline in SVG; see `draw_svg`."""
+        from shardy_py.mpmd.schedules.picture import draw_svg
+
+        return draw_svg(self, width=width)
+
     def trace_events(self) -> list[dict[str, Any]]:
         """Return the timeline in the format of Chrome's traces, which Perfetto shows: a process for each mesh.
 
