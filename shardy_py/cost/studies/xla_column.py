@@ -1,7 +1,7 @@
 """Column of a study: the bytes that one device sends in the program that XLA compiles for host devices.
 
-Schedules with the same shardings are compiled once. Numbers are kept in a file, from which a study that was stopped goes
-on.
+Schedules with the same shardings are compiled once. Numbers are kept in a file, for a study that
+was stopped.
 """
 
 from __future__ import annotations
