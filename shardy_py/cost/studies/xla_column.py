@@ -63,6 +63,6 @@ def _compile(program: GivenProgram, named: NamedSchedule) -> float | None:
 
 def _write(store: Path, known: Numbers) -> None:
     """Write the numbers; a study that is stopped meanwhile has the file before or the file after."""
-    whole = store.with_suffix(".tmp")
-    whole.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
-    whole.replace(store)
+    temporary = store.with_suffix(".tmp")
+    temporary.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
+    temporary.replace(store)
