@@ -96,8 +96,8 @@ def _links(count: int) -> tuple[float, float]:
     """Return the bytes per second that a device sends in an all-gather, and the seconds of a small one."""
     import jax
 
-    whole = jax.sharding.NamedSharding(_mesh(), jax.sharding.PartitionSpec())
-    gather = jax.jit(lambda x: x.reshape(-1), out_shardings=whole)
+    replicated = jax.sharding.NamedSharding(_mesh(), jax.sharding.PartitionSpec())
+    gather = jax.jit(lambda x: x.reshape(-1), out_shardings=replicated)
     latency = _fastest(gather, _on_all((1,), "float32"))
     for size in _COUNTS:
         seconds = _fastest(gather, _on_all((size // count,), "float32"))

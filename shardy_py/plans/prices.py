@@ -48,6 +48,9 @@ class Prices:
     _parts_of_nodes: dict[int, float] = field(factory=dict)
     _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict)
     _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict)
+    _sums: dict[tuple[float, tuple[tuple[int, int | None, int | None], ...]], tuple[float, float, float]] = field(
+        factory=dict
+    )
 
     def shards(self, placement: Iterable[int | None]) -> int:
         """Return the number of parts that a placement makes of a tensor."""
@@ -113,11 +116,21 @@ class Prices:
             size: The bytes of the result.
             base: The placement of the partial results.
         """
-        local, seconds, latency, counted = size / self.shards(base), 0.0, 0.0, 0.0
+        if not summed:
+            return 0.0, 0.0, 0.0
+        key = size / self.shards(base), tuple((axis, factors[axis], dim) for axis, dim in summed.items())
+        if key not in self._sums:
+            self._sums[key] = self._reduction_seconds(*key)
+        return self._sums[key]
+
+    def _reduction_seconds(
+        self, local: float, summed: tuple[tuple[int, int | None, int | None], ...]
+    ) -> tuple[float, float, float]:
+        seconds = latency = counted = 0.0
         scattered: dict[int | None, list[int]] = defaultdict(list)
-        for axis, dim in summed.items():
+        for axis, factor, dim in summed:
             if dim is not None:
-                scattered[factors[axis]].append(axis)
+                scattered[factor].append(axis)
         for axes in scattered.values():
             each = local
             local /= prod(self.axes[axis][1] for axis in axes)
@@ -128,9 +141,9 @@ class Prices:
                 apart += formulas.reduce_scatter_seconds(self.parts((axis,)), each)
             seconds += min(together, apart) if self.is_strict else together
         reduced: dict[int | None, list[int]] = defaultdict(list)
-        for axis, dim in summed.items():
+        for axis, factor, dim in summed:
             if dim is None:
-                reduced[factors[axis]].append(axis)
+                reduced[factor].append(axis)
         for axes in reduced.values():
             seconds += formulas.all_reduce_seconds(self.parts(axes), local)
             if self.is_strict and local < self.profile.combined_bytes:

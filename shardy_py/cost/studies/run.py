@@ -17,6 +17,7 @@ from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session
 from shardy_py.cost.studies.settings import Study, StudyProgram
 from shardy_py.cost.studies.table import Provenance, StudyTable, make_table
+from shardy_py.cost.studies.xla_column import xla_bytes
 from shardy_py.cost.sweeps.evaluator import Setting
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule
 from shardy_py.cost.sweeps.outcomes import Outcome
@@ -50,10 +51,16 @@ def run_study(
     except OSError as error:
         raise OptionError(Diagnostic("study", f"{stores}: the folder cannot be made: {error.strerror}")) from None
     outcomes: list[tuple[Provenance, Outcome]] = []
+    xla: list[float | None] = []
     warnings: list[Diagnostic] = []
     for program, mesh, machine in study.combinations():
-        outcomes += _run_sweep(study, program, mesh, machine, stores, jobs, progress, warnings)
-    return make_table(outcomes, measure=study.measure, tie=study.tie, warnings=dict.fromkeys(warnings))
+        sweep_outcomes, sweep_xla = _run_sweep(study, program, mesh, machine, stores, jobs, progress, warnings)
+        outcomes += sweep_outcomes
+        xla += sweep_xla
+    compiled = xla if study.against_xla else None
+    return make_table(
+        outcomes, measure=study.measure, tie=study.tie, xla_bytes=compiled, warnings=dict.fromkeys(warnings)
+    )
 
 
 def _refuse_equal_machines(machines: Sequence[str]) -> None:
@@ -80,10 +87,14 @@ def _run_sweep(
     jobs: int | None,
     progress: Progress,
     warnings: list[Diagnostic],
-) -> list[tuple[Provenance, Outcome]]:
-    """Return the outcomes of a program on a mesh and a machine, with where they come from; add to the warnings."""
+) -> tuple[list[tuple[Provenance, Outcome]], list[float | None]]:
+    """Return the outcomes of a program on a mesh and a machine, with where they come from, and the bytes of XLA.
+
+    Warnings are added to a list.
+    """
     known = None if machine is None else get_machine(machine)
-    session, make_source = open_program(priced_input(program.input(mesh), known), study.options)
+    priced = priced_input(program.input(mesh), known)
+    session, make_source = open_program(priced, study.options)
     schedules, seeds = _schedules(study, session)
     warnings += (*session.warnings, *session.unknown_op_names(*_named_in_study(study)))
     sweep = Sweep(session, Setting(schedules[0], known), make_source)
@@ -109,9 +120,13 @@ def _run_sweep(
         except WorkerError:
             if attempt == _ATTEMPTS:
                 raise
-    return [
+    rows = [
         (provenance.of_schedule(outcome.schedule, seed), outcome) for outcome, seed in zip(outcomes, seeds, strict=True)
     ]
+    if not study.against_xla:
+        return rows, []
+    key = f"{provenance.program_sha256} {provenance.jaxlib}"
+    return rows, xla_bytes(session, priced, study.options, schedules, path.with_suffix(".xla.json"), key=key)
 
 
 def _schedules(study: Study, session: Session) -> tuple[Sequence[NamedSchedule], list[int | None]]:

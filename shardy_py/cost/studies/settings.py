@@ -58,6 +58,7 @@ class Study:
         drop_entries: Whether to add each schedule without each of its entries: ablations.
         sorted_by: The measure by which schedules are ranked.
         tie: The part by which estimates have to differ to count as different.
+        against_xla: Whether to compile each program in XLA for host devices, and count the bytes that it sends.
         plugins: Paths of plugin files.
     """
 
@@ -70,6 +71,7 @@ class Study:
     drop_entries: bool = False
     sorted_by: Measure | None = None
     tie: float = TIE
+    against_xla: bool = False
     plugins: tuple[str, ...] = ()
 
     @property
@@ -167,6 +169,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "seeds": (_is_list_of(_is_count), "a list of integers from 0 on", "seeds = [0, 1]"),
     "random": (_is_count, "an integer from 0 on", "random = 10"),
     "drop_entries": (lambda value: isinstance(value, bool), "true or false", "drop_entries = true"),
+    "against_xla": (lambda value: isinstance(value, bool), "true or false", "against_xla = true"),
     "sorted_by": (lambda value: value in MEASURES, "time, bytes or memory", 'sorted_by = "time"'),
     "tie": (_is_number, "a number from 0 on", "tie = 0.05"),
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO, StringIO
-from itertools import combinations
+from itertools import combinations, repeat
 from math import inf
 from typing import Any
 
@@ -70,12 +70,14 @@ class StudyRow:
         band: Its band among those of the same program, mesh and machine, from 1 on; 0 for a refused schedule.
         relative: Its measure over that of the first schedule; None for a refused one, and where the first is refused
             or has none.
+        xla_bytes: The bytes that one device sends in XLA's program for host devices; None where it was not compiled.
     """
 
     provenance: Provenance
     outcome: Outcome
     band: int
     relative: float | None
+    xla_bytes: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as plain numbers and texts by column."""
@@ -87,6 +89,7 @@ class StudyRow:
             "band": self.band,
             "relative": self.relative,
             **{name: None if is_refused else getattr(outcome, name) for name in _NUMBERS},
+            "xla_bytes": self.xla_bytes,
             "refused": "; ".join(outcome.problems) if isinstance(outcome, RefusedSchedule) else "",
         }
 
@@ -102,7 +105,15 @@ _NUMBERS = (
     "num_collectives",
     "values_changed",
 )
-COLUMNS = (*(item.name for item in fields(Provenance)), "schedule", "band", "relative", *_NUMBERS, "refused")
+COLUMNS = (
+    *(item.name for item in fields(Provenance)),
+    "schedule",
+    "band",
+    "relative",
+    *_NUMBERS,
+    "xla_bytes",
+    "refused",
+)
 
 
 @frozen
@@ -194,6 +205,7 @@ def make_table(
     *,
     measure: Measure,
     tie: float,
+    xla_bytes: Sequence[float | None] | None = None,
     warnings: Iterable[Diagnostic] = (),
 ) -> StudyTable:
     """Return the table of outcomes.
@@ -203,23 +215,28 @@ def make_table(
             others are compared with.
         measure: The measure by which schedules are ranked.
         tie: The part by which estimates have to differ to count as different.
+        xla_bytes: What each sends in XLA's program; None where nothing was compiled.
         warnings: The warnings of the study.
     """
-    groups: dict[tuple[str, str, str], list[tuple[Provenance, Outcome]]] = defaultdict(list)
-    for provenance, outcome in outcomes:
-        groups[provenance.group].append((provenance, outcome))
+    groups: dict[tuple[str, str, str], list[_Member]] = defaultdict(list)
+    compiled = repeat(None) if xla_bytes is None else xla_bytes
+    for (provenance, outcome), sent in zip(outcomes, compiled, strict=False):
+        groups[provenance.group].append((provenance, outcome, sent))
     rows = tuple(row for members in groups.values() for row in _rows(members, measure, tie))
     return StudyTable(rows, measure, tie, tuple(_correlations(rows)), tuple(warnings))
 
 
-def _rows(members: Sequence[tuple[Provenance, Outcome]], measure: Measure, tie: float) -> Iterator[StudyRow]:
+_Member = tuple[Provenance, Outcome, float | None]
+
+
+def _rows(members: Sequence[_Member], measure: Measure, tie: float) -> Iterator[StudyRow]:
     number = measure_of(measure)
-    numbers = [None if isinstance(outcome, RefusedSchedule) else number(outcome) for _, outcome in members]
+    numbers = [None if isinstance(outcome, RefusedSchedule) else number(outcome) for _, outcome, _ in members]
     bands = tie_bands([item for item in numbers if item is not None], tie)
     first = numbers[0]
-    for (provenance, outcome), item in zip(members, numbers, strict=True):
+    for (provenance, outcome, sent), item in zip(members, numbers, strict=True):
         relative = None if item is None or not first else item / first
-        yield StudyRow(provenance, outcome, 0 if item is None else bands[item], relative)
+        yield StudyRow(provenance, outcome, 0 if item is None else bands[item], relative, sent)
 
 
 def tie_bands(numbers: Iterable[float], tie: float) -> dict[float, int]:
@@ -249,6 +266,8 @@ def _correlations(rows: Sequence[StudyRow]) -> Iterator[RankCorrelation]:
         columns_here[f"memory on {machine}" if machine else "memory"][name] = row.outcome.peak_bytes
         if row.outcome.seconds is not None:
             columns_here[f"time on {machine}"][name] = row.outcome.seconds
+        if row.xla_bytes is not None:
+            columns_here[f"bytes in XLA for {machine}" if machine else "bytes in XLA"][name] = row.xla_bytes
     for (program, mesh), named in columns.items():
         for first, second in combinations(sorted(named), 2):
             common = [name for name in named[first] if name in named[second]]

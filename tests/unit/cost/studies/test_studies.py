@@ -14,6 +14,7 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from shardy_py.cli.app import shardy
+from shardy_py.cost.studies import xla_column
 from shardy_py.cost.studies.run import run_study
 from shardy_py.cost.studies.settings import read_study
 from shardy_py.cost.studies.table import spearman, tie_bands
@@ -177,3 +178,23 @@ def test_a_study_with_a_killed_process_equals_the_one_without(file, tmp_path, mo
     killed = run_study(read_study(file), tmp_path / "killed", jobs=2)
     assert (tmp_path / "mark").exists()
     assert killed == uninterrupted
+
+
+@pytest.mark.slow
+def test_a_study_has_the_bytes_of_xla_beside_its_estimates(file, tmp_path, monkeypatch):
+    """Equal shardings are compiled once, for all machines of one form; the numbers are kept for the next run."""
+    pytest.importorskip("jax")
+    compiled = []
+    compile_program = xla_column.xla_figures
+    monkeypatch.setattr(
+        xla_column, "xla_figures", lambda *args: compiled.append(args) or compile_program(*args, timeout=100.0)
+    )
+    text = STUDY.replace("mlp =", "# mlp =").replace("random = 2", "random = 1").replace(', "cpu-8"', "")
+    file.write_text("against_xla = true\n" + text)
+    table = run_study(read_study(file), tmp_path / "stores", jobs=1)
+    assert {row.xla_bytes > 0 for row in table.rows} == {True}
+    assert 1 <= len(compiled) <= len({row.outcome.communication_bytes for row in table.rows}) + 1
+    assert any("XLA" in item.first + item.second for item in table.correlations)
+    count = len(compiled)
+    assert run_study(read_study(file), tmp_path / "stores", jobs=1) == table
+    assert len(compiled) == count
