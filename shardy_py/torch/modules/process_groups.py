@@ -7,6 +7,8 @@ from typing import Any
 
 from attrs import field
 
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph.program import Program
 from shardy_py.values import define
 
 Groups = Sequence[Sequence[int]]
@@ -56,6 +58,36 @@ class ProcessGroups:
         members = self.members(groups)
         ranks = sorted(self.ranks[device] for device in members)
         return [ranks.index(self.ranks[device]) for device in members]
+
+
+def check_groups_outside(program: Program, ranks: Sequence[int]) -> None:
+    """Check that the collectives that a program has already are among processes outside of the mesh.
+
+    Args:
+        program: The program.
+        ranks: The ranks of the devices of the mesh.
+
+    Raises:
+        OptionError: several devices of the mesh are in the group of a collective: their shards would be combined.
+    """
+    for op in program.walk():
+        name = op.attributes.get("group_name")
+        if not op.name.startswith("_c10d_functional") or name is None:
+            continue
+        inside = sorted(set(_ranks_of(str(name))) & set(ranks))
+        if len(inside) > 1:
+            message = f"the collective is among the ranks {inside} of the mesh, which have shards of one tensor"
+            hint = "propagate over a mesh of the other dimensions only, such as device_mesh['data']"
+            raise OptionError(Diagnostic("collective-in-mesh", message, op.location, op.name, hint))
+
+
+def _ranks_of(name: str) -> Sequence[int]:
+    """Return the ranks of a process group."""
+    import torch.distributed as dist
+    from torch.distributed.distributed_c10d import _resolve_process_group
+
+    ranks: Sequence[int] = dist.get_process_group_ranks(_resolve_process_group(name))
+    return ranks
 
 
 def _key(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

@@ -20,7 +20,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.frontend.origin import TorchOrigin
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
-from shardy_py.torch.modules.process_groups import ProcessGroups
+from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.collectives import Devices, ProcessDevices, SimulatedDevices
 from shardy_py.torch.parallel.distribute import check_device_mesh
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
@@ -170,6 +170,7 @@ class TorchProgram:
         self.graph_module: Any = None
         self._torch_device = torch.device(device_mesh.device_type)
         if has_control_flow(local.program):
+            check_groups_outside(local.program, ranks)
             for op in local.program.walk():
                 if "groups" in op.attributes and op.name.startswith("spmd.") and op.name != "spmd.collective_permute":
                     self.devices.prepare(op.attributes["groups"])
