@@ -13,6 +13,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import shardy_py as sdy
+from shardy_py.torch.modules.process_groups import check_groups_can_be_made
 
 pytestmark = pytest.mark.torch
 
@@ -54,3 +55,14 @@ def test_a_collective_among_devices_of_the_mesh_is_an_error(graph: Any, device_m
     result = sdy.propagate(graph, {"data": 2, "model": 2}, in_shardings={0: ("data",)})
     with pytest.raises(sdy.OptionError, match=r"ranks \[0, 1\] of the mesh"):
         result.to_torch(device_mesh)
+
+
+def test_overlapping_meshes_are_an_error_before_processes_wait_for_each_other(
+    device_mesh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mesh of a part of the processes makes further groups only if all of its processes have equally many."""
+    check_groups_can_be_made(device_mesh["data"])
+    monkeypatch.setattr(dist, "all_reduce", lambda bounds, **kwargs: bounds[0].add_(2))
+    check_groups_can_be_made(device_mesh)
+    with pytest.raises(sdy.OptionError, match="can make no further one"):
+        check_groups_can_be_made(device_mesh["data"])
