@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.jax.arguments import array_values
 from shardy_py.jax.devices import choose_devices, device_count
-from shardy_py.jax.modules import lower_function
+from shardy_py.jax.modules import lower_traced
 from shardy_py.jax.named_shardings import to_named_sharding
 from shardy_py.jax.signature import JaxSignature
 from shardy_py.support.identity import identity
@@ -118,12 +118,15 @@ def lower_call(function: Callable[..., Any], call: CallArguments, *, with_shardi
         options: Options of `jax.jit`.
 
     Raises:
-        OptionError: JAX is missing, or cannot trace or lower the function.
+        OptionError: JAX is missing, or cannot lower the function.
+        Exception: what the function, or JAX while it traces it, raises.
     """
     require_library("jax", purpose="tracing a function needs", extra="jax")
     import jax
 
-    return lower_function(jax.jit(function, **options), *call.shapes(with_shardings=with_shardings))
+    positional, named = call.shapes(with_shardings=with_shardings)
+    # What the function raises is the caller's, as with `jax.jit`.
+    return lower_traced(jax.jit(function, **options).trace(*positional, **named))
 
 
 def call_constrained(

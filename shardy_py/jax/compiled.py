@@ -52,7 +52,7 @@ class CompiledModule:
             OptionError: not one array per argument, or one of another shape or dtype.
             UnsupportedError: an argument is a value that JAX traces.
         """
-        return call_with_trees(self.signature, self.run, arguments, keywords)
+        return call_with_trees(self, arguments, keywords)
 
     def hlo(self) -> str:
         """Return the text of the compiled program, with its collectives."""

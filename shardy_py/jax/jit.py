@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
@@ -126,20 +126,22 @@ class LoweredCall:
         devices: The devices that it runs on; the first ones of ``jax.devices()`` by default.
     """
 
-    lowered: Any
+    lowered: Any = field(repr=False)
     result: Result
-    settings: Settings
+    settings: Settings = field(repr=False)
     devices: list[Any] | None
     _compiled: DeviceProgram | CompiledModule | None = field(default=None, init=False, repr=False)
 
     def compile(self) -> DeviceProgram | CompiledModule:
-        """Return the program for the devices of JAX; it is called with the trees of the function.
+        """Return the program for the devices of JAX; it takes and returns the trees of the function.
 
         Raises:
             ShardyError: it cannot run, or there are too few devices.
         """
         if self._compiled is None:
-            self._compiled = self.result.to_jax(self.devices, partitioner=self.settings.partitioner)
+            compiled = self.result.to_jax(self.devices, partitioner=self.settings.partitioner)
+            signature = None if compiled.signature is None else evolve(compiled.signature, returns_trees=True)
+            self._compiled = evolve(compiled, signature=signature)
         return self._compiled
 
     def as_text(self) -> str:
@@ -206,12 +208,7 @@ class JitFunction:
         if call.is_traced:
             return self._traced(call, lowered)
         positional, named = call.dynamic
-        signature = lowered.result.signature
-        compiled = lowered.compile()
-        flat = None if signature is None else signature.flatten_arguments(positional, named)
-        if signature is None or flat is None:
-            return compiled(*positional, **named)
-        return signature.unflatten_results(compiled.run(*flat))
+        return lowered.compile()(*positional, **named)
 
     def lower(self, *arguments: Any, **keywords: Any) -> LoweredCall:
         """Return the function for the shapes of arguments, which may be arrays or `jax.ShapeDtypeStruct`.
@@ -259,7 +256,7 @@ class JitFunction:
     def _lowered(self, call: CallArguments) -> LoweredCall:
         settings = self._settings
         with_shardings = settings.in_shardings is None
-        key = (call.key(with_shardings=with_shardings), free_mesh())
+        key = (call.key(with_shardings=with_shardings), free_mesh(), has_x64())
         lowered_call = self._calls.get(key)
         if lowered_call is None:
             lowered = lower_call(

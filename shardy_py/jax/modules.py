@@ -51,7 +51,7 @@ def shared_module_of_stage(source: Any) -> Any:
         message = "a jitted function has no module before its arguments are known"
         raise UnsupportedError(Diagnostic("arguments-needed", message, hint=_SAY_ARGUMENTS))
     if not hasattr(source, "compiler_ir"):
-        source = _lower(source)
+        source = lower_traced(source)
     return source.compiler_ir("stablehlo")
 
 
@@ -70,11 +70,15 @@ def lower_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         traced = function.trace(*arguments, **keywords)
     except Exception as error:
         raise _not_lowered(error) from error
-    return _lower(traced)
+    return lower_traced(traced)
 
 
-def _lower(traced: Any) -> Any:
-    """Return the ``Lowered`` of a ``Traced``; where all meshes are abstract, for the platform JAX runs on."""
+def lower_traced(traced: Any) -> Any:
+    """Return the ``Lowered`` of a ``Traced``; where all meshes are abstract, for the platform JAX runs on.
+
+    Raises:
+        OptionError: JAX cannot lower it.
+    """
     import jax
 
     try:

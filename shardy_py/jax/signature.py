@@ -9,6 +9,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.jax.result_types import as_type
 from shardy_py.values import frozen
 
 
@@ -20,17 +21,21 @@ class JaxSignature:
         in_tree: The tree of positional and keyword arguments.
         out_tree: The tree of results.
         used: The numbers of the leaves of the arguments that the module keeps, in order.
+        result_types: The types of the leaves of the results.
         host_callbacks: The functions of this process that the module calls.
         alive: What has to live as long as these may be called.
         devices: The devices that the function was lowered for, in the order of its mesh; None where that is not known.
+        returns_trees: Whether results are in their tree also where that is one array or a flat tuple or list.
     """
 
     in_tree: Any
     out_tree: Any
     used: tuple[int, ...]
+    result_types: tuple[Any, ...]
     host_callbacks: tuple[Any, ...] = field(default=(), repr=False)
     alive: Any = field(default=None, repr=False)
     devices: tuple[Any, ...] | None = field(default=None, repr=False)
+    returns_trees: bool = False
 
     def flatten_arguments(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any] | None:
         """Return the arguments of a call as those of the main function; None if they have another tree."""
@@ -39,8 +44,12 @@ class JaxSignature:
         leaves, tree = jax.tree.flatten((tuple(arguments), dict(keywords)))
         return [leaves[number] for number in self.used] if tree == self.in_tree else None
 
+    def typed_results(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return the arrays of a run with the types that the results of the function have."""
+        return [as_type(array, type_) for array, type_ in zip(arrays, self.result_types, strict=True)]
+
     def unflatten_results(self, results: Sequence[Any]) -> Any:
-        """Return results as the function returns them."""
+        """Return results in the tree that the function returns."""
         import jax
 
         return jax.tree.unflatten(self.out_tree, results)
@@ -122,6 +131,8 @@ def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
         source: The program.
         arguments: The number of arguments of its main function.
     """
+    import jax
+
     in_tree, out_tree = getattr(source, "in_tree", None), getattr(source, "out_tree", None)
     if in_tree is None or out_tree is None:
         return None
@@ -135,7 +146,10 @@ def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
         # Such as constants that JAX makes arguments of.
         return None
     callbacks = tuple(details.get("host_callbacks") or ())
-    return JaxSignature(in_tree, out_tree, used, callbacks, details.get("keepalive"), _devices(details))
+    types = getattr(source, "out_avals", None) or details.get("global_out_avals") or ()
+    if len(types) != out_tree.num_leaves:
+        types = jax.tree.leaves(source.out_info)
+    return JaxSignature(in_tree, out_tree, used, tuple(types), callbacks, details.get("keepalive"), _devices(details))
 
 
 def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:

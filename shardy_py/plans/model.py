@@ -25,7 +25,7 @@ Choice = dict[int, PlanStrategy]
 """PlanNode that has its own choice to the strategy that was chosen."""
 
 Allowed = Callable[[PlanNode, Placement], bool]
-"""Whether an argument may have a placement."""
+"""A condition on the placement of an argument."""
 
 _SLICES = 1e-4
 """The part of the time to read an argument that is added, so that of equal plans that with small arguments wins."""

@@ -78,7 +78,7 @@ class DeviceProgram:
             OptionError: not one array per argument, or one of another shape or dtype.
             UnsupportedError: XLA refuses the program.
         """
-        return call_with_trees(self.signature, self.run, arguments, keywords)
+        return call_with_trees(self, arguments, keywords)
 
     def run(self, *arguments: Any) -> list[Any]:
         """Run it with one array per argument of the main function, and return one per result.

@@ -18,6 +18,7 @@ from shardy_py.ir.graph.program import Value
 from shardy_py.jax.arguments import array_values
 from shardy_py.jax.callable.contexts import in_context
 from shardy_py.jax.modules import lower_function
+from shardy_py.jax.result_types import as_type
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import OPEN, TensorSharding
 from shardy_py.values import define, frozen
@@ -106,7 +107,7 @@ class FunctionCall:
         """Return the results for arrays, or for values that JAX traces."""
         used = arrays if self.used is None else [arrays[number] for number in self.used]
         pairs = zip(self.program.run(*used), self.results, strict=True)
-        return [_with_dtype(array, shape.dtype) for array, shape in pairs]
+        return [as_type(array, type_) for array, type_ in pairs]
 
     def argument_shardings(self) -> Shardings:
         """Return the shardings of all arguments, as propagated; None for those that the program does not take."""
@@ -288,15 +289,6 @@ class FunctionCall:
             result=None,
             used=None,
         )
-
-
-def _with_dtype(array: Any, dtype: Any) -> Any:
-    """Return the numbers of keys of `jax.random` as keys; any other array as it is."""
-    import jax
-
-    if not jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
-        return array
-    return jax.random.wrap_key_data(array, impl=jax.random.key_impl(jax.numpy.empty((), dtype)))
 
 
 def _is_inexact(dtype: Any) -> bool:

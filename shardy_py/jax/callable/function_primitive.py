@@ -46,9 +46,7 @@ def _result_types(*arguments: Any, call: FunctionCall) -> tuple[list[Any], set[A
     context = jax.sharding.get_abstract_mesh()
     is_explicit = jax.sharding.AxisType.Explicit in context.axis_types
     specs = call.result_specs() if is_explicit else [jax.sharding.PartitionSpec()] * len(call.results)
-    types = [
-        result_type(item.shape, item.dtype, spec, arguments) for item, spec in zip(call.results, specs, strict=True)
-    ]
+    types = [result_type(item, spec, arguments) for item, spec in zip(call.results, specs, strict=True)]
     effects = {"": set(), "unordered": {side_effect}, "ordered": {ordered_effect}}[call.effects]
     return types, {make() for make in effects}
 

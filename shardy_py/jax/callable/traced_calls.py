@@ -39,8 +39,6 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
     signature = result.signature
     assert signature is not None
 
-    outs = jax.tree.leaves(lowered.lowered.out_info)
-
     def flat(*arrays: Any) -> Sequence[Any]:
         arguments, keywords = call.with_dynamic(arrays)
         return tuple(jax.tree.leaves(function(*arguments, **keywords)))
@@ -48,7 +46,9 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
     return FunctionCall(
         function=flat,
         arguments=tuple(leaves),
-        results=tuple(jax.ShapeDtypeStruct(item.shape, item.dtype) for item in outs),
+        results=tuple(
+            jax.ShapeDtypeStruct(item.shape, item.dtype, weak_type=item.weak_type) for item in signature.result_types
+        ),
         options=options,
         result=result,
         used=signature.used,

@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.jax.arguments import ArrayType
 from shardy_py.jax.signature import JaxSignature
 
 
-def call_with_trees(
-    signature: JaxSignature | None,
-    run: Callable[..., list[Any]],
-    arguments: Sequence[Any],
-    keywords: Mapping[str, Any],
-) -> Any:
+class FlatProgram(Protocol):
+    """A compiled program that takes one array per argument of the main function."""
+
+    @property
+    def signature(self) -> JaxSignature | None:
+        """The trees of a function of JAX; None for other programs."""
+
+    @property
+    def in_types(self) -> tuple[ArrayType, ...]:
+        """The types of the arguments."""
+
+    def run(self, *arguments: Any) -> list[Any]:
+        """Return one array per result."""
+        ...
+
+
+def call_with_trees(program: FlatProgram, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Return the results of a call with the trees of a function of JAX, or with one array per argument.
 
     Args:
-        signature: The trees; None for other programs.
-        run: Takes one array per argument of the main function, and returns a list with one per result.
+        program: The program.
         arguments: The positional arguments.
         keywords: The arguments by keyword.
 
     Returns:
         The results in the tree of the function that was called with its own trees, unless that is one array or a flat
-        tuple or list; else in a list.
+        tuple or list and the signature does not ask for it; else in a list.
 
     Raises:
         OptionError: an argument is given by keyword that no function has.
     """
+    signature = program.signature
     flat = None if signature is None else signature.flatten_arguments(arguments, keywords)
     if signature is None or flat is None:
         if keywords:
             message = f"there are no arguments {', '.join(keywords)} by keyword"
             raise OptionError(Diagnostic("argument-count", message, hint="give one array per argument"))
-        return run(*arguments)
-    results = run(*flat)
-    is_flat = len(flat) == len(arguments) and signature.returns_a_list
+        return program.run(*arguments)
+    flat = [_as_jax_reads(*pair) for pair in zip(flat, program.in_types, strict=True)]
+    results = signature.typed_results(program.run(*flat))
+    is_flat = not signature.returns_trees and len(flat) == len(arguments) and signature.returns_a_list
     return results if is_flat else signature.unflatten_results(results)
+
+
+def _as_jax_reads(value: Any, type_: ArrayType) -> Any:
+    """Return an array of numpy with 64 bits an element as JAX reads it: with 32, unless it was told not to."""
+    import jax
+    import numpy
+
+    is_other = isinstance(value, (numpy.ndarray, numpy.generic)) and value.dtype != type_.dtype
+    is_read_so = is_other and jax.dtypes.canonicalize_dtype(value.dtype) == type_.dtype
+    return value.astype(type_.dtype) if is_read_so else value
 
 
 def check_argument_count(count: int, expected: int) -> None:

@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def result_type(shape: Sequence[int], dtype: Any, spec: Any, arguments: Sequence[Any]) -> Any:
+def result_type(result: Any, spec: Any, arguments: Sequence[Any]) -> Any:
     """Return the type of a result that varies along the same axes as the arguments.
 
     Args:
-        shape: Its shape.
-        dtype: Its dtype.
+        result: Its shape, dtype and whether its type is weak, as a `jax.ShapeDtypeStruct`.
         spec: Its ``PartitionSpec``, which counts where types say shardings.
         arguments: The types of the arguments, which vary alike.
     """
     import jax
 
     if not arguments or arguments[0].sharding.mesh.empty:
-        return jax.core.ShapedArray(tuple(shape), dtype)
-    entries = (*spec, *(None,) * (len(shape) - len(spec)))
+        return jax.core.ShapedArray(result.shape, result.dtype, weak_type=result.weak_type)
+    entries = (*spec, *(None,) * (len(result.shape) - len(spec)))
     sharding = jax.sharding.NamedSharding(arguments[0].sharding.mesh, jax.sharding.PartitionSpec(*entries))
-    return arguments[0].update(shape=tuple(shape), dtype=dtype, weak_type=False, sharding=sharding)
+    return arguments[0].update(shape=result.shape, dtype=result.dtype, weak_type=result.weak_type, sharding=sharding)
 
 
 def varying_alike(values: Sequence[Any]) -> list[Any]:

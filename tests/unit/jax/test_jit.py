@@ -115,3 +115,63 @@ def test_what_is_no_function() -> None:
         sdy.jit(3)
     with pytest.raises(sdy.OptionError, match="unhashable-argument"):
         sdy.jit(lambda x, y: x, static_argnums=1)(X, [1])
+
+
+def typed(x, key):
+    """Return results whose types modules do not say: keys, and weak types of scalars of Python."""
+    return x * 2, jax.random.split(key, 2), 3
+
+
+@pytest.mark.parametrize("partitioner", ["shardy_py", "xla"])
+def test_results_have_the_types_of_jax_jit(partitioner) -> None:
+    """Keys of random numbers are keys, and a scalar of Python gives a weak type."""
+    arguments = 1.5, jax.random.key(3)
+    results = sdy.jit(typed, MESH, partitioner=partitioner)(*arguments)
+    expected = jax.jit(typed)(*arguments)
+    assert [item.dtype for item in results] == [item.dtype for item in expected]
+    assert [item.weak_type for item in (results[0], results[2])] == [True, True]
+    assert (jax.random.key_data(results[1]) == jax.random.key_data(expected[1])).all()
+    assert (results[0], results[2]) == (3.0, 3)
+
+
+def test_results_have_the_types_of_jax_jit_inside_of_it() -> None:
+    """What JAX traces has the same types."""
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+    inner = sdy.jit(typed, mesh)
+    shapes = [jax.eval_shape(function, 1.5, jax.random.key(3)) for function in (inner, typed)]
+    assert [(item.dtype, item.weak_type) for item in shapes[0]] == [(item.dtype, item.weak_type) for item in shapes[1]]
+
+
+def test_a_compiled_call_returns_the_tree_of_the_function() -> None:
+    """One array is an array, and a tuple is a tuple."""
+    assert isinstance(sdy.jit(jnp.sin, MESH).lower(X).compile()(X), jax.Array)
+    assert isinstance(sdy.jit(lambda x: (x, -x), MESH).lower(X).compile()(X), tuple)
+
+
+def test_what_a_function_raises_is_raised() -> None:
+    """Errors of the function, and of JAX about it, are those of `jax.jit`."""
+
+    def refuse(x):
+        raise KeyError("w")
+
+    with pytest.raises(KeyError, match="w"):
+        sdy.jit(refuse, MESH)(X)
+    with pytest.raises(TypeError, match="dot_general requires"):
+        sdy.jit(lambda x: x @ x, MESH)(X)
+
+
+@pytest.mark.parametrize("partitioner", ["shardy_py", "xla"])
+def test_arrays_of_numpy_with_64_bits_are_read_as_jax_does(partitioner) -> None:
+    """They have 32 bits, unless JAX is told to have 64."""
+    function = sdy.jit(lambda x, at: x[at] * 2, MESH, partitioner=partitioner)
+    arrays = np.arange(4.0), np.array([2, 1])
+    assert function(*arrays).dtype == np.float32
+    assert function(*arrays).tolist() == [4.0, 2.0]
+    with jax.enable_x64(True):
+        assert function(*arrays).dtype == np.float64
+
+
+def test_arrays_of_numpy_with_64_bits_inside_of_jax_jit() -> None:
+    """They stand beside values that JAX traces."""
+    function = sdy.jit(lambda x, at: x[at] * 2, MESH)
+    assert jax.jit(lambda x: function(x, np.array([2, 1])))(np.arange(4.0)).tolist() == [4.0, 2.0]
