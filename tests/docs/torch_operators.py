@@ -15,11 +15,7 @@ _WITHOUT: Mapping[str, tuple[str, ...]] = {
         *("spdiags", "spsolve", "hspmm", "semi_structured", "cslt", "_to_dense"),
     ),
     "nested tensors, whose rows have sizes of their own": (
-        "nested",
-        "jagged",
-        "padded_dense",
-        "padded_tensor",
-        "packed",
+        *("nested", "jagged", "padded_dense", "padded_tensor", "pack_padded", "_packed"),
     ),
     "tensors of quantized types; `quantized_decomposed` has rules": (
         *("quantize_per", "dequantize", "quantized", "int_repr", "q_per_channel", "make_per_", "int4pack"),

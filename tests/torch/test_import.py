@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import shardy_py as sdy
+from shardy_py.torch.parallel import explicit_program, make_local_torch_program
 from tests.torch.models import Decoder, Mlp, export, exported_decoder
 
 pytestmark = pytest.mark.torch
@@ -152,15 +153,19 @@ def test_a_custom_op_with_the_tag_pointwise_has_a_rule() -> None:
     assert outcome[False][1] == ["shardy_test.scaled_plain.default"]
 
 
-def test_a_result_that_is_a_list_among_others_is_an_error() -> None:
-    """The error names the node."""
+def test_a_result_may_be_a_list_among_others() -> None:
+    """Each tensor of the list is a result of its own."""
 
     class Model(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.histogramdd(x, [2, 2])[0]
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            counts, edges = torch.histogramdd(x, [2, 3])
+            return counts, edges[1]
 
-    with pytest.raises(sdy.UnsupportedError, match=r"histogramdd has lists of tensors among its results"):
-        sdy.propagate(export(Model(), torch.ones(4, 2)), MESH)
+    x = torch.rand(4, 2)
+    result = sdy.propagate(export(Model(), x), MESH)
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
+    counts, edges = torch.histogramdd(x, [2, 3])
+    torch.testing.assert_close(local.simulate(x), [counts, edges[1]])
 
 
 def test_a_plan_over_two_axes_asks_which() -> None:

@@ -1,5 +1,5 @@
-"""The operators of PyTorch, as `torch.export` writes them: the dialects aten, higher_order, quantized_decomposed and
-transformers.
+"""The operators of PyTorch, as `torch.export` writes them: the dialects aten, higher_order, quantized_decomposed,
+transformers and those of functional collectives.
 
 Pointwise operators, and users' own that carry the tag ``pointwise``, get their rule from the tag; see
 `shardy_py.torch.frontend`. Operators without a rule are reported by coverage. Nothing here imports PyTorch.
@@ -7,6 +7,7 @@ Pointwise operators, and users' own that carry the tag ``pointwise``, get their 
 
 from shardy_dialects.aten import (
     attention,
+    communication,
     contractions,
     control_flow,
     creation,
@@ -39,7 +40,10 @@ transformers = Dialect("transformers")
 products.register_transformers(transformers)
 quantized_decomposed = Dialect("quantized_decomposed")
 quantized.register(quantized_decomposed)
-for _dialect in (aten, transformers, quantized_decomposed):
+collectives = tuple(map(Dialect, communication.DIALECTS))
+for _dialect in collectives:
+    communication.register(_dialect)
+for _dialect in (aten, transformers, quantized_decomposed, *collectives):
     for _definition in _dialect.definitions:
         _default = local_constant if ConstantLike in _definition.traits else local_by_types
         _dialect.replace(_definition.with_parts({"local": FORMS.get(_definition.name, _default)}))
@@ -50,5 +54,5 @@ control_flow.register(higher_order)
 
 @hookimpl
 def shardy_register_dialects() -> list[Dialect]:
-    """Return the dialects aten, higher_order, quantized_decomposed and transformers."""
-    return [aten, higher_order, quantized_decomposed, transformers]
+    """Return the dialects aten, higher_order, quantized_decomposed, transformers, and those of collectives."""
+    return [aten, higher_order, quantized_decomposed, transformers, *collectives]

@@ -14,7 +14,7 @@ from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.torch.modules.collective_nodes import COLLECTIVES
-from shardy_py.torch.modules.process_groups import ProcessGroups
+from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, flat_results, operator_of
 from shardy_py.torch.parallel.runner import dtype_of
 
@@ -33,6 +33,7 @@ def make_graph(program: Program, groups: ProcessGroups, torch_device: Any, names
         torch_device: The device of PyTorch on which tensors are made.
         names: The names of the arguments.
     """
+    check_groups_outside(program, groups.ranks)
     builder = GraphBuilder(groups, torch_device)
     builder.build(program, names)
     return builder

@@ -7,6 +7,9 @@ from typing import Any
 
 from attrs import field
 
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph.program import Program
+from shardy_py.torch.parallel.collectives import new_process_group
 from shardy_py.values import define
 
 Groups = Sequence[Sequence[int]]
@@ -44,7 +47,8 @@ class ProcessGroups:
         by_rank = [[self.ranks[device] for device in group] for group in groups]
         key = _key(by_rank)
         if key not in self._known:
-            self._known[key] = _make_process_groups(key)
+            check_groups_can_be_made(self.device_mesh)
+            self._known[key] = _make_process_groups(key, self.ranks)
         return str(self._known[key][self.ranks[self.device]].group_name)
 
     def members(self, groups: Groups) -> Sequence[int]:
@@ -58,13 +62,69 @@ class ProcessGroups:
         return [ranks.index(self.ranks[device]) for device in members]
 
 
+def check_groups_can_be_made(device_mesh: Any) -> None:
+    """Check that the processes of a mesh that is a part of all can make a process group without the others.
+
+    PyTorch names such a group after its ranks and after the number of groups that a process has: where this number
+    differs, the processes would wait for each other forever.
+
+    Raises:
+        OptionError: the processes of the mesh are in different numbers of process groups.
+    """
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.distributed_c10d import _world
+
+    if device_mesh.mesh.numel() == dist.get_world_size():
+        return
+    count = len(_world.pg_names)
+    bounds = torch.tensor([count, -count], device=device_mesh.device_type)
+    for dim in range(device_mesh.ndim):
+        dist.all_reduce(bounds, op=dist.ReduceOp.MAX, group=device_mesh.get_group(dim))
+    most, least = int(bounds[0]), -int(bounds[1])
+    if most != least:
+        message = f"the processes of the mesh are in {least} to {most} process groups, and can make no further one"
+        hint = "use meshes that do not overlap, or place each tensor along single dimensions of the mesh"
+        raise OptionError(Diagnostic("overlapping-meshes", message, hint=hint))
+
+
+def check_groups_outside(program: Program, ranks: Sequence[int]) -> None:
+    """Check that the collectives that a program has already are among processes outside of the mesh.
+
+    Args:
+        program: The program.
+        ranks: The ranks of the devices of the mesh.
+
+    Raises:
+        OptionError: several devices of the mesh are in the group of a collective: their shards would be combined.
+    """
+    for op in program.walk():
+        name = op.attributes.get("group_name")
+        if not op.name.startswith("_c10d_functional") or name is None:
+            continue
+        inside = sorted(set(_ranks_of(str(name))) & set(ranks))
+        if len(inside) > 1:
+            message = f"the collective is among the ranks {inside} of the mesh, which have shards of one tensor"
+            hint = "propagate over a mesh of the other dimensions only, such as device_mesh['data']"
+            raise OptionError(Diagnostic("collective-in-mesh", message, op.location, op.name, hint))
+
+
+def _ranks_of(name: str) -> Sequence[int]:
+    """Return the ranks of a process group."""
+    import torch.distributed as dist
+    from torch.distributed.distributed_c10d import _resolve_process_group
+
+    ranks: Sequence[int] = dist.get_process_group_ranks(_resolve_process_group(name))
+    return ranks
+
+
 def _key(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted(tuple(sorted(group)) for group in groups))
 
 
-def _make_process_groups(key: tuple[tuple[int, ...], ...]) -> dict[int, Any]:
+def _make_process_groups(key: tuple[tuple[int, ...], ...], mesh_ranks: Sequence[int]) -> dict[int, Any]:
     import torch.distributed as dist
 
     if key == (tuple(range(dist.get_world_size())),):
         return dict.fromkeys(key[0], dist.group.WORLD)
-    return {rank: group for ranks in key for group in (dist.new_group(list(ranks)),) for rank in ranks}
+    return {rank: group for ranks in key for group in (new_process_group(ranks, mesh_ranks),) for rank in ranks}

@@ -132,12 +132,10 @@ class ProcessDevices(Devices):
 
     def prepare(self, groups: Groups) -> None:
         """Make the process groups of a collective; every process must do so in the same order."""
-        import torch.distributed as dist
-
         for group in groups:
             ranks = tuple(sorted(self.ranks[device] for device in group))
             if ranks not in self._groups:
-                self._groups[ranks] = dist.new_group(ranks)
+                self._groups[ranks] = new_process_group(ranks, self.ranks)
 
     def gather(self, values: Sequence[Any], groups: Groups) -> list[list[Any]]:
         """Return the tensors of the group of this device in its order."""
@@ -233,6 +231,19 @@ class ProcessDevices(Devices):
 
     def _count(self, kind: str) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
+
+
+def new_process_group(ranks: Sequence[int], mesh_ranks: Sequence[int]) -> Any:
+    """Return a new process group; processes outside of the mesh need not ask for it.
+
+    Args:
+        ranks: Its ranks.
+        mesh_ranks: The ranks of the devices of the mesh, all of which ask for it in the same order.
+    """
+    import torch.distributed as dist
+
+    is_part = len(mesh_ranks) < dist.get_world_size()
+    return dist.new_group(list(ranks), use_local_synchronization=is_part)
 
 
 def _as_numbers(tensor: Any) -> Any:
