@@ -21,7 +21,7 @@ _GRANULE = 256
 
 @frozen
 class MachineCode:
-    """What machine code of a kernel takes.
+    """The registers and the memory that machine code of a kernel takes.
 
     Args:
         registers: The registers of a thread.
@@ -38,7 +38,7 @@ class MachineCode:
 
 
 def machine_code(ptx: str, device: DeviceSpec) -> MachineCode | None:
-    """Return what the assembler says of a kernel; None without one, or where it is older than the kernel's PTX.
+    """Return registers and spills of a kernel; None without an assembler, or where it is older than the PTX.
 
     Args:
         ptx: The kernel.

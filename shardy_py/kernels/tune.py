@@ -55,7 +55,7 @@ class TunedLaunch:
 
 @frozen(eq=False)
 class _Warp:
-    """What the first warp does: sectors, passes and instructions for 1000 elements, and the bytes that it reads."""
+    """Work of the first warp: sectors, passes and instructions for 1000 elements, and the bytes that it reads."""
 
     sectors: float
     passes: float
