@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 
 from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.requirements import find_libdevice
+from shardy_py.support.processes.start import messages_of
 from shardy_py.values import frozen
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
+_SECONDS = 120
 _REGISTERS_PER_CORE = 65536
 _GRANULE = 256
 """The registers of a core, and those of a warp in one step of their allocation, on devices since Maxwell."""
@@ -48,12 +50,12 @@ def machine_code(ptx: str, device: DeviceSpec) -> MachineCode | None:
     if program is None:
         return None
     suffix = "a" if ".target sm_90a" in ptx else ""
-    command = [program, "-v", f"-arch=sm_{device.capability}{suffix}", "-o", "/dev/null", "-"]
-    done = subprocess.run(command, input=ptx, capture_output=True, text=True, check=False)
-    registers = _REGISTERS.search(done.stderr)
-    if done.returncode or registers is None:
+    arguments = ["-v", f"-arch=sm_{device.capability}{suffix}", "-o", os.devnull, "-"]
+    messages = messages_of(program, arguments, ptx, seconds=_SECONDS) or ""
+    registers = _REGISTERS.search(messages)
+    if registers is None:
         return None
-    return MachineCode(int(registers[1]), sum(map(int, _SPILLS.findall(done.stderr))))
+    return MachineCode(int(registers[1]), sum(map(int, _SPILLS.findall(messages))))
 
 
 @cache
