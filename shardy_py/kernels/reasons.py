@@ -126,7 +126,7 @@ def _vector(kernel: Kernel, vector: int) -> str:
 
 
 def _reduction(kernel: Kernel) -> Iterator[str]:
-    plan = plan_reduction(kernel.fusion, kernel.choice, kernel.device)
+    plan = plan_reduction(kernel.fusion, kernel.choice, kernel.device, kernel.launch)
     form = plan.form
     kind = "row" if form.is_row else "column"
     yield f"reduction: {kind} of {_sizes(form.dims)}, as major, kept and reduced or reduced and kept dimensions"

@@ -1,4 +1,4 @@
-"""Other grids of a loop kernel, ranked by what an emulated warp moves and computes, without a device.
+"""Other grids of a kernel, ranked by what an emulated warp moves and computes, without a device.
 
 The model: a core moves a sector of 32 bytes in some cycles, and issues some instructions of warps in one. To keep
 memory busy, enough bytes have to be on their way: cycles of latency times bytes per cycle. What a kernel needs most of
@@ -7,23 +7,23 @@ decides. The numbers are those of an H100, for all devices: they rank grids, and
 
 from __future__ import annotations
 
+import re
 from math import prod
 
 from attrs import evolve
 
-from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.kernels.draw.accesses import SECTOR, warp_accesses
+from shardy_py.kernels.draw.accesses import SECTOR, WarpAccess, warp_accesses
 from shardy_py.kernels.fusion.choose import EmitterKind
-from shardy_py.kernels.fusion.fusion import bits_of, element_type_of
 from shardy_py.kernels.kernel import Kernel
-from shardy_py.kernels.launch.grid import spread
+from shardy_py.kernels.launch.candidates import launches_for
+from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.machine_code import MachineCode, machine_code
 from shardy_py.values import frozen
 
-UNROLLS = (1, 2, 4, 8, 16)
-THREADS = (64, 128, 256, 512, 1024)
-_CYCLES_PER_SECTOR = 2.2
+CYCLES_PER_SECTOR = 2.2
 _ISSUED_PER_CYCLE = 4
 _LATENCY = 600
+_MOVES = re.compile(r"\b(?:ld|st|atom|red)\.[\w.]*global")
 
 
 @frozen(eq=False)
@@ -33,82 +33,145 @@ class TunedLaunch:
     Args:
         kernel: The kernel with this grid.
         sectors: The sectors that a warp moves, for 1000 elements.
+        passes: The steps of the banks of shared memory, for 1000 elements.
         instructions: The instructions that a warp runs, for 1000 elements.
         in_flight: The part of the bytes on their way that keeps memory busy, at most 1.
+        occupancy: The part of the warps that a core can keep.
+        code: Registers and spills; None without NVIDIA's assembler.
         cycles: The cycles of a core for 1000 elements.
         reason: What these cycles are for.
     """
 
     kernel: Kernel
     sectors: float
+    passes: float
     instructions: float
     in_flight: float
+    occupancy: float
+    code: MachineCode | None
     cycles: float
     reason: str
 
 
-def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
-    """Return the grids that a loop kernel may have, the best ones by the model first.
+@frozen(eq=False)
+class _Warp:
+    """Work of the first warp: sectors, passes and instructions for 1000 elements, and the bytes that it reads."""
 
-    Grids vary by the elements of a thread, which divide all elements, and by the threads of a block. Of equal ones the
-    kernel's own comes first.
+    sectors: float
+    passes: float
+    instructions: float
+    read: int
+    code: MachineCode | None
+
+
+def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
+    """Return the grids that a kernel may have, the best ones by the model first.
+
+    Grids vary by the elements of a thread, the threads of a block or of a row, and by the width of tiles and vectors,
+    as the emitter allows. Of equal ones the kernel's own comes first.
 
     Args:
         kernel: The kernel.
 
     Raises:
-        UnsupportedError: the kernel is not a loop: tiles and lanes of other emitters follow from their shapes; or as
-            for `Kernel.ptx`.
+        UnsupportedError: as for `Kernel.ptx`.
     """
-    if kernel.choice.kind is not EmitterKind.LOOP:
-        message = f"the grid of the emitter {kernel.choice.name} follows from its tiles or rows; loops are tuned"
-        raise UnsupportedError(Diagnostic("tune-emitter", message, op=kernel.name))
     fusion, device = kernel.fusion, kernel.device
-    root = fusion.roots[0]
-    elements = fusion.elements(root)
-    least = max(1, 8 // bits_of(element_type_of(root)))
+    launches = dict.fromkeys([kernel.launch, *launches_for(fusion, kernel.choice, kernel.launch, device)])
+    elements = max(map(fusion.elements, (*fusion.parameters, *fusion.roots)))
+    by_work: dict[tuple[int, Launch | None], _Warp] = {}
     tuned = []
-    for unroll in (item for item in UNROLLS if item >= least and elements % item == 0):
-        sectors, instructions, read = _warp(evolve(kernel, launch=spread(elements // unroll, device, unroll=unroll)))
-        for threads in (item for item in THREADS if item <= device.threads_per_block):
-            launch = spread(elements // unroll, device, unroll=unroll, threads=threads)
-            candidate = evolve(kernel, launch=launch)
-            tuned.append(_modelled(candidate, elements, sectors, instructions, read))
-    return tuple(sorted(tuned, key=lambda item: (item.cycles, item.kernel.launch != kernel.launch)))
-
-
-def _warp(kernel: Kernel) -> tuple[float, float, int]:
-    """Return sectors and instructions of the first warp for 1000 elements, and the bytes that it reads."""
-    accesses = [access for access in warp_accesses(kernel) if not access.is_shared]
-    lanes = min(kernel.device.threads_per_warp, prod(kernel.launch.threads))
-    elements = lanes * kernel.launch.unroll
-    instructions = sum(
-        line.endswith(";") and not line.startswith((".", "//")) for line in map(str.strip, kernel.ptx.splitlines())
+    for launch in launches:
+        candidate = evolve(kernel, launch=launch)
+        # A thread of a loop has the same work in blocks of any size.
+        work = (launch.unroll, None if kernel.choice.kind is EmitterKind.LOOP else launch)
+        if work not in by_work:
+            by_work[work] = _warp(candidate, elements)
+        tuned.append(_modelled(candidate, by_work[work]))
+    return tuple(
+        sorted(
+            tuned, key=lambda item: (item.cycles, item.kernel.launch != kernel.launch, -prod(item.kernel.launch.blocks))
+        )
     )
-    read = sum(access.bytes for access in accesses if not access.is_write)
-    thousand = 1000 / elements
-    return sum(access.sectors for access in accesses) * thousand, instructions * thousand, read
 
 
-def _modelled(kernel: Kernel, elements: int, sectors: float, instructions: float, read: int) -> TunedLaunch:
-    device, launch = kernel.device, kernel.launch
-    per_block = -(-prod(launch.threads) // device.threads_per_warp)
-    resident = device.threads_per_core // max(1, prod(launch.threads)) * per_block
-    warps = min(resident, -(-prod(launch.blocks) * per_block // device.cores))
-    needed = SECTOR / _CYCLES_PER_SECTOR * _LATENCY
-    in_flight = min(1.0, warps * max(read, SECTOR) / needed)
-    busy = min(1.0, prod(launch.blocks) / device.cores)
-    memory = sectors * _CYCLES_PER_SECTOR / in_flight
-    issue = instructions / _ISSUED_PER_CYCLE / min(1.0, warps / _ISSUED_PER_CYCLE)
-    cycles = max(memory, issue) / busy
-    reason = f"{sectors:.0f} sectors"
-    if issue >= memory:
-        reason = f"{instructions:.0f} instructions"
+def _warps_per_block(kernel: Kernel) -> int:
+    return -(-prod(kernel.launch.threads) // kernel.device.threads_per_warp)
+
+
+def _working_warps(kernel: Kernel) -> float:
+    """Return the warps of all blocks; of a loop those with elements."""
+    warps = prod(kernel.launch.blocks) * _warps_per_block(kernel)
+    if kernel.choice.kind is not EmitterKind.LOOP:
+        return warps
+    elements = kernel.fusion.elements(kernel.fusion.roots[0])
+    return min(warps, elements / (kernel.launch.unroll * kernel.device.threads_per_warp))
+
+
+def _warp(kernel: Kernel, elements: int) -> _Warp:
+    """Return what the first warp of a kernel does."""
+    accesses = warp_accesses(kernel)
+    moved = [access for access in accesses if not access.is_shared]
+    if kernel.choice.kind is EmitterKind.LOOP:
+        share: float = min(kernel.device.threads_per_warp, prod(kernel.launch.threads)) * kernel.launch.unroll
+    else:
+        share = elements / (prod(kernel.launch.blocks) * _warps_per_block(kernel))
+    thousand = 1000 / share
+    return _Warp(
+        sectors=sum(access.sectors for access in moved) * thousand,
+        passes=sum(access.passes for access in accesses if access.is_shared) * thousand,
+        instructions=_instructions(kernel.ptx, moved) * thousand,
+        read=sum(access.bytes for access in moved if not access.is_write),
+        code=machine_code(kernel.ptx, kernel.device),
+    )
+
+
+def _instructions(ptx: str, moved: list[WarpAccess]) -> float:
+    """Return the instructions that a warp runs: those of the text, as often as the accesses to memory among them."""
+    lines = [line for line in map(str.strip, ptx.splitlines()) if line.endswith(";")]
+    instructions = [line for line in lines if not line.startswith((".", "//"))]
+    written = sum(_MOVES.search(line) is not None for line in instructions)
+    return len(instructions) * max(1.0, len(moved) / max(1, written))
+
+
+def _modelled(kernel: Kernel, warp: _Warp) -> TunedLaunch:
+    device, launch, code = kernel.device, kernel.launch, warp.code
+    per_block, most = _warps_per_block(kernel), device.threads_per_core // device.threads_per_warp
+    by_registers = most if code is None else code.warps(device)
+    resident = min(most, by_registers) // per_block * per_block
+    blocks = prod(launch.blocks)
+    warps = min(max(resident, per_block), _working_warps(kernel) / min(blocks, device.cores))
+    needed = SECTOR / CYCLES_PER_SECTOR * _LATENCY
+    in_flight = min(1.0, warps * max(warp.read, SECTOR) / needed)
+    busy = min(1.0, blocks / device.cores)
+    memory = warp.sectors * CYCLES_PER_SECTOR / in_flight
+    issue = warp.instructions / _ISSUED_PER_CYCLE / min(1.0, warps / _ISSUED_PER_CYCLE)
+    needed_cycles = max(memory, issue, warp.passes)
+    reason = f"{warp.sectors:.0f} sectors"
+    if needed_cycles == warp.passes:
+        reason = f"{warp.passes:.0f} passes of shared memory"
+    elif issue >= memory:
+        reason = f"{warp.instructions:.0f} instructions"
     elif in_flight < 1:
-        reason += f"; {warps} warps a core have {in_flight:.0%} of the bytes on their way that hide latency"
+        reason += f"; {warps:.0f} warps a core have {in_flight:.0%} of the bytes on their way that hide latency"
+    if by_registers < most:
+        reason += f"; {code.registers if code else 0} registers leave room for {by_registers} of {most} warps"
+    if code is not None and code.spilled:
+        reason += f"; {code.spilled} bytes are spilled"
     if busy < 1:
-        reason += f"; {prod(launch.blocks)} blocks for {device.cores} cores"
-    return TunedLaunch(kernel, sectors, instructions, in_flight, cycles, reason)
+        reason += f"; {blocks} blocks for {device.cores} cores"
+    return TunedLaunch(
+        kernel,
+        warp.sectors,
+        warp.passes,
+        warp.instructions,
+        in_flight,
+        resident / most,
+        code,
+        # Few digits, so that equal grids are equal.
+        float(f"{needed_cycles / busy:.6g}"),
+        reason,
+    )
 
 
 def format_tuned(kernel: Kernel, tuned: tuple[TunedLaunch, ...], most: int = 8) -> str:
@@ -122,4 +185,7 @@ def format_tuned(kernel: Kernel, tuned: tuple[TunedLaunch, ...], most: int = 8) 
         mark = " (as XLA)" if number == current else ""
         grid = f"{prod(launch.blocks)} x {prod(launch.threads)}, unroll {launch.unroll}{mark}"
         lines.append(f"{number + 1:3} {item.cycles:8.1f}  {grid}: {item.reason}")
+        code = "" if item.code is None else f"{item.code.registers} registers, {item.code.spilled} bytes spilled, "
+        counts = f"{item.sectors:.0f} sectors, {item.passes:.0f} passes, {item.instructions:.0f} instructions"
+        lines.append(f"             {counts}; {code}occupancy {item.occupancy:.0%}")
     return "\n".join(lines)

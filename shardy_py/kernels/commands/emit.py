@@ -59,7 +59,7 @@ def _prints_module(parameters: Parameters) -> bool:
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of made-up inputs.")
 @click.option("--outputs", metavar="FILE.npz", type=click.Path(), help="With --run, write the results to this file.")
 @click.option("--explain", "as_explanation", is_flag=True, help="Say why this emitter, grid and unroll factor.")
-@click.option("--tune", "as_tuned", is_flag=True, help="Rank other grids of a loop by a model of sectors and latency.")
+@click.option("--tune", "as_tuned", is_flag=True, help="Rank other grids by a model of sectors and latency.")
 @click.option("--draw", type=click.Choice(("text", "svg")), help="Draw what a warp reads and writes.")
 @click.option("--block", default=0, metavar="N", type=click.IntRange(min=0), help="With --draw, the block.")
 @click.option("--warp", default=0, metavar="N", type=click.IntRange(min=0), help="With --draw, the warp of the block.")

@@ -61,7 +61,7 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch, d
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
             return in_place_entry(functions, choice, launch)
         case EmitterKind.REDUCTION:
-            return reduction_entry(functions, choice, launch, plan_reduction(functions.fusion, choice, device))
+            return reduction_entry(functions, choice, launch, plan_reduction(functions.fusion, choice, device, launch))
         case EmitterKind.SCATTER:
             slices = slices_of(functions.fusion, choice)
             rows = sorted_rows(functions.fusion, device)

@@ -102,7 +102,7 @@ def maps_of(fusion: Fusion, choice: Choice, launch: Launch, device: DeviceSpec) 
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
             return (in_place_map(fusion, launch),)
         case EmitterKind.REDUCTION:
-            plan = plan_reduction(fusion, choice, device)
+            plan = plan_reduction(fusion, choice, device, launch)
             return (reduction_maps(plan, launch).input,) * launch.blocks[2]
         case EmitterKind.SCATTER:
             return scatter_maps(fusion, launch, device)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from shardy_py.ir.graph.program import Op
 from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.fusion.choose import Choice, real_reduction
@@ -40,6 +42,14 @@ class ReductionPlan:
     per_row: int
     rows: int
 
+    def launch(self, groups: int) -> Launch:
+        """Return the grid, in which groups of roots run side by side along z."""
+        return Launch((self.blocks[0] * self.blocks[1], 1, groups), (self.threads, 1, 1), self.vector)
+
+    def is_for(self, launch: Launch) -> bool:
+        """Return whether a grid is that of the plan."""
+        return self.launch(launch.blocks[2]) == launch
+
 
 @frozen
 class ElementBits:
@@ -58,19 +68,58 @@ class ElementBits:
 
 def reduction_launch(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
     """Return the launch of the reduction emitter; groups of roots that share nothing run side by side along z."""
-    plan = plan_reduction(fusion, choice, device)
-    blocks = plan.blocks[0] * plan.blocks[1]
-    return Launch((blocks, 1, len(list(root_groups(fusion, choice)))), (plan.threads, 1, 1), plan.vector)
+    return plan_reduction(fusion, choice, device).launch(len(list(root_groups(fusion, choice))))
 
 
-def plan_reduction(fusion: Fusion, choice: Choice, device: DeviceSpec) -> ReductionPlan:
-    """Return how a reduction is spread over a grid."""
+def plan_reduction(fusion: Fusion, choice: Choice, device: DeviceSpec, launch: Launch | None = None) -> ReductionPlan:
+    """Return how a reduction is spread over a grid.
+
+    Args:
+        fusion: The fusion.
+        choice: The emitter.
+        device: The device.
+        launch: The grid, if it may be another one than the emitter's.
+    """
     form = choice.reduction
     assert form is not None
     bits = element_bits(fusion, choice)
     if not form.is_row:
-        return _small_column(form, bits) if 32 % form.dims[2] == 0 else _column(form, bits)
-    return _multi_row(form, bits, device) or _row(form, bits)
+        plan = _small_column(form, bits) if 32 % form.dims[2] == 0 else _column(form, bits)
+    else:
+        plan = _multi_row(form, bits, device) or _row(form, bits)
+    if launch is None or plan.is_for(launch):
+        return plan
+    return next(other for other in other_plans(plan, bits, device) if other.is_for(launch))
+
+
+def other_plans(plan: ReductionPlan, bits: ElementBits, device: DeviceSpec) -> Iterator[ReductionPlan]:
+    """Yield plans of the same style with other vectors, and with more or fewer threads for a row.
+
+    Args:
+        plan: The plan of the emitter.
+        bits: The bits of the elements that are read.
+        device: The device.
+    """
+    _, middle, minor = plan.form.dims
+    most = 1 if bits.has_complex else max(1, 128 // bits.largest)
+    for vector in (item for item in (1, 2, 4, 8) if item <= most and minor % item == 0):
+        if plan.style == "row":
+            for per_row in (32, 64, 128, 256, 512, 1024):
+                rows = max(1, min(middle, _ROW_THREADS // per_row))
+                if per_row * rows <= device.threads_per_block and per_row * vector <= _rounded(minor, 32 * vector):
+                    yield _with_rows(plan, vector, per_row, rows)
+        elif plan.style == "multi-row" and minor // vector <= device.threads_per_warp:
+            for threads in (64, 128, 256, 512):
+                per_row = minor // vector
+                yield _with_rows(plan, vector, per_row, max(1, min(middle, threads // per_row)))
+        elif plan.style == "column":
+            blocks = (plan.blocks[0], -(-minor // (32 * vector)))
+            yield evolve(plan, vector=vector, blocks=blocks)
+
+
+def _with_rows(plan: ReductionPlan, vector: int, per_row: int, rows: int) -> ReductionPlan:
+    blocks = (-(-plan.form.dims[1] // rows), 1)
+    return evolve(plan, vector=vector, threads=per_row * rows, blocks=blocks, per_row=per_row, rows=rows)
 
 
 def element_bits(fusion: Fusion, choice: Choice) -> ElementBits:

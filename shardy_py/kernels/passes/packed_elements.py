@@ -174,7 +174,8 @@ def bytes_of_constant(value: builtin.DenseIntOrFPElementsAttr) -> builtin.DenseI
     if not is_narrow(value.get_element_type()):
         return value
     type_: Any = builtin.TensorType(builtin.i8, value.get_shape())
-    element, numbers = value.get_element_type(), list(value.get_values())
+    element: Any = value.get_element_type()
+    numbers: Any = list(value.get_values())
     if isinstance(element, builtin.Float4E2M1FNType):
         numbers = [element.encode_bits(number) for number in numbers]
     return builtin.DenseIntOrFPElementsAttr.from_list(type_, numbers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -49,6 +49,26 @@ def start_worker(worker: str, *, stderr: IO[bytes], python: str = "") -> subproc
         stderr=stderr,
         env={**os.environ, SAFE_PATH: "1"},
     )
+
+
+def messages_of(program: str, arguments: Sequence[str], text: str, *, seconds: float) -> str | None:
+    """Return what a program that is not Python writes to standard error; None where it fails or takes too long.
+
+    Args:
+        program: Its path.
+        arguments: Its arguments.
+        text: Its standard input.
+        seconds: The time limit.
+    """
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [program, *arguments], input=text, capture_output=True, text=True, check=False, timeout=seconds
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else done.stderr
 
 
 def search_path() -> list[str]:

@@ -1,6 +1,8 @@
-"""Other grids of loop kernels, by a model."""
+"""Other grids of kernels, by a model."""
 
 from __future__ import annotations
+
+from math import prod
 
 import pytest
 
@@ -8,11 +10,14 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
+from attrs import evolve
 
-from shardy_py.errors import UnsupportedError
-from shardy_py.kernels import emit
+from shardy_py.kernels import emit, get_device
+from shardy_py.kernels.fusion.fusion import shape_of
+from shardy_py.kernels.launch.candidates import launches_for
+from shardy_py.kernels.machine_code import MachineCode
 from shardy_py.kernels.tune import format_tuned, tuned_launches
-from tests.unit.kernels.fusions import SUM, fusion_of
+from tests.unit.kernels.fusions import SUM, TRANSPOSE, fusion_of
 
 NEGATE = """func.func @main(%x: tensor<4802xf32>) -> tensor<4802xf32> {
   %0 = stablehlo.negate %x : tensor<4802xf32>
@@ -34,7 +39,38 @@ def test_grids_of_a_small_loop() -> None:
     assert "(as XLA)" in format_tuned(kernel, found)
 
 
-def test_rows_are_not_tuned() -> None:
-    """The grid of a reduction follows from its rows."""
-    with pytest.raises(UnsupportedError, match="follows from its tiles or rows"):
-        tuned_launches(emit(fusion_of(SUM.format(shape="4x256", result="4", dim=1))))
+TEXTS = {
+    "row": SUM.format(shape="4x256", result="4", dim=1),
+    "multi-row": SUM.format(shape="64x8", result="64", dim=1),
+    "column": SUM.format(shape="64x36", result="36", dim=0),
+    "transpose": TRANSPOSE.format(shape="32x64", result="64x32", dims="1, 0", dtype="f32"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_grids_of_other_emitters_compute_the_same(name: str) -> None:
+    """Rows have more or fewer threads, vectors and tiles other widths; each element is computed once all the same."""
+    kernel = emit(fusion_of(TEXTS[name]))
+    launches = set(launches_for(kernel.fusion, kernel.choice, kernel.launch, kernel.device))
+    assert len(launches | {kernel.launch}) > 1
+    shape = shape_of(kernel.fusion.parameters[0])
+    x = np.arange(prod(shape), dtype=np.float32).reshape(shape) % 7
+    expected = x.T if name == "transpose" else x.sum(0 if name == "column" else 1)
+    for launch in (min(launches, key=str), max(launches, key=str)):
+        np.testing.assert_array_equal(evolve(kernel, launch=launch).run(x, stage="initial")[0], expected)
+
+
+@pytest.mark.slow
+def test_tiles_are_ranked() -> None:
+    """A transpose passes shared memory, which counts; each grid says what decides, and its occupancy."""
+    kernel = emit(fusion_of(TEXTS["transpose"]))
+    tuned = tuned_launches(kernel)
+    assert {item.kernel.launch.unroll for item in tuned} == {1, 2}
+    assert all(item.passes > 0 and 0 < item.occupancy <= 1 and item.reason for item in tuned)
+    assert "occupancy" in format_tuned(kernel, tuned)
+
+
+def test_registers_limit_warps() -> None:
+    """A core has 65536 registers, which a warp takes in steps of 256."""
+    device = get_device("h100")
+    assert [MachineCode(number, 0).warps(device) for number in (16, 32, 33, 255)] == [128, 64, 51, 8]
