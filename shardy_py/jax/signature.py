@@ -146,7 +146,7 @@ def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
         # Such as constants that JAX makes arguments of.
         return None
     callbacks = tuple(details.get("host_callbacks") or ())
-    types = getattr(source, "out_avals", None) or details.get("global_out_avals") or ()
+    types = jax.tree.leaves(getattr(source, "out_avals", None) or details.get("global_out_avals"))
     if len(types) != out_tree.num_leaves:
         types = jax.tree.leaves(source.out_info)
     return JaxSignature(in_tree, out_tree, used, tuple(types), callbacks, details.get("keepalive"), _devices(details))

@@ -11,7 +11,7 @@ from math import prod
 from shardy_dialects.stablehlo.attributes import text_of
 from shardy_dialects.stablehlo.bodies import element_type
 from shardy_dialects.stablehlo.definitions import Definitions
-from shardy_dialects.stablehlo.local.literals import dense
+from shardy_dialects.stablehlo.local.ops import integers
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
@@ -78,8 +78,7 @@ def localize_draw(op: Op, shard: Shard) -> Sequence[Value]:
         raise no_local_form("copies of a shard agree by communication, which counts as written already")
     sizes = shard.operands[2]
     if shape != static_shape(op.results[0].type):
-        value = {"value": dense(shape)}
-        sizes = emit.op("stablehlo.constant", (), [sizes.type], value).result
+        sizes = integers(emit, shape)
     draw = emit.op_like(op, [*shard.operands[:2], sizes], [type_]).result
     groups = _groups_of_copies(op, shard)
     return [_shared(shard, draw, groups) if groups else draw]

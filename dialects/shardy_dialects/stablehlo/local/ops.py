@@ -32,6 +32,11 @@ _GROUPS = {
 """The collectives, with the attribute that has their groups."""
 
 
+def integers(emit: LocalEmitter, numbers: Sequence[int]) -> Value:
+    """Return a constant list of 64-bit integers."""
+    return emit.op("stablehlo.constant", (), [tensor(len(numbers), dtype="i64")], {"value": dense(numbers)}).result
+
+
 @frozen
 class StablehloLocalOps(LocalOps):
     """The ops of StableHLO, with replica groups, channels and partition ids.
@@ -89,9 +94,7 @@ class StablehloLocalOps(LocalOps):
             return emit.op("stablehlo.constant", (), [scalar], {"value": zero}).result
         device = self._number(emit)
         index = emit.op("stablehlo.convert", [device], [scalar]).result
-        entries = tensor(len(table), dtype="i64")
-        known = emit.op("stablehlo.constant", (), [entries], {"value": dense(table)}).result
-        entry = self.dynamic_slice(emit, known, [index], [1])
+        entry = self.dynamic_slice(emit, integers(emit, table), [index], [1])
         return self.reshape(emit, entry, ())
 
     def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
