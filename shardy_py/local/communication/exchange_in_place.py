@@ -8,6 +8,7 @@ their device, the operands stay where they are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import ClassVar
 
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -56,7 +57,7 @@ def _exchange(
 ) -> CommunicationChange | None:
     """Change an op, and return what was done, or None."""
     sources = [unmoved(value) for value in op.operands]
-    if len(op.results) != 1 or op.parent is None or not sources or sources[0] is op.operands[0]:
+    if len(op.results) != 1 or op.parent is None or all(map(is_, sources, op.operands)):
         return None
     held = routes.sharding(sources[0])
     mesh = None if held is None else meshes.get(str(held.mesh))
@@ -70,6 +71,8 @@ def _exchange(
     if exchanged is None:
         return None
     numbers = _alike(rule, held)
+    if all(sources[number] is op.operands[number] for number in numbers):
+        return None
     others = [routes.sharding(value) for number, value in enumerate(op.operands) if number not in numbers]
     other_axes = {axis.name for other in others if other is not None for axis in other.axes()}
     if any(axis.name in other_axes for axis in held.axes()):

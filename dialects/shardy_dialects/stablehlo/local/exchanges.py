@@ -102,6 +102,18 @@ def _pad(op: Op, dim: int, parts: int) -> float | None:
     )
 
 
+def _select_and_scatter(op: Op, dim: int, parts: int) -> float:
+    """Count the elements that windows lack: at most those of the operand and of the source beyond the own part."""
+    from shardy_dialects.stablehlo.window.local import Touching, selecting_windows, stay_apart
+
+    window, (operand, source) = selecting_windows(op)[dim], (value.shape[dim] for value in op.operands[:2])
+    if stay_apart(window, operand, source, parts):
+        return 0.0
+    part = -(-operand // parts)
+    touching = Touching.of(parts, window, part)
+    return float(max(0, touching.elements.size - part) + max(0, touching.sources.size - -(-source // parts)))
+
+
 def _scatter(op: Op, dim: int, parts: int) -> float | None:
     """Return 0 where each device can write what falls into its part: windows along the dimension are indexed."""
     numbers = dimension_numbers_of(op, "scatter_dimension_numbers")
@@ -147,6 +159,7 @@ _EXCHANGED: Mapping[str, Count] = {
     "stablehlo.dynamic_slice": _dynamic_slice,
     "stablehlo.pad": _pad,
     "stablehlo.scatter": _scatter,
+    "stablehlo.select_and_scatter": _select_and_scatter,
     "stablehlo.slice": _slice,
 }
 _COLLECTED: Mapping[str, Count] = {

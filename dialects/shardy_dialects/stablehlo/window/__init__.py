@@ -58,13 +58,20 @@ def reduce_window_rule(op: Op, options: RuleOptions) -> OpShardingRule:
 
 
 def select_and_scatter_rule(op: Op, options: RuleOptions) -> OpShardingRule:
-    """Shard operand and result along windows and replicate the source, unless windows and elements are the same."""
+    """Shard operand and result along windows and replicate the source, unless windows and elements are the same.
+
+    The reference replicates it; extended rules shard it, too, and devices fetch what their windows lack.
+    """
     is_pass_through = _window_predicate(op)
     source_shape = tensor_shape(op.operands[1])
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(tensor_shape(op.results[0])):
         if is_pass_through(dim):
             builder.add_factor_all(dim, size)
+            continue
+        if options.extended:
+            dims = {0: dim, 1: dim}
+            builder.add_factor(dims, {0: dim}, size, kind=FactorKind.PERMUTATION, blocked=options.conservative)
             continue
         builder.add_factor(
             {1: dim},

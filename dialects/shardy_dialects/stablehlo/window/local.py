@@ -79,8 +79,8 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     Windows outside of the source scatter the initial value, which must be neutral. Elements outside of the operand
     are such that no window selects them.
     """
-    windows = read_windows(op, integers_of(op, "window_dimensions"), "base_dilations", "window_dilations")
-    moved = [dim for dim in cut_dims(shard) if not windows[dim].is_trivial and not _stay_apart(shard, dim, windows)]
+    windows = selecting_windows(op)
+    moved = [dim for dim in cut_dims(shard) if not windows[dim].is_trivial and not _keeps_windows(shard, dim, windows)]
     if not moved:
         return shard.copy()
     operand, source, initial = shard.operands
@@ -95,7 +95,7 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     places = []
     for dim in moved:
         cut = common_cut(shard, [(item, dim) for item in shard.operand_shardings[:2]], (shard.result_shardings[0], dim))
-        touching = _Touching.of(cut, windows[dim], shard.result_shape()[dim])
+        touching = Touching.of(cut.parts, windows[dim], shard.result_shape()[dim])
         source = fetch_footprint(cut, source, dim, cut.runs(1), touching.sources, initial).value
         operand = fetch_footprint(cut, operand, dim, cut.runs(0), touching.elements, rest).value
         windows[dim] = DimensionWindows(windows[dim].size, windows[dim].stride)
@@ -109,17 +109,34 @@ def localize_select_and_scatter(op: Op, shard: Shard) -> Sequence[Value]:
     return [result]
 
 
-def _stay_apart(shard: Shard, dim: int, windows: Sequence[DimensionWindows]) -> bool:
-    """Return whether the windows along a dimension do not overlap, and each lies within one part."""
-    window, (operand, source) = windows[dim], (value.shape[dim] for value in shard.operands[:2])
-    is_even = shard.op.operands[1].shape[dim] == source * shard.parts(shard.operand_shardings[1], dim)
-    axes = {item.of_dimension(dim).axes for item in (*shard.operand_shardings[:2], *shard.result_shardings) if item}
-    fits = window.size <= window.stride and (window.low, window.high) == (0, 0) and len(axes) == 1
-    return is_even and fits and operand == source * window.stride and operand == shard.result_shape()[dim]
+def selecting_windows(op: Op) -> list[DimensionWindows]:
+    """Return the windows of a select-and-scatter along each dimension."""
+    return read_windows(op, integers_of(op, "window_dimensions"), "base_dilations", "window_dilations")
+
+
+def _keeps_windows(shard: Shard, dim: int, windows: Sequence[DimensionWindows]) -> bool:
+    """Return whether the windows of each part of a dimension, and what they scatter, are on its device."""
+    shardings = (*shard.operand_shardings[:2], *shard.result_shardings)
+    axes = {() if item is None else item.of_dimension(dim).axes for item in shardings}
+    operand, source = (value.shape[dim] for value in shard.op.operands[:2])
+    return len(axes) == 1 and stay_apart(windows[dim], operand, source, shard.parts(shard.operand_shardings[0], dim))
+
+
+def stay_apart(window: DimensionWindows, operand: int, source: int, parts: int) -> bool:
+    """Return whether windows along a dimension do not overlap, and each lies within one part.
+
+    Args:
+        window: The windows.
+        operand: The number of elements that they select from.
+        source: The number of windows.
+        parts: The number of parts of both.
+    """
+    fits = window.size <= window.stride and (window.low, window.high) == (0, 0)
+    return fits and operand == source * window.stride and source % parts == 0
 
 
 @frozen
-class _Touching:
+class Touching:
     """The windows of a dimension that touch the elements of each part.
 
     Args:
@@ -133,16 +150,16 @@ class _Touching:
     size: int
 
     @classmethod
-    def of(cls, cut: Cut, window: DimensionWindows, part: int) -> _Touching:
+    def of(cls, parts: int, window: DimensionWindows, part: int) -> Touching:
         """Return the windows that touch each part.
 
         Args:
-            cut: The dimension.
-            window: Its windows.
+            parts: The number of parts.
+            window: The windows of the dimension.
             part: The number of elements of a part.
         """
         firsts, counts = [], []
-        for start in (position * part for position in range(cut.parts)):
+        for start in (position * part for position in range(parts)):
             firsts.append(-(-(start + window.low - window.size + 1) // window.stride))
             counts.append((start + part - 1 + window.low) // window.stride + 1 - firsts[-1])
         count = max(1, *counts)

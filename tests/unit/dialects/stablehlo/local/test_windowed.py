@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason="programs run through XLA")
 
-from tests.unit.dialects.stablehlo.local.on_devices import Case, run_cases, run_padded, type_of
+import shardy_py as sdy
+from shardy_py.jax.unsharded import compile_unsharded
+from tests.unit.dialects.stablehlo.local.on_devices import Case, program_of, run_cases, run_padded, type_of
 
 pytestmark = pytest.mark.slow
 
@@ -116,6 +119,21 @@ def test_scatters_to_selected_elements_cross_shards(sharding: str) -> None:
     ]
     _, gathered = run_cases([*cases, selected(3, 1, (1, 1), "GT")], (8, 16), sharding)
     assert gathered == []
+
+
+@pytest.mark.parametrize(
+    ("case", "sent"),
+    [(selected(2, 2), set()), (selected(2, 4), set()), (selected(3, 2, (0, 1)), {"collective_permute"})],
+)
+def test_scatters_to_selected_elements_gather_nothing(case: Case, sent: set[str]) -> None:
+    """Sources stay where they are: windows that stay apart need nothing else, those that overlap a halo."""
+    sharding = '[{}, {"x"}]'
+    text, arrays = program_of([case], (8, 16), sharding, others=sharding)
+    local = sdy.propagate(text).local()
+    kinds = ("all_gather", "all_reduce", "all_to_all", "collective_permute", "reduce_scatter")
+    assert {kind for kind in kinds if f"stablehlo.{kind}" in local.text} == sent
+    (expected,) = compile_unsharded(text)(*arrays)
+    np.testing.assert_allclose(local.run(*arrays)[0], expected, rtol=2e-5, atol=2e-5)
 
 
 def test_convolutions_exchange_halos_in_two_dimensions() -> None:
