@@ -46,16 +46,14 @@ class PlacedFunction:
         """Distribute the arguments over the devices of this process, and compile the function."""
         import jax
         import numpy as np
-        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+        from jax.sharding import Mesh, NamedSharding
 
         import shardy_py as sdy
-        from benchmarks.programs.jax_functions.case import AXES
+        from benchmarks.programs.jax_functions.case import AXES, is_spec
 
         devices = jax.devices()[:DEVICES]
         mesh = Mesh(np.array(devices).reshape(*AXES.values()), tuple(AXES))
-        shardings = jax.tree.map(
-            lambda spec: NamedSharding(mesh, spec), case.specs(), is_leaf=lambda item: isinstance(item, PartitionSpec)
-        )
+        shardings = jax.tree.map(lambda spec: NamedSharding(mesh, spec), case.specs(), is_leaf=is_spec)
         arguments = jax.device_put(case.arguments, shardings)
         theirs = jax.jit(case.function, in_shardings=shardings).lower(*arguments).compile()
         return cls(case, devices, arguments, sdy.jit(case.function, in_shardings=shardings), theirs)
@@ -69,14 +67,18 @@ class PlacedFunction:
         return ours.communication_bytes, theirs.communication_bytes
 
     def deviation(self) -> float:
-        """Return the largest relative deviation of our results from those of one device; infinite if NaNs differ."""
+        """Return the largest relative deviation of our results from those of one device.
+
+        It is infinite if NaNs, integers or booleans differ, as a wrong index is near the right one.
+        """
         import jax
 
         from shardy_py.jax.deviations import compare_results
 
         expected = jax.jit(self.case.function)(*self.case.arguments)
         items = compare_results(_arrays(self.ours(*self.arguments)), _arrays(expected))
-        return max((item.relative if item.nans == 0 else float("inf") for item in items), default=0.0)
+        is_different = any(item.nans or (item.relative and not item.tolerance) for item in items)
+        return float("inf") if is_different else max(item.relative for item in items)
 
     def seconds(self) -> Sequence[float]:
         """Return the seconds of a run of ours and of one of theirs."""
