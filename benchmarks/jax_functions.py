@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from benchmarks.comparisons import CompiledModule, PartitionerComparison, print_comparisons, seconds_in_turns
+from benchmarks.comparisons import (
+    CompiledModule,
+    PartitionerComparison,
+    largest_deviation,
+    print_comparisons,
+    seconds_in_turns,
+)
 
 if TYPE_CHECKING:
     from benchmarks.programs.jax_functions.case import JaxFunction
@@ -67,18 +73,11 @@ class PlacedFunction:
         return ours.communication_bytes, theirs.communication_bytes
 
     def deviation(self) -> float:
-        """Return the largest relative deviation of our results from those of one device.
-
-        It is infinite if NaNs, integers or booleans differ, as a wrong index is near the right one.
-        """
+        """Return the largest relative deviation of our results from those of one device."""
         import jax
 
-        from shardy_py.jax.deviations import compare_results
-
         expected = jax.jit(self.case.function)(*self.case.arguments)
-        items = compare_results(_arrays(self.ours(*self.arguments)), _arrays(expected))
-        is_different = any(item.nans or (item.relative and not item.tolerance) for item in items)
-        return float("inf") if is_different else max(item.relative for item in items)
+        return largest_deviation(_arrays(self.ours(*self.arguments)), _arrays(expected))
 
     def seconds(self) -> Sequence[float]:
         """Return the seconds of a run of ours and of one of theirs."""
