@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp, log
+from math import exp, inf, log
 from statistics import median
 from time import process_time
 from typing import Any
@@ -54,6 +54,19 @@ class CompiledModule:
 
     devices: Sequence[Any]
     executable: Any
+
+
+def largest_deviation(results: Sequence[Any], expected: Sequence[Any]) -> float:
+    """Return the largest relative deviation between the results of two runs.
+
+    It is infinite if NaNs, integers or booleans differ, as a wrong index is near the right one.
+    """
+    from shardy_py.jax.deviations import compare_results
+
+    items = compare_results(results, expected)
+    if any(item.nans or (item.relative and not item.tolerance) for item in items):
+        return inf
+    return max((item.relative for item in items), default=0.0)
 
 
 def seconds_in_turns(*runs: Callable[[], Any]) -> list[float]:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from benchmarks.comparisons import CompiledModule, PartitionerComparison, print_comparisons, seconds_in_turns
+from benchmarks.comparisons import (
+    CompiledModule,
+    PartitionerComparison,
+    largest_deviation,
+    print_comparisons,
+    seconds_in_turns,
+)
 
 if TYPE_CHECKING:
     from benchmarks.programs.jax_functions.case import JaxFunction
@@ -46,16 +52,14 @@ class PlacedFunction:
         """Distribute the arguments over the devices of this process, and compile the function."""
         import jax
         import numpy as np
-        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+        from jax.sharding import Mesh, NamedSharding
 
         import shardy_py as sdy
-        from benchmarks.programs.jax_functions.case import AXES
+        from benchmarks.programs.jax_functions.case import AXES, is_spec
 
         devices = jax.devices()[:DEVICES]
         mesh = Mesh(np.array(devices).reshape(*AXES.values()), tuple(AXES))
-        shardings = jax.tree.map(
-            lambda spec: NamedSharding(mesh, spec), case.specs(), is_leaf=lambda item: isinstance(item, PartitionSpec)
-        )
+        shardings = jax.tree.map(lambda spec: NamedSharding(mesh, spec), case.specs(), is_leaf=is_spec)
         arguments = jax.device_put(case.arguments, shardings)
         theirs = jax.jit(case.function, in_shardings=shardings).lower(*arguments).compile()
         return cls(case, devices, arguments, sdy.jit(case.function, in_shardings=shardings), theirs)
@@ -69,14 +73,11 @@ class PlacedFunction:
         return ours.communication_bytes, theirs.communication_bytes
 
     def deviation(self) -> float:
-        """Return the largest relative deviation of our results from those of one device; infinite if NaNs differ."""
+        """Return the largest relative deviation of our results from those of one device."""
         import jax
 
-        from shardy_py.jax.deviations import compare_results
-
         expected = jax.jit(self.case.function)(*self.case.arguments)
-        items = compare_results(_arrays(self.ours(*self.arguments)), _arrays(expected))
-        return max((item.relative if item.nans == 0 else float("inf") for item in items), default=0.0)
+        return largest_deviation(_arrays(self.ours(*self.arguments)), _arrays(expected))
 
     def seconds(self) -> Sequence[float]:
         """Return the seconds of a run of ours and of one of theirs."""

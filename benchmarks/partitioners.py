@@ -18,7 +18,13 @@ from typing import Any
 
 from attrs import asdict, evolve
 
-from benchmarks.comparisons import CompiledModule, PartitionerComparison, print_comparisons, seconds_in_turns
+from benchmarks.comparisons import (
+    CompiledModule,
+    PartitionerComparison,
+    largest_deviation,
+    print_comparisons,
+    seconds_in_turns,
+)
 from benchmarks.programs.files import programs_in
 
 _SECONDS = 300.0
@@ -40,7 +46,6 @@ def compare_file(path: Path) -> PartitionerComparison:
     from jaxlib import xla_client
 
     from shardy_py.frontends.mlir import parse_module
-    from shardy_py.jax.deviations import compare_results
     from shardy_py.jax.executable import compile_bytecode
     from shardy_py.jax.figures import measure
     from shardy_py.jax.inputs import random_inputs
@@ -85,7 +90,7 @@ def compare_file(path: Path) -> PartitionerComparison:
         measure(CompiledModule(devices, theirs)).communication_bytes,
         our_seconds,
         their_seconds,
-        max((item.relative for item in compare_results(found, wanted)), default=0.0),
+        largest_deviation(found, wanted),
     )
 
 

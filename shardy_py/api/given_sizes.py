@@ -11,7 +11,7 @@ from attrs import field
 from shardy_py.api.main_function import argument_names, arguments_of, find_main
 from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
-from shardy_py.frontends.op_graphs import PROGRAM, ProgramFrontend
+from shardy_py.frontends.op_graphs import ProgramFrontend
 from shardy_py.frontends.select import frontend_of
 from shardy_py.guards.error_texts import shown
 from shardy_py.ir.graph.attributes import RawAttribute
@@ -78,7 +78,7 @@ class SizedFrontend(ProgramFrontend):
     """
 
     name: str = "sized"
-    base: Frontend = field(default=PROGRAM, kw_only=True)
+    base: Frontend = field(kw_only=True)
 
     def printed_names(self, program: Program) -> Mapping[int, PrintedName]:
         """Return the names of values."""

@@ -263,7 +263,7 @@ class JitFunction:
 
     def _key(self, call: CallArguments, mesh: Any) -> Hashable:
         """Return what the program of a call depends on; the mesh is that of the axes that are free around it."""
-        return call.key(with_shardings=self._settings.in_shardings is None), mesh, has_x64()
+        return call.key(with_shardings=self._settings.in_shardings is None), mesh
 
     def _lower(self, call: CallArguments, key: Hashable) -> LoweredCall:
         """Return the function for the shapes of a call, and keep it for calls with the same key."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.support.memory import machine_bytes
 from shardy_py.values import frozen
 
 _DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -139,7 +138,8 @@ def _memory_bytes(devices: list[Any]) -> int:
     stats = devices[0].memory_stats() or {}
     if stats.get("bytes_limit"):
         return int(stats["bytes_limit"])
-    if sys.platform == "win32":
-        message = "the memory of the devices is not known: they do not say, and neither does Windows"
+    host_bytes = machine_bytes()
+    if host_bytes is None:
+        message = "the memory of the devices is not known: they do not say, and neither does the host"
         raise OptionError(Diagnostic("unknown-memory", message, hint="calibrate on a GPU, or write a TOML file"))
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // len(devices)
+    return host_bytes // len(devices)

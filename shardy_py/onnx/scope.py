@@ -16,7 +16,7 @@ from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.onnx.folding import OPERANDS, Contents, add_known_operands, folded
 from shardy_py.onnx.load import tensor_types, type_proto
 from shardy_py.onnx.missing_types import add_missing_types
-from shardy_py.onnx.node_graphs import captured, node_graph, outer_names
+from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_graph, outer_names
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -196,7 +196,7 @@ def _body_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
 
 
 def _branch_scopes(scope: GraphScope, node: NodeProto) -> list[GraphScope] | None:
-    branches = [scope.inner(node_graph(node, name), ()) for name in ("then_branch", "else_branch")]
+    branches = [scope.inner(node_graph(node, name), ()) for name in BODY_NAMES["If"]]
     first, second = branches
     if first is None or second is None or output_types(first) != output_types(second):
         return None

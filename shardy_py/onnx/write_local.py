@@ -21,7 +21,7 @@ from shardy_py.onnx.control_flow import BUFFER, UPDATE
 from shardy_py.onnx.folding import FLOATS, OPERANDS, SCALARS
 from shardy_py.onnx.importer import META
 from shardy_py.onnx.load import DATA_TYPES
-from shardy_py.onnx.node_graphs import captured, node_graphs
+from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_graphs
 
 DOMAIN = "shardy.collective"
 _SPACE = "collective."
@@ -178,10 +178,9 @@ class _Writer:
         self._names[op.results[0].id] = self._constant(_scalar(type_.element_type, op.attributes["number"]))
 
     def _write_if(self, op: Op) -> None:
-        names = ("then_branch", "else_branch")
         branches = {
             name: self._body(region.blocks[0], (), list(_end(region.blocks[0]).operands))
-            for name, region in zip(names, op.regions, strict=True)
+            for name, region in zip(BODY_NAMES["If"], op.regions, strict=True)
         }
         self._add_node("If", op.operands, op.results, branches)
 

@@ -259,3 +259,15 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
         return inspect.signature(function, annotation_format=Format.STRING)
     return inspect.signature(function)
+
+
+def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of the parameters of a function; none where it has no signature.
+
+    >>> sorted(parameter_names(lambda x, op=None: x))
+    ['op', 'x']
+    """
+    try:
+        return frozenset(signature_of(function).parameters)
+    except (TypeError, ValueError):
+        return frozenset()

@@ -19,6 +19,7 @@ from shardy_py.plugins import OpDefinition, Registry
 from shardy_py.testing.numeric.bench import takes_local
 from shardy_py.testing.numeric.check import check_rule_numerically
 from shardy_py.testing.numeric.pieces import Local
+from shardy_py.testing.ops import make_op
 from shardy_py.testing.samples import sample_of_definition, samples_of_programs, takes_op
 from shardy_py.testing.sharded.run import run_sharded
 from shardy_py.values import frozen
@@ -147,7 +148,7 @@ def check_plugin(
         if not samples:
             try:
                 sample = sample_of_definition(definition, function, seed)
-            except Exception as error:
+            except Exception as error:  # an author's function raises what it likes
                 ops.append(OpCheck(definition.name, "", 0, (_raised(error),)))
                 continue
             samples = [] if sample is None else [sample]
@@ -184,7 +185,7 @@ def _check_op(op: Op, function: Callable[..., Any], registry: Registry, seed: in
             problems += [str(report)] if not report.ok else []
     except ShardyError as error:
         problems.append(str(error))
-    except Exception as error:
+    except Exception as error:  # an author's function raises what it likes
         return OpCheck(op.name, types, 0, (_raised(error),))
     ways = list(_single_shardings(op))
     for way in ways:
@@ -217,10 +218,7 @@ def _with_shapes(op: Op, local: Local) -> Op:
         ]
         for values, shards in ((op.operands, local.operands), (op.results, local.results))
     )
-    builder = Builder()
-    with builder.function("main", operands) as values:
-        shard_op: Op = builder.emit(op.name, values, results, dict(op.attributes))
-        builder.return_(*shard_op.results)
+    shard_op: Op = make_op(op.name, operands, results, op.attributes)
     return shard_op
 
 
@@ -285,4 +283,6 @@ def _run_problem(
         run = run_sharded(program, functions, mesh, in_shardings=dict(way), registry=registry, seed=seed)
     except ShardyError as error:
         return [f"sharded by {shown}: {error}"]
+    except Exception as error:  # an author's function raises what it likes; the notes say of which op it is
+        return [f"sharded by {shown}: {', '.join([describe_error(error), *getattr(error, '__notes__', ())])}"]
     return [] if run.ok else [f"sharded by {shown}: {run.difference}"]

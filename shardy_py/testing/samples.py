@@ -14,6 +14,7 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import Elementwise, OpDefinition
 from shardy_py.sharding.einsum.spec import RuleSpec, ellipsis
 from shardy_py.sharding.einsum.text import TensorSpec
+from shardy_py.support.arguments import parameter_names
 from shardy_py.testing.numeric.operands import make_generator, make_operand
 from shardy_py.testing.ops import make_op
 
@@ -54,10 +55,7 @@ def sample_of_definition(definition: OpDefinition, function: Callable[..., Any],
 
 def takes_op(function: Callable[..., Any]) -> bool:
     """Return whether a function has a parameter named ``op``, so that it may read attributes and types of results."""
-    try:
-        return "op" in inspect.signature(function).parameters
-    except ValueError:
-        return False
+    return "op" in parameter_names(function)
 
 
 def _operand_shapes(definition: OpDefinition, function: Callable[..., Any]) -> Shapes | None:

@@ -24,9 +24,20 @@ class JaxFunction:
     arguments: tuple[Any, ...]
 
     def specs(self) -> tuple[Any, ...]:
-        """Return a spec for each argument: axes on random dimensions that they divide, the same in each run."""
+        """Return a spec for each argument: axes on random dimensions that they divide, the same in each run.
+
+        At least one argument is sharded.
+        """
         generator = random.Random(self.name)
-        return jax.tree.map(lambda array: _random_spec(generator, np.shape(array)), self.arguments)
+        specs: tuple[Any, ...] = ()
+        while not any(map(any, jax.tree.leaves(specs, is_leaf=is_spec))):
+            specs = jax.tree.map(lambda array: _random_spec(generator, np.shape(array)), self.arguments)
+        return specs
+
+
+def is_spec(item: Any) -> bool:
+    """Return whether something is a `PartitionSpec`, which is a leaf of specs."""
+    return isinstance(item, PartitionSpec)
 
 
 def _random_spec(generator: random.Random, shape: tuple[int, ...]) -> PartitionSpec:

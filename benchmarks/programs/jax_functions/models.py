@@ -239,8 +239,8 @@ def _focal(weights: Any, x: Any, labels: Any) -> Any:
 
 def _diffusion(parameters: Any, x: Any, times: Any) -> Any:
     noise = jax.random.normal(jax.random.key(1), x.shape)
-    kept = jnp.cos(times)[:, None]
-    noisy = kept * x + jnp.sqrt(1 - kept**2) * noise
+    share = jnp.cos(times)[:, None]
+    noisy = share * x + jnp.sqrt(1 - share**2) * noise
     return _mlp(parameters, jnp.concatenate([noisy, jnp.sin(times[:, None] * jnp.arange(64))], -1)) - noise
 
 

@@ -135,9 +135,9 @@ def _local_shape(op: Op, shard: Shard) -> Sequence[Value]:
 
 def _reshaped(op: Op, shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:
     """Return a shape in which -1 is a size that is not known, and 0 one that the node takes from its operand."""
-    wanted = attribute(op, "shape", ())
+    target = attribute(op, "shape", ())
     dynamic = [dim for dim, size in enumerate(shape) if is_derived(size)]
-    copied = [dim for dim in dynamic if wanted[dim : dim + 1] == (0,) and operand[dim] == shape[dim]]
+    copied = [dim for dim in dynamic if target[dim : dim + 1] == (0,) and operand[dim] == shape[dim]]
     if len(dynamic) - len(copied) > 1:
         return tuple(shape)
     return tuple(0 if dim in copied else -1 if dim in dynamic else size for dim, size in enumerate(shape))

@@ -33,6 +33,15 @@ def is_float(value: Value) -> bool:
     return element_type(value).startswith(("f", "bf", "tf"))
 
 
+def is_small_float(dtype: str) -> bool:
+    """Return whether a type of elements is one of floats of 8 or 4 bits.
+
+    >>> [is_small_float(dtype) for dtype in ("f8E4M3FN", "f4E2M1FN", "f16", "i8")]
+    [True, True, False, False]
+    """
+    return dtype.startswith(("f4", "f8"))
+
+
 def is_complex(value: Value) -> bool:
     """Return whether elements are complex."""
     return element_type(value).startswith("complex")

@@ -73,11 +73,11 @@ def localize_draw(op: Op, shard: Shard) -> Sequence[Value]:
     the sum of all is the draw of that one, as spmd_partitioner.cc::HandleRng does it.
     """
     shape, type_ = shard.result_shape(), shard.result_type()
-    emit = shard.emit
-    if shard.is_resolved and shape != static_shape(op.results[0].type):
+    emit, is_sharded = shard.emit, shape != static_shape(op.results[0].type)
+    if shard.is_resolved and is_sharded:
         raise no_local_form("copies of a shard agree by communication, which counts as written already")
     sizes = shard.operands[2]
-    if shape != static_shape(op.results[0].type):
+    if is_sharded:
         sizes = integers(emit, shape)
     draw = emit.op_like(op, [*shard.operands[:2], sizes], [type_]).result
     groups = _groups_of_copies(op, shard)

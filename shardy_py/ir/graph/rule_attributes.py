@@ -12,7 +12,6 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import all_ops
 from shardy_py.sharding.combiner import Combiner, parse_combiner
 from shardy_py.sharding.rule import OpShardingRule, factor_symbol
-from shardy_py.support.identity import identity
 
 RULE_ATTRIBUTE = "sdy.sharding_rule"
 REDUCTIONS_ATTRIBUTE = "shardy_py.reductions"
@@ -106,9 +105,7 @@ def store_rules(program: Program) -> None:
 
 def drop_rules(program: Program) -> None:
     """Remove all rules but those of the user, which are marked as custom."""
-    rules = {identity(rule): rule for rule in program.rules.values()}
-    is_custom = {number for number, rule in rules.items() if rule.is_custom}
-    custom = {op_id: rule for op_id, rule in program.rules.items() if identity(rule) in is_custom} if is_custom else {}
+    custom = {op_id: rule for op_id, rule in program.rules.items() if rule.is_custom}
     # A dictionary gives its memory back when it is cleared, not when items are deleted.
     program.rules.clear()
     program.rules.update(custom)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from shardy_py.ir.graph.program import Value
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.run.kernel import Output
 from shardy_py.layout.numpy_arrays import numpy_dtype
+from shardy_py.support.memory import machine_bytes
 
 
 def run_fusion(
@@ -106,21 +106,13 @@ def memory_guard(fusion: Fusion, stage: str = "") -> Iterator[None]:
     message = f"the arrays of the kernel need {needed} bytes, more than this machine has"
     hint = "run the kernel for smaller shapes"
     refusal = VerificationError(Diagnostic("run-memory", message, stage, fusion.name, hint))
-    if needed > _machine_bytes():
+    # A machine that does not say has at most what an address can reach.
+    if needed > (machine_bytes() or sys.maxsize):
         raise refusal
     try:
         yield
     except MemoryError:
         raise refusal from None
-
-
-def _machine_bytes() -> int:
-    """Return the bytes of memory of this machine; where it does not say, those that an address can reach."""
-    try:
-        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return sys.maxsize
-    return size if size > 0 else sys.maxsize
 
 
 def memory_inputs(fusion: Fusion, arrays: Sequence[Any]) -> list[Any]:

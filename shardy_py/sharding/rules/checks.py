@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape, values_of
-from shardy_py.sharding.unknown_size import is_known
+from shardy_py.sharding.rule_fit import shown_shapes
 from shardy_py.support.arguments import as_integer, shown
 
 
@@ -92,10 +92,5 @@ def numbers_of(
 
 def unfit(op: HasShardableValues, helper: str, message: str, *, hint: str = "") -> RuleError:
     """Return the error of a helper that does not fit an op."""
-    shown = f"operands {_shown(operand_shapes(op))}; results {_shown(result_shapes(op))}"
-    return RuleError(Diagnostic("rule-shapes", f"rules.{helper} {message}", hint=hint, excerpt=shown))
-
-
-def _shown(shapes: Sequence[Shape]) -> str:
-    texts = ("x".join(str(size) if is_known(size) else "?" for size in shape) or "scalar" for shape in shapes)
-    return ", ".join(texts) or "none"
+    excerpt = shown_shapes(operand_shapes(op), result_shapes(op))
+    return RuleError(Diagnostic("rule-shapes", f"rules.{helper} {message}", hint=hint, excerpt=excerpt))

@@ -17,7 +17,7 @@ from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics
 from shardy_py.layout.numpy_arrays import numpy_dtype
-from shardy_py.support.arguments import shown, signature_of
+from shardy_py.support.arguments import parameter_names, shown
 from shardy_py.testing.numeric.bench import Arrays, as_arrays
 from shardy_py.testing.numeric.pieces import Array, make_local
 from shardy_py.testing.sharded.collectives import COLLECTIVES, collective, own_op
@@ -244,7 +244,4 @@ def _number(text: str, dtype: Any) -> Any:
 
 @cache
 def _parameters(function: Callable[..., Any]) -> frozenset[str]:
-    try:
-        return frozenset(signature_of(function).parameters)
-    except (TypeError, ValueError):
-        return frozenset()
+    return parameter_names(function)

@@ -220,8 +220,8 @@ def two_symbols() -> onnx.ModelProto:
 
 def _assert_runs_dynamic(result: sdy.Result, model: onnx.ModelProto, x: np.ndarray) -> None:
     tensors = {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
-    (found,) = result.local().run(*[tensors.get(name, x) for name in result.program.origin.argument_names])
-    np.testing.assert_allclose(found, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
+    (output,) = result.local().run(*[tensors.get(name, x) for name in result.program.origin.argument_names])
+    np.testing.assert_allclose(output, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
 
 
 def test_a_joined_dynamic_size_is_sharded_as_its_major_part(two_symbols: onnx.ModelProto) -> None:

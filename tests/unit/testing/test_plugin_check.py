@@ -158,3 +158,16 @@ def test_a_function_that_fails_is_a_problem_of_its_op() -> None:
     assert not report.ok
     assert check.problems[0].startswith("its function raised TypeError: ")
     assert "by a parameter named op" in check.problems[0]
+
+
+def test_a_function_that_fails_on_shards_is_a_problem() -> None:
+    """The check of its op and of programs goes on; the report says what it raised under which sharding."""
+
+    def first_four(x: Any) -> Any:
+        return x[np.arange(4)]
+
+    definition = plugin(lambda toy: toy.op("toy.first", rule="i -> i"))
+    report = check_plugin(definition, {"toy.first": first_four}, [program("toy.first", (4,), result=(4,))])
+    (check,), (run,) = report.ops, report.programs
+    assert check.problems[1].startswith("sharded by operand 0 ['d']: IndexError: ")
+    assert any("IndexError" in problem and "in the function of toy.first" in problem for problem in run.problems)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.stablehlo.bodies import element_type, is_boolean, is_complex, is_float, is_unsigned, kernel_type
+from shardy_dialects.stablehlo.bodies import (
+    element_type,
+    is_boolean,
+    is_complex,
+    is_float,
+    is_small_float,
+    is_unsigned,
+    kernel_type,
+)
 from shardy_dialects.stablehlo.dot import dot_general_maps, dot_maps
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Op
@@ -26,7 +34,7 @@ def _sum_of_products(b: ElementBuilder, op: Op, maps: Sequence[IndexingMap]) -> 
     """Sum products, in the type of the result; those of ``bf16`` and of 8 or 4 bits in ``f32``."""
     lhs, rhs = maps
     dtype = kernel_type(element_type(op.results[0]))
-    wide = "f32" if dtype == "bf16" or dtype.startswith(("f4", "f8")) else dtype
+    wide = "f32" if dtype == "bf16" or is_small_float(dtype) else dtype
     if is_complex(op.results[0]):
         multiply, add = "complex.mul", "complex.add"
     elif is_float(op.results[0]):

@@ -10,6 +10,7 @@ from shardy_dialects.stablehlo.bodies import (
     is_boolean,
     is_complex,
     is_float,
+    is_small_float,
     is_unsigned,
     kernel_type,
     operands,
@@ -38,7 +39,7 @@ def convert(b: ElementBuilder, op: Op) -> Scalar:
             return x
     if is_boolean(target):
         return _to_boolean(b, op, x)
-    if x.dtype.startswith(("f4", "f8")) and not is_float(target):
+    if is_small_float(x.dtype) and not is_float(target):
         # Floats of 8 or 4 bits do not have the bounds of integers.
         x = b.op("arith.extf", x, dtype="f32")
     if is_float(source) or is_complex(source):

@@ -14,6 +14,7 @@ from shardy_dialects.stablehlo.elementwise import special_tables as tables
 from shardy_dialects.stablehlo.elementwise.reals import Condition, Real, chebyshev, polynomial
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import ElementBuilder, Scalar
+from shardy_py.support.element_types import mlir_element_bits
 
 _EXACT = ("f32", "f64")
 
@@ -182,7 +183,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Real]] = {
 def next_after(b: ElementBuilder, op: Op) -> Scalar:
     """Return the number next to the first one on the way to the second: one more or less as an integer of its bits."""
     x, y = b.operand(0), b.operand(1)
-    bits = width_of_float(op)
+    bits = mlir_element_bits(element_type(op.operands[0])) or 0
     dtype = f"i{bits}"
     x_bits, y_bits = (b.op("arith.bitcast", value, dtype=dtype) for value in (x, y))
     sign, rest = b.constant(-(1 << (bits - 1)), dtype), b.constant((1 << (bits - 1)) - 1, dtype)
@@ -204,12 +205,6 @@ def next_after(b: ElementBuilder, op: Op) -> Scalar:
     result = b.op("arith.bitcast", choose(is_equal, y_bits, moved), dtype=x.dtype)
     is_nan = b.op("arith.cmpf", x, y, dtype="i1", predicate="uno")
     return choose(is_nan, b.constant(math.nan, x.dtype), result)
-
-
-def width_of_float(op: Op) -> int:
-    """Return the bits of the elements of an op's first operand, a floating-point type."""
-    name = element_type(op.operands[0])
-    return int(name[1]) if name.startswith(("f4", "f8")) else int(name.removeprefix("b")[1:])
 
 
 def multiply_high(b: ElementBuilder, op: Op) -> Scalar:
