@@ -42,9 +42,11 @@ def pooled(
     return Case(text, result)
 
 
-def selected(size: int, stride: int, pad: tuple[int, int] = (0, 0), direction: str = "GE") -> Case:
+def selected(
+    size: int, stride: int, pad: tuple[int, int] = (0, 0), direction: str = "GE", *, elements: int = 16
+) -> Case:
     """Return a scatter of one number per window to the element of the window that is selected."""
-    count = (16 + sum(pad) - size) // stride + 1
+    count = (elements + sum(pad) - size) // stride + 1
     attributes = (
         f"window_dimensions = array<i64: 1, {size}>, window_strides = array<i64: 1, {stride}>,"
         f"padding = dense<[[0, 0], [{pad[0]}, {pad[1]}]]> : tensor<2x2xi64>"
@@ -57,8 +59,8 @@ def selected(size: int, stride: int, pad: tuple[int, int] = (0, 0), direction: s
       ^bb0(%x: tensor<f32>, %y: tensor<f32>):
         %q = stablehlo.add %x, %y : tensor<f32>
         stablehlo.return %q : tensor<f32>
-      }}}}) : ({type_of((8, 16))}, {type_of((8, count))}, tensor<f32>) -> {type_of((8, 16))}"""
-    return Case(text, type_of((8, 16)), [(8, count)])
+      }}}}) : ({type_of((8, elements))}, {type_of((8, count))}, tensor<f32>) -> {type_of((8, elements))}"""
+    return Case(text, type_of((8, elements)), [(8, count)])
 
 
 def convolved(
@@ -123,18 +125,23 @@ def test_scatters_to_selected_elements_cross_shards(sharding: str) -> None:
 
 @pytest.mark.parametrize(
     ("case", "sent"),
-    [(selected(2, 2), set()), (selected(2, 4), set()), (selected(3, 2, (0, 1)), {"collective_permute"})],
+    [
+        (selected(2, 2, elements=64), set()),
+        (selected(2, 4, elements=64), set()),
+        (selected(3, 2, (0, 1), elements=64), {"collective_permute"}),
+    ],
 )
 def test_scatters_to_selected_elements_gather_nothing(case: Case, sent: set[str]) -> None:
     """Sources stay where they are: windows that stay apart need nothing else, those that overlap a halo."""
     sharding = '[{}, {"x"}]'
-    text, arrays = program_of([case], (8, 16), sharding, others=sharding)
-    result = f"(tensor<8x16xf32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}})"
-    text = text.replace("-> (tensor<8x16xf32>)", f"-> {result}")
-    local = sdy.propagate(text).local()
+    text, arrays = program_of([case], (8, 64), sharding, others=sharding)
+    result = f"(tensor<8x64xf32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}})"
+    text = text.replace("-> (tensor<8x64xf32>)", f"-> {result}")
+    propagated = sdy.propagate(text)
+    local = propagated.local()
     kinds = ("all_gather", "all_reduce", "all_to_all", "collective_permute", "reduce_scatter")
     assert {kind for kind in kinds if f".{kind}" in local.text} == sent
-    (expected,) = compile_unsharded(text)(*arrays)
+    (expected,) = compile_unsharded(text, semantics=propagated.registry)(*arrays)
     np.testing.assert_allclose(local.run(*arrays)[0], expected, rtol=2e-5, atol=2e-5)
 
 
