@@ -173,3 +173,26 @@ def test_arithmetic_rounds_every_result() -> None:
     one, other = (rng.integers(0, 256, 256, np.uint8).view(ml_dtypes.float8_e4m3fn) for _ in range(2))
     (found,) = emit(read_fusion(ADD)).run(one, other)
     assert (bits(found) == bits(one + other * ml_dtypes.float8_e4m3fn(1.6))).all()
+
+
+FUNCTIONS = """
+func.func @main(%x: tensor<{size}x{name}>) -> (tensor<{size}xi1>, tensor<{size}x{name}>, tensor<{size}x{name}>) {{
+  %0 = stablehlo.is_finite %x : (tensor<{size}x{name}>) -> tensor<{size}xi1>
+  %1 = stablehlo.sign %x : tensor<{size}x{name}>
+  %2 = stablehlo.logistic %x : tensor<{size}x{name}>
+  return %0, %1, %2 : tensor<{size}xi1>, tensor<{size}x{name}>, tensor<{size}x{name}>
+}}
+"""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_functions_use_numbers_that_a_small_type_lacks(name: str) -> None:
+    """An infinity, a zero and numbers with a minus are those of f32, and the result is rounded once."""
+    codes = all_codes(name)
+    x = codes.astype(np.float32)
+    with np.errstate(over="ignore"):
+        logistic = 1 / (1 + np.exp(-x))
+    is_finite, sign, rounded = emit(read_fusion(FUNCTIONS.format(size=codes.size, name=name))).run(codes, on="host")
+    assert (is_finite == np.isfinite(x)).all()
+    assert (bits(sign) == bits(np.where(x == 0, x, np.sign(x)).astype(KINDS[name]))).all()
+    assert (bits(rounded) == bits(logistic.astype(KINDS[name]))).all()
