@@ -116,6 +116,13 @@ func.func @main(%arg0: tensor<256xf8E4M3FN>, %arg1: tensor<256xf8E4M3FN>) -> ten
   return %2 : tensor<256xf8E4M3FN>
 }
 """
+SUM_OF_POWERS = """
+func.func @main(%x: tensor<2x64xf8E8M0FNU>, %init: tensor<f8E8M0FNU>) -> tensor<2xf8E8M0FNU> {
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [1]
+      : (tensor<2x64xf8E8M0FNU>, tensor<f8E8M0FNU>) -> tensor<2xf8E8M0FNU>
+  return %0 : tensor<2xf8E8M0FNU>
+}
+"""
 MACHINES = ("interpreter", "host")
 
 
@@ -196,3 +203,11 @@ def test_functions_use_numbers_that_a_small_type_lacks(name: str) -> None:
     assert (is_finite == np.isfinite(x)).all()
     assert (bits(sign) == bits(np.where(x == 0, x, np.sign(x)).astype(KINDS[name]))).all()
     assert (bits(rounded) == bits(logistic.astype(KINDS[name]))).all()
+
+
+def test_powers_of_two_are_summed_without_a_zero() -> None:
+    """No thread can begin with a number that changes no sum, so that each result is summed by one thread."""
+    x = np.full((2, 64), 2.0**-127).astype(ml_dtypes.float8_e8m0fnu)
+    x[:, 7] = 1
+    (sums,) = emit(read_fusion(SUM_OF_POWERS)).run(x, np.float32(1).astype(x.dtype), on="host")
+    assert sums.tolist() == [2, 2]
