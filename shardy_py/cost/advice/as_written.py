@@ -80,9 +80,13 @@ class WrittenJudge:
             return self.judge.session.with_shardings(slots)
         values = {value: sharding for item in constraints for value, sharding in item.of_values.items()}
         if not is_priced_like_jit(source, self.judge.machine):
-            return Session.open(
-                **{**keywords(source), "on_given": lambda program, main: write_constraints(program, values)}
-            )
+
+            def change(program: Program, main: Op) -> None:
+                if source.on_given is not None:
+                    source.on_given(program, main)
+                write_constraints(program, values)
+
+            return Session.open(**{**keywords(source), "on_given": change})
         # What jax.jit propagates is another form, with other values, made from the text.
         text = advised_text(narrow(source, ProgramInput), make_semantics(source, source.registry), values)
         return Session.open(**{**keywords(source), **_BARE, "module": text})
@@ -92,8 +96,8 @@ class WrittenJudge:
         source = self.judge.session.source
         if source is None:
             return layout.figures
-        given = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
-        return self._try(lambda: Session.open(**{**keywords(source), "in_shardings": given}))
+        shardings = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
+        return self._try(lambda: Session.open(**{**keywords(source), "in_shardings": shardings}))
 
     def _try(self, reopen: Callable[[], Session]) -> Figures | None:
         try:
