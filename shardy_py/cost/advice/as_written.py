@@ -66,8 +66,7 @@ class WrittenJudge:
         Raises:
             ShardyError: the program cannot be priced.
         """
-        source = self.judge.session.source
-        return self._figures(self.judge.session if source is None else Session.open(**keywords(source)))
+        return self._figures(self.judge.session)
 
     def with_constraints(self, constraints: Sequence[Constraint]) -> Figures | None:
         """Return the figures with constraints; None where the program has no shardings with them."""
