@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import evolve
-
 from shardy_py.api.annotated_text import annotated_text
 from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput
@@ -22,8 +20,6 @@ from shardy_py.cost.machines.profile import choose_profile
 from shardy_py.cost.priced_input import is_priced_like_jit
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
-from shardy_py.frontends.mlir import MLIR
-from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.graph.op_names import CONSTRAINT
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import all_values
@@ -121,13 +117,11 @@ def advised_text(program: ProgramInput, registry: Registry, shardings: Mapping[i
     """Return the text of a program as it was given, with constraints on its tensors.
 
     Args:
-        program: The program, which is read again; a module that is given stays as it is.
+        program: The program, which is read again; a module of jaxlib stays as it is.
         registry: The definitions of ops.
         shardings: Id of a value to its sharding.
 
     Raises:
         ShardyError: the module is not valid.
     """
-    if find_frontend(program.module, registry).name == MLIR.name:
-        program = evolve(program, module=MLIR.from_bytes(MLIR.to_bytes(program.module)))
     return annotated_text(program, registry, lambda read: write_constraints(read.program, shardings))
