@@ -49,8 +49,7 @@ def machine_code(ptx: str, device: DeviceSpec) -> MachineCode | None:
     program = find_assembler()
     if program is None:
         return None
-    suffix = "a" if ".target sm_90a" in ptx else ""
-    arguments = ["-v", f"-arch=sm_{device.capability}{suffix}", "-o", os.devnull, "-"]
+    arguments = ["-v", f"-arch=sm_{device.capability}", "-o", os.devnull, "-"]
     messages = messages_of(program, arguments, ptx, seconds=_SECONDS) or ""
     registers = _REGISTERS.search(messages)
     if registers is None:

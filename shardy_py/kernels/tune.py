@@ -20,7 +20,7 @@ from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.machine_code import MachineCode, machine_code
 from shardy_py.values import frozen
 
-CYCLES_PER_SECTOR = 2.2
+_CYCLES_PER_SECTOR = 2.2
 _ISSUED_PER_CYCLE = 4
 _LATENCY = 600
 _MOVES = re.compile(r"\b(?:ld|st|atom|red)\.[\w.]*global")
@@ -141,10 +141,10 @@ def _modelled(kernel: Kernel, warp: _Warp) -> TunedLaunch:
     resident = min(most, by_registers) // per_block * per_block
     blocks = prod(launch.blocks)
     warps = min(max(resident, per_block), _working_warps(kernel) / min(blocks, device.cores))
-    needed = SECTOR / CYCLES_PER_SECTOR * _LATENCY
+    needed = SECTOR / _CYCLES_PER_SECTOR * _LATENCY
     in_flight = min(1.0, warps * max(warp.read, SECTOR) / needed)
     busy = min(1.0, blocks / device.cores)
-    memory = warp.sectors * CYCLES_PER_SECTOR / in_flight
+    memory = warp.sectors * _CYCLES_PER_SECTOR / in_flight
     issue = warp.instructions / _ISSUED_PER_CYCLE / min(1.0, warps / _ISSUED_PER_CYCLE)
     needed_cycles = max(memory, issue, warp.passes)
     reason = f"{warp.sectors:.0f} sectors"
@@ -154,8 +154,8 @@ def _modelled(kernel: Kernel, warp: _Warp) -> TunedLaunch:
         reason = f"{warp.instructions:.0f} instructions"
     elif in_flight < 1:
         reason += f"; {warps:.0f} warps a core have {in_flight:.0%} of the bytes on their way that hide latency"
-    if by_registers < most:
-        reason += f"; {code.registers if code else 0} registers leave room for {by_registers} of {most} warps"
+    if code is not None and by_registers < most:
+        reason += f"; {code.registers} registers leave room for {by_registers} of {most} warps"
     if code is not None and code.spilled:
         reason += f"; {code.spilled} bytes are spilled"
     if busy < 1:

@@ -142,7 +142,7 @@ class _Planner:
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
-        strict = self._model(evolve(self.prices, is_strict=True, parts_of_nodes={}, parts={}, reshards={}, sums={}))
+        strict = self._model(evolve(self.prices, is_strict=True))
         _, solved = self._solve(strict, parts=_EXACT, budget=self.arguments.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)

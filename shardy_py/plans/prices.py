@@ -23,6 +23,11 @@ from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.values import define
 
+_SummedAxis = tuple[int, int | None, int | None]
+"""An axis, the factor that it is on, and the dimension along which the sum is scattered, or None."""
+_SumKey = tuple[float, tuple[_SummedAxis, ...]]
+"""The bytes of partial results on a device, and the axes that are summed over."""
+
 
 @define(eq=False)
 class Prices:
@@ -45,12 +50,10 @@ class Prices:
     kernels: dict[int, OpCost]
     profile: Profile
     is_strict: bool = False
-    _parts_of_nodes: dict[int, float] = field(factory=dict)
-    _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict)
-    _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict)
-    _sums: dict[tuple[float, tuple[tuple[int, int | None, int | None], ...]], tuple[float, float, float]] = field(
-        factory=dict
-    )
+    _parts_of_nodes: dict[int, float] = field(factory=dict, init=False)
+    _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict, init=False)
+    _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict, init=False)
+    _sums: dict[_SumKey, tuple[float, float, float]] = field(factory=dict, init=False)
 
     def shards(self, placement: Iterable[int | None]) -> int:
         """Return the number of parts that a placement makes of a tensor."""
@@ -123,9 +126,7 @@ class Prices:
             self._sums[key] = self._reduction_seconds(*key)
         return self._sums[key]
 
-    def _reduction_seconds(
-        self, local: float, summed: tuple[tuple[int, int | None, int | None], ...]
-    ) -> tuple[float, float, float]:
+    def _reduction_seconds(self, local: float, summed: tuple[_SummedAxis, ...]) -> tuple[float, float, float]:
         seconds = latency = counted = 0.0
         scattered: dict[int | None, list[int]] = defaultdict(list)
         for axis, factor, dim in summed:

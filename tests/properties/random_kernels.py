@@ -433,7 +433,8 @@ class _Writer:
     def select_and_scatter(self) -> list[Tensor]:
         """A gradient of a maximum over windows without ties.
 
-        XLA:CPU visits some windows by columns, whose first one of equal elements is another one than by rows.
+        XLA:CPU visits some windows by columns, whose first one of equal elements is another one than by rows. StableHLO
+        goes by rows: `test_windows_give_their_source_to_the_element_they_select` has ties.
         """
         x = self.value()
         if not x.shape or not is_exact(x.dtype) or prod(x.shape) > 1 << (int(x.dtype.lstrip("suif")) - 1):

@@ -72,6 +72,15 @@ def operands(b: ElementBuilder, op: Op) -> list[Scalar]:
     return [b.operand(number) for number in range(len(op.operands))]
 
 
+def widen_small_float(b: ElementBuilder, x: Scalar) -> Scalar:
+    """Return a float of 8 or 4 bits as ``f32``, others as they are.
+
+    Not all of these types have the numbers that a body compares with or begins from: some lack infinities, zero or
+    negative numbers.
+    """
+    return b.op("arith.extf", x, dtype="f32") if is_small_float(x.dtype) else x
+
+
 def move(b: ElementBuilder, op: Op) -> Scalar:
     """Read the element that the indexing map says."""
     return b.operand(0)

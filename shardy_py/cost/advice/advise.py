@@ -96,21 +96,21 @@ def advise_session(session: Session, options: AdviceOptions) -> Advice:
 def _verified(advice: Advice, written: WrittenJudge) -> Advice:
     """Return advice with the figures of the program as it changes it, and without what then saves too little."""
     goal, before = advice.goal, written.as_it_is()
-    kept: list[AdvisedConstraint] = []
+    chosen: list[AdvisedConstraint] = []
     for advised in advice.constraints:
-        constraints = [*(item.constraint for item in kept), advised.constraint]
-        together, current = written.with_constraints(constraints), kept[-1].together if kept else before
+        constraints = [*(item.constraint for item in chosen), advised.constraint]
+        together, current = written.with_constraints(constraints), chosen[-1].together if chosen else before
         if together is not None and goal.is_better(together, current, by=LEAST_GAIN):
-            alone = written.with_constraints([advised.constraint]) if kept else together
-            kept.append(AdvisedConstraint(advised.constraint, alone or current, together))
+            alone = written.with_constraints([advised.constraint]) if chosen else together
+            chosen.append(AdvisedConstraint(advised.constraint, alone or current, together))
     others = []
     for advised in advice.others:
         alone = written.with_constraints([advised.constraint])
         if alone is not None and goal.is_better(alone, before, by=LEAST_GAIN):
             others.append(AdvisedConstraint(advised.constraint, alone, alone))
     others.sort(key=lambda advised: goal.score(advised.alone))
-    problem = budget_problem(goal, kept[-1].together if kept else before, "set of constraints")
-    return evolve(advice, before=before, constraints=tuple(kept), others=tuple(others), problem=problem)
+    problem = budget_problem(goal, chosen[-1].together if chosen else before, "set of constraints")
+    return evolve(advice, before=before, constraints=tuple(chosen), others=tuple(others), problem=problem)
 
 
 def _with_inputs(advice: Advice, written: WrittenJudge, options: AdviceOptions) -> Advice:

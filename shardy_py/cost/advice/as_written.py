@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import evolve
-
 from shardy_py.api.annotated_text import annotated_text
 from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput
@@ -22,8 +20,6 @@ from shardy_py.cost.machines.profile import choose_profile
 from shardy_py.cost.priced_input import is_priced_like_jit
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
-from shardy_py.frontends.mlir import MLIR
-from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.graph.op_names import CONSTRAINT
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.walk import all_values
@@ -66,8 +62,7 @@ class WrittenJudge:
         Raises:
             ShardyError: the program cannot be priced.
         """
-        source = self.judge.session.source
-        return self._figures(self.judge.session if source is None else Session.open(**keywords(source)))
+        return self._figures(self.judge.session)
 
     def with_constraints(self, constraints: Sequence[Constraint]) -> Figures | None:
         """Return the figures with constraints; None where the program has no shardings with them."""
@@ -80,9 +75,13 @@ class WrittenJudge:
             return self.judge.session.with_shardings(slots)
         values = {value: sharding for item in constraints for value, sharding in item.of_values.items()}
         if not is_priced_like_jit(source, self.judge.machine):
-            return Session.open(
-                **{**keywords(source), "on_given": lambda program, main: write_constraints(program, values)}
-            )
+
+            def change(program: Program, main: Op) -> None:
+                if source.on_given is not None:
+                    source.on_given(program, main)
+                write_constraints(program, values)
+
+            return Session.open(**{**keywords(source), "on_given": change})
         # What jax.jit propagates is another form, with other values, made from the text.
         text = advised_text(narrow(source, ProgramInput), make_semantics(source, source.registry), values)
         return Session.open(**{**keywords(source), **_BARE, "module": text})
@@ -92,8 +91,8 @@ class WrittenJudge:
         source = self.judge.session.source
         if source is None:
             return layout.figures
-        given = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
-        return self._try(lambda: Session.open(**{**keywords(source), "in_shardings": given}))
+        shardings = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
+        return self._try(lambda: Session.open(**{**keywords(source), "in_shardings": shardings}))
 
     def _try(self, reopen: Callable[[], Session]) -> Figures | None:
         try:
@@ -118,13 +117,11 @@ def advised_text(program: ProgramInput, registry: Registry, shardings: Mapping[i
     """Return the text of a program as it was given, with constraints on its tensors.
 
     Args:
-        program: The program, which is read again; a module that is given stays as it is.
+        program: The program, which is read again; a module of jaxlib stays as it is.
         registry: The definitions of ops.
         shardings: Id of a value to its sharding.
 
     Raises:
         ShardyError: the module is not valid.
     """
-    if find_frontend(program.module, registry).name == MLIR.name:
-        program = evolve(program, module=MLIR.from_bytes(MLIR.to_bytes(program.module)))
     return annotated_text(program, registry, lambda read: write_constraints(read.program, shardings))

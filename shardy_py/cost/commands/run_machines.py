@@ -12,19 +12,15 @@ from shardy_py.cli.files import write_atomically
 from shardy_py.cost.machines.calibrate import calibrated_machine, machine_toml
 from shardy_py.cost.machines.toml import get_machine, machine_names, read_machine
 from shardy_py.cost.report.machines import machines_json, print_machines
-from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.jax.measured_devices import measure_devices
 
 
-def run_machines(files: Sequence[str], *, has_calibration_options: bool, as_json: bool) -> None:
+def run_machines(files: Sequence[str], *, as_json: bool) -> None:
     """Print the machines of files; without files those that come along.
 
     Raises:
-        OptionError: a file holds no machine, or there are options of a calibration.
+        OptionError: a file holds no machine.
     """
-    if has_calibration_options:
-        message = "-o and --name are options of a calibration"
-        raise OptionError(Diagnostic("option-conflict", message, hint="shardy machines calibrate -o mine.toml"))
     from_files = {Path(file).name: read_machine(Path(file)) for file in files}
     known = from_files or {name: get_machine(name) for name in machine_names()}
     if as_json:

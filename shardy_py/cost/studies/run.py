@@ -16,11 +16,10 @@ from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.priced_input import priced_input
 from shardy_py.cost.session import Session
 from shardy_py.cost.studies.settings import Study, StudyProgram
-from shardy_py.cost.studies.table import Provenance, StudyTable, make_table
+from shardy_py.cost.studies.table import Provenance, StudyOutcome, StudyTable, make_table
 from shardy_py.cost.studies.xla_column import xla_bytes
 from shardy_py.cost.sweeps.evaluator import Setting
 from shardy_py.cost.sweeps.named_schedules import NamedSchedule
-from shardy_py.cost.sweeps.outcomes import Outcome
 from shardy_py.cost.sweeps.random_schedules import choose_schedules, op_kinds, random_schedules
 from shardy_py.cost.sweeps.sweep import Progress, Sweep, no_progress, open_program
 from shardy_py.errors import Diagnostic, OptionError, WorkerError
@@ -50,17 +49,11 @@ def run_study(
         stores.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(Diagnostic("study", f"{stores}: the folder cannot be made: {error.strerror}")) from None
-    outcomes: list[tuple[Provenance, Outcome]] = []
-    xla: list[float | None] = []
+    outcomes: list[StudyOutcome] = []
     warnings: list[Diagnostic] = []
     for program, mesh, machine in study.combinations():
-        sweep_outcomes, sweep_xla = _run_sweep(study, program, mesh, machine, stores, jobs, progress, warnings)
-        outcomes += sweep_outcomes
-        xla += sweep_xla
-    compiled = xla if study.against_xla else None
-    return make_table(
-        outcomes, measure=study.measure, tie=study.tie, xla_bytes=compiled, warnings=dict.fromkeys(warnings)
-    )
+        outcomes += _run_sweep(study, program, mesh, machine, stores, jobs, progress, warnings)
+    return make_table(outcomes, measure=study.measure, tie=study.tie, warnings=dict.fromkeys(warnings))
 
 
 def _refuse_equal_machines(machines: Sequence[str]) -> None:
@@ -87,11 +80,8 @@ def _run_sweep(
     jobs: int | None,
     progress: Progress,
     warnings: list[Diagnostic],
-) -> tuple[list[tuple[Provenance, Outcome]], list[float | None]]:
-    """Return the outcomes of a program on a mesh and a machine, with where they come from, and the bytes of XLA.
-
-    Warnings are added to a list.
-    """
+) -> list[StudyOutcome]:
+    """Return the outcomes of a program on a mesh and a machine, with where they come from; add to the warnings."""
     known = None if machine is None else get_machine(machine)
     priced = priced_input(program.input(mesh), known)
     session, make_source = open_program(priced, study.options)
@@ -120,13 +110,15 @@ def _run_sweep(
         except WorkerError:
             if attempt == _ATTEMPTS:
                 raise
-    rows = [
-        (provenance.of_schedule(outcome.schedule, seed), outcome) for outcome, seed in zip(outcomes, seeds, strict=True)
+    sent: list[float | None] = [None] * len(schedules)
+    if study.against_xla:
+        key = f"{provenance.program_sha256} {provenance.jaxlib}"
+        store_path = path.with_suffix(".xla.json")
+        sent = xla_bytes(sweep.evaluator, priced, study.options, schedules, store_path, key=key, warnings=warnings)
+    return [
+        (provenance.of_schedule(outcome.schedule, seed), outcome, sent_bytes)
+        for outcome, seed, sent_bytes in zip(outcomes, seeds, sent, strict=True)
     ]
-    if not study.against_xla:
-        return rows, []
-    key = f"{provenance.program_sha256} {provenance.jaxlib}"
-    return rows, xla_bytes(session, priced, study.options, schedules, path.with_suffix(".xla.json"), key=key)
 
 
 def _schedules(study: Study, session: Session) -> tuple[Sequence[NamedSchedule], list[int | None]]:

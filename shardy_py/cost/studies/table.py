@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO, StringIO
-from itertools import combinations, repeat
+from itertools import combinations
 from math import inf
 from typing import Any
 
@@ -200,36 +200,34 @@ class StudyTable:
         return buffer.getvalue()
 
 
+StudyOutcome = tuple[Provenance, Outcome, float | None]
+"""The provenance of an outcome, the outcome, and the bytes of XLA's program; None where it was not compiled."""
+
+
 def make_table(
-    outcomes: Iterable[tuple[Provenance, Outcome]],
+    outcomes: Iterable[StudyOutcome],
     *,
     measure: Measure,
     tie: float,
-    xla_bytes: Sequence[float | None] | None = None,
     warnings: Iterable[Diagnostic] = (),
 ) -> StudyTable:
     """Return the table of outcomes.
 
     Args:
-        outcomes: The outcomes, with where they come from; the first of a program, mesh and machine is the one that
-            others are compared with.
+        outcomes: The outcomes, with where they come from and what XLA's program sends; the first of a program, mesh
+            and machine is the one that others are compared with.
         measure: The measure by which schedules are ranked.
         tie: The part by which estimates have to differ to count as different.
-        xla_bytes: What each sends in XLA's program; None where nothing was compiled.
         warnings: The warnings of the study.
     """
-    groups: dict[tuple[str, str, str], list[_Member]] = defaultdict(list)
-    compiled = repeat(None) if xla_bytes is None else xla_bytes
-    for (provenance, outcome), sent in zip(outcomes, compiled, strict=False):
+    groups: dict[tuple[str, str, str], list[StudyOutcome]] = defaultdict(list)
+    for provenance, outcome, sent in outcomes:
         groups[provenance.group].append((provenance, outcome, sent))
     rows = tuple(row for members in groups.values() for row in _rows(members, measure, tie))
     return StudyTable(rows, measure, tie, tuple(_correlations(rows)), tuple(warnings))
 
 
-_Member = tuple[Provenance, Outcome, float | None]
-
-
-def _rows(members: Sequence[_Member], measure: Measure, tie: float) -> Iterator[StudyRow]:
+def _rows(members: Sequence[StudyOutcome], measure: Measure, tie: float) -> Iterator[StudyRow]:
     number = measure_of(measure)
     numbers = [None if isinstance(outcome, RefusedSchedule) else number(outcome) for _, outcome, _ in members]
     bands = tie_bands([item for item in numbers if item is not None], tie)

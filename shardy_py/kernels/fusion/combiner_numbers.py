@@ -30,6 +30,7 @@ _POINTS: Final = 8
 _MOST_SAMPLES: Final = 5000
 _UNSIGNED: Final = (1 << 64) - 1
 _CASTS = ("arith.extf", "arith.truncf")
+_WITHOUT_ZERO = ("f8E8M0FNU",)
 
 
 class OutsideNumbersError(Exception):
@@ -170,6 +171,11 @@ def _bit_samples(type_: str) -> Sequence[Number]:
     return (0, -1)
 
 
+def _neutral_in_field(type_: str) -> Sequence[Number]:
+    """Return what may be neutral for sums and products; a type of powers of two has no zero."""
+    return (1,) if type_ in _WITHOUT_ZERO else (0, 1)
+
+
 def _is_integer(type_: str) -> bool:
     return type_.lstrip("su").startswith("i")
 
@@ -201,6 +207,6 @@ BITS: Final = Numbers(_bits, int, _bit_samples, lambda _: (0, -1))
 ORDER: Final = Numbers(
     _order, _no_constant, _ordered_samples, lambda type_: (False, True) if type_ == "i1" else (), are_distinct=True
 )
-FIELD: Final = Numbers(_field, _in_field, lambda _: (), lambda _: (0, 1))
+FIELD: Final = Numbers(_field, _in_field, lambda _: (), _neutral_in_field)
 EXACT: Final = Numbers(_exact, Fraction, lambda _: (), lambda _: ())
 """The fractions themselves, for constants; nothing is drawn from them."""

@@ -16,8 +16,8 @@ from shardy_py.kernels.launch.reductions import element_bits, other_plans, plan_
 from shardy_py.kernels.launch.scatters import sorted_rows
 from shardy_py.kernels.launch.transposes import TiledTranspose, transpose_bytes, transpose_tiles
 
-UNROLLS = (1, 2, 4, 8, 16)
-THREADS = (64, 128, 256, 512, 1024)
+_UNROLLS = (1, 2, 4, 8, 16)
+_THREADS = (64, 128, 256, 512, 1024)
 _VECTORS = (1, 2, 4)
 
 
@@ -30,24 +30,23 @@ def launches_for(fusion: Fusion, choice: Choice, launch: Launch, device: DeviceS
         launch: The grid of the emitter.
         device: The device.
     """
+    # The fewest elements of a thread whose bytes no other one writes.
+    least = max(8 // bits_of(element_type_of(value)) for value in fusion.roots)
     match choice.kind:
         case EmitterKind.LOOP:
-            root = fusion.roots[0]
-            least = max(8 // bits_of(element_type_of(value)) for value in fusion.roots)
-            elements = fusion.elements(root)
+            elements = fusion.elements(fusion.roots[0])
             yield from _spread(elements, elements, device, least=least)
         case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
-            update = in_place_updates(fusion)[0]
-            elements = fusion.elements(update.operands[1])
-            yield from _spread(elements, elements, device, least=8 // bits_of(element_type_of(update.results[0])))
+            elements = fusion.elements(in_place_updates(fusion)[0].operands[1])
+            yield from _spread(elements, elements, device, least=least)
         case EmitterKind.CONCATENATE:
             (hero,) = choice.heroes
             assert hero is not None
             sizes = [shape_of(value)[joined_dimension(hero)] for value in hero.operands]
-            yield from _spread(fusion.elements(longest_operand(hero)), gcd(*sizes), device, least=launch_least(fusion))
+            yield from _spread(fusion.elements(longest_operand(hero)), gcd(*sizes), device, least=least)
         case EmitterKind.SCATTER if sorted_rows(fusion, device) is None:
             updates = form_of(fusion).updates_shape
-            for other in _spread(prod(updates), prod(updates[1:]), device, least=launch_least(fusion)):
+            for other in _spread(prod(updates), prod(updates[1:]), device, least=least):
                 if other.threads[0] % device.threads_per_warp == 0:
                     yield other
         case EmitterKind.TRANSPOSE:
@@ -60,15 +59,10 @@ def launches_for(fusion: Fusion, choice: Choice, launch: Launch, device: DeviceS
             yield launch
 
 
-def launch_least(fusion: Fusion) -> int:
-    """Return the fewest elements of a thread whose bytes no other one writes."""
-    return max(1, 8 // bits_of(element_type_of(fusion.roots[0])))
-
-
 def _spread(elements: int, divisible: int, device: DeviceSpec, *, least: int) -> Iterator[Launch]:
     """Yield grids over elements in which those of a thread divide a number."""
-    for unroll in (item for item in UNROLLS if item >= least and divisible % item == 0):
-        for threads in (item for item in THREADS if item <= device.threads_per_block):
+    for unroll in (item for item in _UNROLLS if item >= least and divisible % item == 0):
+        for threads in (item for item in _THREADS if item <= device.threads_per_block):
             yield spread(-(-elements // unroll), device, unroll=unroll, threads=threads)
 
 

@@ -80,11 +80,6 @@ def convert_small_float(op: arith.ExtFOp | arith.TruncFOp) -> bool:
     return True
 
 
-def _width(format_: FloatSemantics) -> int:
-    """Return the bits of a short float."""
-    return int(format_.has_sign) + format_.exponent_bits + format_.mantissa_bits
-
-
 @frozen
 class _Maker:
     """Ops before one that they replace.
@@ -122,7 +117,7 @@ class _Maker:
 
     def widened(self, value: SSAValue, format_: FloatSemantics) -> SSAValue:
         """Return a short float as ``f32``; its exponent is shifted by a product, which also takes subnormals."""
-        mantissa, width = 23 - format_.mantissa_bits, _width(format_)
+        mantissa, width = 23 - format_.mantissa_bits, format_.bitwidth
         bits = self.op("arith.bitcast", value, dtype=builtin.IntegerType(width))
         bits = self.op("arith.extui", bits, dtype=builtin.i32)
         if not format_.has_sign:
@@ -156,7 +151,7 @@ class _Maker:
         if str(value.type) not in _WIDE:
             value = self.op("arith.extf", value, dtype=builtin.f32)
         exponent, mantissa = _WIDE[str(value.type)]
-        width, short = 1 + exponent + mantissa, _width(format_)
+        width, short = 1 + exponent + mantissa, format_.bitwidth
         bits = self.op("arith.bitcast", value, dtype=builtin.IntegerType(width))
         if not format_.has_sign:
             code = self._exponent(bits, exponent, mantissa)
@@ -215,7 +210,7 @@ class _Maker:
             code = self.select(self.compare("ugt", code, top - 1), top, code)
             return self.select(self.compare("ugt", amount, infinity), top | 1 << (format_.mantissa_bits - 1), code)
         if format_.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:
-            most = (1 << (_width(format_) - 1)) - 1
+            most = (1 << (format_.bitwidth - 1)) - 1
             return self.select(self.compare("ugt", code, most), most, code)
         if format_.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
             return self.select(self.compare("ugt", code, 0x7F), 0x80, code)

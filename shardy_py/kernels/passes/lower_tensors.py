@@ -116,7 +116,6 @@ class _Lowering:
         type_, pointer = element_type(tensor_), self._pointer(tensor_)
         if not is_narrow(type_):
             return None
-        assert isinstance(type_, builtin.IntegerType | builtin.Float4E2M1FNType)
         is_buffer = isinstance(pointer.owner, Block)
         return NarrowElements(pointer, _wide_index(op, indices), type_, is_packed=is_buffer)
 

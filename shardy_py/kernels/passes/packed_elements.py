@@ -7,7 +7,7 @@ byte; vectors of whole bytes are written as they are.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from xdsl.dialects import arith, builtin, llvm, vector
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -22,13 +22,17 @@ from shardy_py.values import frozen
 BYTE = 8
 
 
-def is_narrow(type_: Attribute) -> bool:
+NarrowType = builtin.IntegerType | builtin.Float4E2M1FNType
+"""The types of which some have elements of less than a byte."""
+
+
+def is_narrow(type_: Attribute) -> TypeGuard[NarrowType]:
     """Return whether elements of a type have fewer bits than a byte and are not conditions.
 
     >>> [is_narrow(builtin.IntegerType(width)) for width in (1, 2, 4, 8)], is_narrow(builtin.f4E2M1FN)
     ([False, True, True, False], True)
     """
-    return isinstance(type_, builtin.IntegerType | builtin.Float4E2M1FNType) and 1 < type_.bitwidth < BYTE
+    return isinstance(type_, NarrowType) and 1 < type_.bitwidth < BYTE
 
 
 @frozen(eq=False)
@@ -44,7 +48,7 @@ class NarrowElements:
 
     pointer: SSAValue
     index: SSAValue | None
-    type_: builtin.IntegerType | builtin.Float4E2M1FNType
+    type_: NarrowType
     is_packed: bool
 
     @property

@@ -40,23 +40,26 @@ def test_grids_of_a_small_loop() -> None:
 
 
 TEXTS = {
-    "row": SUM.format(shape="4x256", result="4", dim=1),
+    "row": SUM.format(shape="2x96", result="2", dim=1),
     "multi-row": SUM.format(shape="64x8", result="64", dim=1),
-    "column": SUM.format(shape="64x36", result="36", dim=0),
-    "transpose": TRANSPOSE.format(shape="32x64", result="64x32", dims="1, 0", dtype="f32"),
+    "column": SUM.format(shape="33x34", result="34", dim=0),
+    "transpose": TRANSPOSE.format(shape="16x16", result="16x16", dims="1, 0", dtype="f32"),
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("row", "column")]
+
+
+@pytest.mark.parametrize("name", ["multi-row", "transpose", *SLOW])
 def test_grids_of_other_emitters_compute_the_same(name: str) -> None:
     """Rows have more or fewer threads, vectors and tiles other widths; each element is computed once all the same."""
     kernel = emit(fusion_of(TEXTS[name]))
-    launches = set(launches_for(kernel.fusion, kernel.choice, kernel.launch, kernel.device))
-    assert len(launches | {kernel.launch}) > 1
+    launches = set(launches_for(kernel.fusion, kernel.choice, kernel.launch, kernel.device)) - {kernel.launch}
+    assert launches
     shape = shape_of(kernel.fusion.parameters[0])
     x = np.arange(prod(shape), dtype=np.float32).reshape(shape) % 7
     expected = x.T if name == "transpose" else x.sum(0 if name == "column" else 1)
-    for launch in (min(launches, key=str), max(launches, key=str)):
+    for launch in {min(launches, key=str), max(launches, key=str)}:
         np.testing.assert_array_equal(evolve(kernel, launch=launch).run(x, stage="initial")[0], expected)
 
 

@@ -13,6 +13,7 @@ from shardy_dialects.stablehlo.bodies import (
     is_unsigned,
     kernel_type,
     operands,
+    widen_small_float,
     width,
 )
 from shardy_py.ir.graph.program import Op
@@ -125,15 +126,16 @@ def sign(b: ElementBuilder, op: Op) -> Scalar:
     """Take the sign; floats keep zeros with theirs and NaNs."""
     value = op.operands[0]
     x = b.operand(0)
-    zero = b.constant(0, x.dtype)
     if is_float(value):
-        differs = b.op("arith.cmpf", x, zero, dtype="i1", predicate="one")
+        wide = widen_small_float(b, x)
+        differs = b.op("arith.cmpf", wide, b.constant(0, wide.dtype), dtype="i1", predicate="one")
         one = b.op("arith.uitofp", differs, dtype=x.dtype)
         signed = b.op("math.copysign", one, x)
         is_nan = b.op("arith.cmpf", x, x, dtype="i1", predicate="uno")
         return b.op("arith.select", is_nan, x, signed, dtype=x.dtype)
     if is_complex(value):
         return b.op("complex.sign", x)
+    zero = b.constant(0, x.dtype)
     is_zero = b.op("arith.cmpi", x, zero, dtype="i1", predicate="eq")
     if is_unsigned(value):
         return b.op("arith.select", is_zero, zero, b.constant(1, x.dtype), dtype=x.dtype)

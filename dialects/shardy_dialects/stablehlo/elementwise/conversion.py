@@ -10,10 +10,10 @@ from shardy_dialects.stablehlo.bodies import (
     is_boolean,
     is_complex,
     is_float,
-    is_small_float,
     is_unsigned,
     kernel_type,
     operands,
+    widen_small_float,
     width,
 )
 from shardy_py.ir.graph.program import Op
@@ -39,9 +39,9 @@ def convert(b: ElementBuilder, op: Op) -> Scalar:
             return x
     if is_boolean(target):
         return _to_boolean(b, op, x)
-    if is_small_float(x.dtype) and not is_float(target):
-        # Floats of 8 or 4 bits do not have the bounds of integers.
-        x = b.op("arith.extf", x, dtype="f32")
+    if not is_float(target):
+        # Small floats do not have the bounds of integers.
+        x = widen_small_float(b, x)
     if is_float(source) or is_complex(source):
         return _between_floats(b, x, dtype) if is_float(target) else _to_integer(b, op, x)
     if is_float(target):

@@ -12,6 +12,7 @@ from shardy_dialects.stablehlo.bodies import (
     is_float,
     is_unsigned,
     operands,
+    widen_small_float,
     width,
 )
 from shardy_dialects.stablehlo.elementwise.complex_functions import complex_function
@@ -62,13 +63,15 @@ def logistic(b: ElementBuilder, op: Op) -> Scalar:
         part = x.dtype[len("complex<") : -1]
         one = b.op("complex.create", b.constant(1, part), b.constant(0, part), dtype=x.dtype)
         return b.op("complex.div", one, b.op("complex.add", b.op("complex.exp", b.op("complex.neg", x)), one))
-    one = b.constant(1, x.dtype)
-    return b.op("arith.divf", one, b.op("arith.addf", b.op("math.exp", b.op("arith.negf", x)), one))
+    wide = widen_small_float(b, x)
+    one = b.constant(1, wide.dtype)
+    result = b.op("arith.divf", one, b.op("arith.addf", b.op("math.exp", b.op("arith.negf", wide)), one))
+    return result if result.dtype == x.dtype else b.op("arith.truncf", result, dtype=x.dtype)
 
 
 def is_finite(b: ElementBuilder, op: Op) -> Scalar:
     """Tell infinities and NaNs from numbers."""
-    x = b.operand(0)
+    x = widen_small_float(b, b.operand(0))
     infinity = b.constant(float("inf"), x.dtype)
     return as_boolean(b, b.op("arith.cmpf", b.op("math.absf", x), infinity, dtype="i1", predicate="one"))
 
@@ -82,7 +85,7 @@ def is_infinite(infinity: float, b: ElementBuilder, op: Op, *, of_magnitude: boo
         op: The op.
         of_magnitude: Whether the sign of the element does not count.
     """
-    x = b.operand(0)
+    x = widen_small_float(b, b.operand(0))
     value = b.op("math.absf", x) if of_magnitude else x
     return as_boolean(b, b.op("arith.cmpf", value, b.constant(infinity, x.dtype), dtype="i1", predicate="oeq"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -144,6 +145,19 @@ def test_a_session_without_names_is_refused():
     """Without the names of the given program, constraints could not be written down."""
     with pytest.raises(sdy.OptionError, match="names"):
         advise_session(Session.open(AGREEING), AdviceOptions())
+
+
+def test_advice_is_for_the_program_as_the_session_changes_it():
+    """What a session does to the program before any pass is done before constraints are written, too."""
+    shardings = {}
+    Session.open(EMBEDDING, on_given=lambda program, main: shardings.update(program.shardings))
+    bare = re.sub(r" \{sdy\.sharding = .*?>\}", "", EMBEDDING)
+    session = Session.open(bare, on_given=lambda program, main: program.shardings.update(shardings), keep_names=True)
+    options = AdviceOptions(machine="cpu-8", limit=1)
+    annotated = advise_session(Session.open(EMBEDDING, keep_names=True), options)
+    advice = advise_session(session, options)
+    assert annotated.constraints
+    assert (advice.before, advice.after) == (annotated.before, annotated.after)
 
 
 def test_advice_has_a_short_text() -> None:

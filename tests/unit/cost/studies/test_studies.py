@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ from shardy_py.cost.studies import xla_column
 from shardy_py.cost.studies.run import run_study
 from shardy_py.cost.studies.settings import read_study
 from shardy_py.cost.studies.table import spearman, tie_bands
-from shardy_py.errors import OptionError
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from tests.unit.cost.programs import LAYER, MLP
 
 STUDY = """\
@@ -178,6 +179,54 @@ def test_a_study_with_a_killed_process_equals_the_one_without(file, tmp_path, mo
     killed = run_study(read_study(file), tmp_path / "killed", jobs=2)
     assert (tmp_path / "mark").exists()
     assert killed == uninterrupted
+
+
+def _study_of_xla(tmp_path, sharding):
+    """A study of one schedule and one program, whose argument has a sharding."""
+    (tmp_path / "tanh.mlir").write_text(
+        "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {\n"
+        "  %0 = stablehlo.tanh %x : tensor<8x8xf32>\n  return %0 : tensor<8x8xf32>\n}\n"
+    )
+    program = f'{{ file = "tanh.mlir", mesh = {{ a = 2 }}, in_shardings = {{ arg0 = "{sharding}" }} }}'
+    (tmp_path / "tanh.toml").write_text(f'against_xla = true\nschedules = ["default"]\n[programs]\ntanh = {program}\n')
+    for store in (tmp_path / "stores").glob("*.jsonl"):
+        store.unlink()
+    return run_study(read_study(tmp_path / "tanh.toml"), tmp_path / "stores", jobs=1)
+
+
+def test_kept_bytes_of_xla_are_those_of_equal_shardings(tmp_path, monkeypatch):
+    """Shardings that have the same numbers in two runs may be others, whose program is compiled."""
+    numbers = iter((1.0, 2.0))
+    monkeypatch.setattr(xla_column, "xla_figures", lambda *_: SimpleNamespace(communication_bytes=next(numbers)))
+    tables = [_study_of_xla(tmp_path, sharding) for sharding in ("a,None", "None,a", "a,None")]
+    assert [row.xla_bytes for table in tables for row in table.rows] == [1, 2, 1]
+
+
+def test_a_program_that_xla_refuses_is_a_warning_and_is_tried_again(tmp_path, monkeypatch):
+    """Time that was too short is no fact about the program."""
+    answers = iter((UnsupportedError(Diagnostic("timeout", "too slow")), SimpleNamespace(communication_bytes=3.0)))
+
+    def figures(*_):
+        answer = next(answers)
+        if isinstance(answer, UnsupportedError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(xla_column, "xla_figures", figures)
+    refused, compiled = (_study_of_xla(tmp_path, "a,None") for _ in range(2))
+    assert ([row.xla_bytes for row in refused.rows], [row.xla_bytes for row in compiled.rows]) == ([None], [3])
+    assert [item.message for item in refused.warnings if item.code == "timeout"] == ["too slow"]
+
+
+def test_bytes_of_xla_need_jax(tmp_path, monkeypatch):
+    """A column without numbers would say that XLA refuses all programs."""
+
+    def figures(*_):
+        raise OptionError(Diagnostic("jax-missing", "running a module needs jax"))
+
+    monkeypatch.setattr(xla_column, "xla_figures", figures)
+    with pytest.raises(OptionError, match="needs jax"):
+        _study_of_xla(tmp_path, "a,None")
 
 
 @pytest.mark.slow

@@ -137,32 +137,70 @@ def test_operands_that_depend_on_each_other_are_refused() -> None:
         assert emit(fusion_of(text)).stages
 
 
-@pytest.mark.parametrize(("size", "stride", "low", "high"), [(2, 2, 0, 0), (3, 2, 1, 1), (3, 1, 1, 2), (2, 3, 1, 0)])
-def test_windows_give_their_source_to_the_element_they_select(size: int, stride: int, low: int, high: int) -> None:
-    """The first of equal elements is selected; padding never is."""
-    numbers = np.random.default_rng(size)
-    x = numbers.integers(0, 4, (9, 4)).astype(np.float32)
-    count = (9 + low + high - size) // stride + 1
-    source = numbers.integers(1, 9, (count, 4)).astype(np.float32)
-    want = np.full_like(x, 5)
-    for window, column in np.ndindex(count, 4):
-        first = window * stride - low
-        rows = range(max(first, 0), min(first + size, 9))
-        want[max(rows, key=lambda row: (x[row, column], -row)), column] += source[window, column]
-    text = f"""
-func.func @main(%x: tensor<9x4xf32>, %s: tensor<{count}x4xf32>, %n: tensor<f32>) -> tensor<9x4xf32> {{
-  %0 = "stablehlo.select_and_scatter"(%x, %s, %n) <{{window_dimensions = array<i64: {size}, 1>,
-      window_strides = array<i64: {stride}, 1>, padding = dense<[[{low}, {high}], [0, 0]]> : tensor<2x2xi64>}}> ({{
+SELECT_AND_SCATTER = """
+func.func @main(%x: tensor<9x4xf32>, %s: tensor<{count}xf32>, %n: tensor<f32>) -> tensor<9x4xf32> {{
+  %0 = "stablehlo.select_and_scatter"(%x, %s, %n) <{{window_dimensions = array<i64: {sizes}>,
+      window_strides = array<i64: {strides}>, padding = dense<{padding}> : tensor<2x2xi64>}}> ({{
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-      %c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %c = stablehlo.compare {direction}, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
       stablehlo.return %c : tensor<i1>
   }}, {{
     ^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %c = stablehlo.add %a, %b : tensor<f32>
       stablehlo.return %c : tensor<f32>
-  }}) : (tensor<9x4xf32>, tensor<{count}x4xf32>, tensor<f32>) -> tensor<9x4xf32>
+  }}) : (tensor<9x4xf32>, tensor<{count}xf32>, tensor<f32>) -> tensor<9x4xf32>
   return %0 : tensor<9x4xf32>
 }}"""
+
+
+def selected_place(x: np.ndarray, places: list[tuple[int, int]], direction: str) -> tuple[int, int]:
+    """The element of a window that is selected, of equal ones by the order in which the window is gone through."""
+    if direction == "GT":
+        return max(reversed(places), key=lambda place: x[place])
+    return (max if direction == "GE" else min)(places, key=lambda place: x[place])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "padding", "direction"),
+    [
+        ((2, 1), (2, 1), [[0, 0], [0, 0]], "GE"),
+        ((3, 1), (2, 1), [[1, 1], [0, 0]], "GE"),
+        ((3, 1), (1, 1), [[1, 2], [0, 0]], "GE"),
+        ((2, 1), (3, 1), [[1, 0], [0, 0]], "GE"),
+        ((3, 2), (2, 1), [[1, 1], [0, 1]], "GE"),
+        pytest.param((3, 2), (2, 1), [[1, 1], [0, 1]], "GT", marks=pytest.mark.slow),
+        pytest.param((2, 3), (1, 2), [[0, 1], [1, 0]], "LE", marks=pytest.mark.slow),
+    ],
+)
+def test_windows_give_their_source_to_the_element_they_select(
+    sizes: tuple[int, int], strides: tuple[int, int], padding: list[list[int]], direction: str
+) -> None:
+    """The first of equal elements is selected where the left one of two is, else the last; padding never is.
+
+    StableHLO reduces a window in the lexicographic order of its indices, row by row. XLA:CPU goes through some windows
+    by columns, and is no reference for ties.
+    """
+    x = np.random.default_rng(sizes[0]).integers(0, 2, (9, 4)).astype(np.float32)
+    count = tuple(
+        (size + sum(pad) - window) // stride + 1
+        for size, window, stride, pad in zip(x.shape, sizes, strides, padding, strict=True)
+    )
+    source = np.random.default_rng(1).integers(1, 9, count).astype(np.float32)
+    want = np.full_like(x, 5)
+    for window in np.ndindex(count):
+        starts = [index * stride - pad[0] for index, stride, pad in zip(window, strides, padding, strict=True)]
+        rows, columns = (
+            range(max(start, 0), min(start + size, bound))
+            for start, size, bound in zip(starts, sizes, x.shape, strict=True)
+        )
+        want[selected_place(x, [(row, column) for row in rows for column in columns], direction)] += source[window]
+    text = SELECT_AND_SCATTER.format(
+        count="x".join(map(str, count)),
+        sizes=str(sizes)[1:-1],
+        strides=str(strides)[1:-1],
+        padding=padding,
+        direction=direction,
+    )
     kernel = emit(fusion_of(text))
     for on in ("host", "interpreter"):
         np.testing.assert_array_equal(kernel.run(x, source, np.float32(5), on=on)[0], want)

@@ -116,6 +116,13 @@ func.func @main(%arg0: tensor<256xf8E4M3FN>, %arg1: tensor<256xf8E4M3FN>) -> ten
   return %2 : tensor<256xf8E4M3FN>
 }
 """
+SUM_OF_POWERS = """
+func.func @main(%x: tensor<2x64xf8E8M0FNU>, %init: tensor<f8E8M0FNU>) -> tensor<2xf8E8M0FNU> {
+  %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [1]
+      : (tensor<2x64xf8E8M0FNU>, tensor<f8E8M0FNU>) -> tensor<2xf8E8M0FNU>
+  return %0 : tensor<2xf8E8M0FNU>
+}
+"""
 MACHINES = ("interpreter", "host")
 
 
@@ -173,3 +180,34 @@ def test_arithmetic_rounds_every_result() -> None:
     one, other = (rng.integers(0, 256, 256, np.uint8).view(ml_dtypes.float8_e4m3fn) for _ in range(2))
     (found,) = emit(read_fusion(ADD)).run(one, other)
     assert (bits(found) == bits(one + other * ml_dtypes.float8_e4m3fn(1.6))).all()
+
+
+FUNCTIONS = """
+func.func @main(%x: tensor<{size}x{name}>) -> (tensor<{size}xi1>, tensor<{size}x{name}>, tensor<{size}x{name}>) {{
+  %0 = stablehlo.is_finite %x : (tensor<{size}x{name}>) -> tensor<{size}xi1>
+  %1 = stablehlo.sign %x : tensor<{size}x{name}>
+  %2 = stablehlo.logistic %x : tensor<{size}x{name}>
+  return %0, %1, %2 : tensor<{size}xi1>, tensor<{size}x{name}>, tensor<{size}x{name}>
+}}
+"""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_functions_use_numbers_that_a_small_type_lacks(name: str) -> None:
+    """An infinity, a zero and numbers with a minus are those of f32, and the result is rounded once."""
+    codes = all_codes(name)
+    x = codes.astype(np.float32)
+    with np.errstate(over="ignore"):
+        logistic = 1 / (1 + np.exp(-x))
+    is_finite, sign, rounded = emit(read_fusion(FUNCTIONS.format(size=codes.size, name=name))).run(codes, on="host")
+    assert (is_finite == np.isfinite(x)).all()
+    assert (bits(sign) == bits(np.where(x == 0, x, np.sign(x)).astype(KINDS[name]))).all()
+    assert (bits(rounded) == bits(logistic.astype(KINDS[name]))).all()
+
+
+def test_powers_of_two_are_summed_without_a_zero() -> None:
+    """No thread can begin with a number that changes no sum, so that each result is summed by one thread."""
+    x = np.full((2, 64), 2.0**-127).astype(ml_dtypes.float8_e8m0fnu)
+    x[:, 7] = 1
+    (sums,) = emit(read_fusion(SUM_OF_POWERS)).run(x, np.float32(1).astype(x.dtype), on="host")
+    assert sums.tolist() == [2, 2]
