@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import shardy_py as sdy
 from shardy_py.torch.parallel import explicit_program, make_local_torch_program
@@ -166,6 +167,19 @@ def test_a_result_may_be_a_list_among_others() -> None:
     local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
     counts, edges = torch.histogramdd(x, [2, 3])
     torch.testing.assert_close(local.simulate(x), [counts, edges[1]])
+
+
+def test_results_behind_one_that_is_not_computed_keep_their_numbers() -> None:
+    """The first layer of a model of images has gradients of its weights and no gradient of its input."""
+
+    def gradients(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> list[torch.Tensor]:
+        numbers = [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, True]
+        return list(torch.ops.aten.convolution_backward(grad, x, weight, [5], *numbers)[1:])
+
+    tensors = torch.rand(2, 5, 8, 8), torch.rand(2, 3, 8, 8), torch.rand(5, 3, 3, 3)
+    result = sdy.propagate(make_fx(gradients, tracing_mode="fake")(*tensors), MESH)
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
+    torch.testing.assert_close(local.simulate(*tensors), gradients(*tensors))
 
 
 def test_a_plan_over_two_axes_asks_which() -> None:

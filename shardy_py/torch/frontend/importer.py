@@ -313,10 +313,10 @@ class Importer:
 
 
 def _nested(results: Iterator[Value | None], value: Any) -> Any:
-    """Return results in the lists in which an operator returns tensors."""
+    """Return results in the lists in which an operator returns tensors; one that is not computed has a place, too."""
     if isinstance(value, (list, tuple)):
         return [_nested(results, item) for item in value]
-    return None if value is None else next(results)
+    return next(results, None)
 
 
 def _flatten(nested: Any) -> Iterator[Any]:
