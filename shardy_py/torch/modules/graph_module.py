@@ -13,9 +13,10 @@ from typing import Any
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.torch.frontend.calls import flat
 from shardy_py.torch.modules.collective_nodes import COLLECTIVES
 from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
-from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, flat_results, operator_of
+from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of
 from shardy_py.torch.parallel.runner import dtype_of
 
 
@@ -156,7 +157,7 @@ class GraphBuilder:
 
 def present(results: Sequence[Any]) -> tuple[Any, ...]:
     """Return the results that an operator computes."""
-    return tuple(item for item in flat_results(results) if item is not None)
+    return tuple(item for item in flat(results) if item is not None)
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
