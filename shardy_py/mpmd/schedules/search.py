@@ -7,10 +7,10 @@ from itertools import product
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.mpmd.schedules.actions import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Action, ActionKind
-from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
+from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule, check_counts
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
-from shardy_py.support.arguments import as_integer, shown
+from shardy_py.support.arguments import shown
 from shardy_py.values import define, frozen
 
 _SLOPES = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25)
@@ -79,10 +79,7 @@ def search_schedule(
 
 
 def _check_numbers(meshes: int, microbatches: int, limit: float | None, kept: float) -> None:
-    for word, number in (("meshes", meshes), ("microbatches", microbatches)):
-        if (as_integer(number) or 0) < 1:
-            message = f"{word} is {shown(number)}, not a number from 1 on"
-            raise OptionError(Diagnostic("invalid-number", message, hint=f"give {word}=4"))
+    check_counts(meshes=meshes, microbatches=microbatches)
     if limit is not None and not _is_amount(limit, float("inf")):
         message = f"limit is {shown(limit)}, not a number from 0 on"
         raise OptionError(Diagnostic("invalid-number", message, hint="give limit=4"))
@@ -104,7 +101,7 @@ def _candidates(
             schedule = build_schedule(name, meshes=meshes, microbatches=microbatches)
         except OptionError:
             continue  # It does not exist for these numbers.
-        if schedule.stage_count == meshes and not _runs_twice(schedule):
+        if schedule.stage_count == meshes and not schedule.has_replicated_stages:
             yield schedule
     seen = set()
     for values in product(_SLOPES, (-1, 0, 1), _DELAYS, _GAPS):
@@ -114,14 +111,6 @@ def _candidates(
         if key not in seen and (limit is None or rows[0][0] <= limit):
             seen.add(key)
             yield PipelineSchedule(_Ordering(rows, microbatches, times, shape.gap).orders(), "searched")
-
-
-def _runs_twice(schedule: PipelineSchedule) -> bool:
-    """Return whether a stage runs on two meshes, as in DualPipe, which needs its weights twice."""
-    meshes: dict[int, set[int]] = {}
-    for action, mesh in schedule.meshes_of_actions().items():
-        meshes.setdefault(action.stage, set()).add(mesh)
-    return any(len(numbers) > 1 for numbers in meshes.values())
 
 
 def _warm_up(

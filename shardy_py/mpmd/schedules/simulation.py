@@ -220,7 +220,6 @@ def simulate(schedule: PipelineSchedule, times: StageTimes | Mapping[str, float]
         OptionError: a time is negative.
     """
     values = times if isinstance(times, StageTimes) else StageTimes(**dict(times or {}))
-    schedule.check()
     meshes, count = schedule.meshes_of_actions(), schedule.stage_count
     free = [0.0] * schedule.mesh_count
     ends: dict[Action, float] = {}
