@@ -179,7 +179,13 @@ class _Counters:
 
 
 def _zero_bubble_v(meshes: int, microbatches: int, chunks: int) -> Orders:
-    """Return ZB-V: mesh i has stages i and 2p - 1 - i, so that the loss is where the first stage is."""
+    """Return ZB-V: mesh i has stages i and 2p - 1 - i, so that the loss is where the first stage is.
+
+    These are its two chunks, also where the number of chunks is left at 1.
+    """
+    if chunks > 2:
+        hint = "choose Circular or Interleaved1F1B"
+        raise OptionError(Diagnostic("invalid-number", f"ZB-V has two stages per mesh, not {chunks}", hint=hint))
     if microbatches < 2 * meshes - 1:
         message = f"ZB-V needs at least {2 * meshes - 1} microbatches for {meshes} meshes, not {microbatches}"
         raise OptionError(Diagnostic("invalid-number", message, hint=f"give {2 * meshes}"))
