@@ -121,7 +121,7 @@ def _warm_up(
     ahead = min(microbatches, max(1, int(shape.slope * (meshes - mesh)) + shape.offset))
     delay = int(shape.delay * mesh)
     if limit is not None and weight_activations:
-        delay = max(0, min(delay, int((limit - ahead) / weight_activations + _SLACK)))
+        delay = max(0, int(min(delay, (limit - ahead) / weight_activations + _SLACK)))
     return ahead, delay
 
 

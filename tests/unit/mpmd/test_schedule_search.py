@@ -28,6 +28,13 @@ def test_a_search_is_at_least_as_good_as_schedules_by_name() -> None:
         assert other.held() > limit or other.longest >= timeline.longest
 
 
+def test_a_limit_may_be_infinite() -> None:
+    """It is as no limit."""
+    limits = None, float("inf")
+    timelines = [sdy.mpmd.search_schedule(meshes=2, microbatches=3, times=TIMES, limit=limit) for limit in limits]
+    assert timelines[0] == timelines[1]
+
+
 @pytest.mark.slow
 def test_a_search_reaches_the_rate_of_the_paper() -> None:
     """ZB-2p of arXiv:2401.10241, table 5, where gradients of weights need a part of the activations only."""
