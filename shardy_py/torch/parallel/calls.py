@@ -57,6 +57,13 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     return tuple(flat(result))
 
 
+def tensors_of(results: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the tensors among the results of an operator: numbers, and what is not computed, are no results of ops."""
+    import torch
+
+    return tuple(item for item in flat(results) if isinstance(item, torch.Tensor))
+
+
 def call_arguments(
     target: Any, attributes: Mapping[str, Any], tensors: Sequence[Any], device: Any
 ) -> tuple[list[Any], dict[str, Any]]:
