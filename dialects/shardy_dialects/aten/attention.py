@@ -49,8 +49,8 @@ def _attention(op: Op) -> Rule:
 
     def in_results(dim: int) -> dict[int, int]:
         """Return the results with a dimension of queries: the first one, and statistics of its rows."""
-        shapes = {number: result_shape(op, number) for number in range(1, len(op.results))}
-        return {0: dim} | {n: dim for n, shape in shapes.items() if shape[:-1] == query[: rank - 2] and shape[dim]}
+        batch, shapes = query[: rank - 2], {number: result_shape(op, number) for number in range(1, len(op.results))}
+        return {0: dim} | {n: dim for n, shape in shapes.items() if shape[: rank - 2] == batch and shape[dim]}
 
     for dim in range(rank - 2):
         outs = in_results(dim)
