@@ -155,7 +155,7 @@ def _gradients_apart(emit: Emit, call: Call) -> list[Value | None] | None:
     mask = call.arguments["output_mask"]
     if not mask[0] or not any(mask[1:]):
         return None
-    masks = ((True, False, False), (False, *mask[1:]))
+    masks = (True, *[False] * len(mask[1:])), (False, *mask[1:])
     parts = [
         emit(
             evolve(
@@ -225,6 +225,7 @@ REWRITES: Mapping[str, Rewrite] = {
     **{f"aten.{name}.default": _loss for name in _LOSSES},
     **{f"aten.{name}_backward.default": _loss_gradient for name in _LOSSES[:1] + _LOSSES[2:6]},
     "aten.native_layer_norm_backward.default": _gradients_apart,
+    "aten._fused_rms_norm_backward.default": _gradients_apart,
     "aten.convolution_backward.default": _gradients_apart,
     "aten.new_zeros.default": _filled(0),
     "aten.new_ones.default": _filled(1),
