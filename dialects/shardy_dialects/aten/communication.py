@@ -17,7 +17,7 @@ _BY_LEADING_DIMS = {
         *("all_gather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced"),
     ),
 }
-"""How many leading dimensions are whole to the collectives: those that move rows have one."""
+"""Number of leading dimensions that are whole, to the collectives: those that move rows have one."""
 
 
 def _of_tensors(leading: int) -> RuleFunction:
