@@ -152,10 +152,10 @@ def partition(
     meshes = read_topology(topology)
     find_predicate(schedule)
     names = _items(assignment)
-    check_meshes(dict(parse_assignments(names)), meshes)
+    assignments = dict(parse_assignments(names))
+    check_meshes(assignments, meshes)
     registry = load_registry(options=RuleOptions(), plugins=tuple(plugins))
-    text = _text(source, dict(parse_assignments(names)), registry)
-    program = import_module(parse_module(text))
+    program = import_module(parse_module(_text(source, assignments, registry)))
     warnings = list(give_shapes(program, registry))
     _give_topology(program, meshes)
     importing = MpmdImportPipeline(

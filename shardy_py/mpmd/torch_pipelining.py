@@ -84,24 +84,18 @@ def _schedule(schedule: str | PipelineSchedule, stages: int, processes: int, mic
         if stages % processes:
             message = f"{stages} stages do not divide among {processes} processes"
             raise OptionError(Diagnostic("stage-count", message, hint=f"give {processes - 1} cuts"))
-        chunks = 1 if value in _TWO_STAGES_IMPLIED else stages // processes
-        value = build_schedule(value, meshes=processes, microbatches=microbatches, chunks=chunks)
+        value = build_schedule(value, meshes=processes, microbatches=microbatches, chunks=stages // processes)
     value.check()
-    wanted, has = (processes, stages, microbatches), (value.mesh_count, value.stage_count, value.microbatch_count)
-    if wanted != has:
-        words = ("{} processes, {} stages and {} microbatches".format(*numbers) for numbers in (has, wanted))
+    required, actual = (processes, stages, microbatches), (value.mesh_count, value.stage_count, value.microbatch_count)
+    if required != actual:
+        words = ("{} processes, {} stages and {} microbatches".format(*numbers) for numbers in (actual, required))
         message = "the schedule is for {}, not for {}".format(*words)
         raise OptionError(Diagnostic("schedule-size", message, hint="change the cuts, or build it for these numbers"))
-    meshes = {(action.stage, mesh) for action, mesh in value.meshes_of_actions().items()}
-    if len(meshes) > stages:
+    if value.has_replicated_stages:
         message = "the schedule runs a stage in two processes, which PyTorch does not"
         raise OptionError(Diagnostic("stage-twice", message, hint="choose another schedule than DualPipe"))
-    homes = dict(meshes)
-    if processes > 1 and any(homes[stage] == homes[stage + 1] for stage in range(stages - 1)):
+    meshes = value.meshes_of_stages()
+    if processes > 1 and any(meshes[stage] == meshes[stage + 1] for stage in range(stages - 1)):
         message = "the schedule runs neighbouring stages in one process, which cannot send to itself"
         raise OptionError(Diagnostic("stage-neighbours", message, hint="choose another schedule than ZB-V"))
     return value
-
-
-_TWO_STAGES_IMPLIED = ("ZB-V",)
-"""Schedules that have two stages per mesh without being asked."""

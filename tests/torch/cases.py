@@ -224,6 +224,10 @@ OTHERS: dict[str, Case] = {
         lambda n: (_floats(2, n, 8), _floats(2, 8, 8)),
     ),
     "type as a tensor of another shape": (lambda x: x[0].type_as(x.double()), _square),
+    "factors without pivots": (
+        lambda x: aten.lu_unpack(*torch.linalg.lu_factor(x[..., :4] @ x[..., :4].mT + torch.eye(4)), True, False)[1:],
+        _square,
+    ),
     "inverse": (lambda x: torch.linalg.inv(x[..., :4] @ x[..., :4].mT + torch.eye(4)), _square),
     "windows": (lambda x, k: functional.unfold(x, 3, padding=1), _image),
     "add": (torch.add, _pair),

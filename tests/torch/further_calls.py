@@ -27,11 +27,11 @@ aten = torch.ops.aten
 _CONVOLVED = (IMAGE, KERNEL, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
 _FLAGS = (False, False, False, False)
 _SYMMETRIC = SQUARE + SQUARE.mT
-_LOW = torch.ops.aten.fractional_max_pool3d(VOLUME, [2, 2, 2], [3, 2, 4], floats(2, 4, 3).sigmoid())
-_ONE, _NONE, _ON = torch.tensor(0.1), torch.tensor(0, dtype=torch.int32), torch.tensor(1)
+_POOLED_PARTS = aten.fractional_max_pool3d(VOLUME, [2, 2, 2], [3, 2, 4], floats(2, 4, 3).sigmoid())
+_SCALE, _ZERO_POINT, _ENABLED = torch.tensor(0.1), torch.tensor(0, dtype=torch.int32), torch.tensor(1)
 _SCALES, _ZEROS = floats(4).abs() + 0.1, torch.zeros(4, dtype=torch.int32)
 _TARGETS = (floats(10, 6, 8).log_softmax(-1), numbers(7, 6, 4) + 1, [10] * 6, [4] * 6)
-_LOST = aten._ctc_loss(*_TARGETS)
+_CTC_LOSSES = aten._ctc_loss(*_TARGETS)
 _MANY_LABELS = numbers(8, 6, 8)
 _MASKED = aten._masked_softmax(X, X > 1, 2, 2)
 _SUMS = aten.segment_reduce(X, "sum", lengths=torch.tensor([2, 1, 3]))
@@ -49,11 +49,11 @@ _STEPS = {
 
 FURTHER_CALLS: dict[str, Arguments] = {
     # Elements and shapes.
-    **{name: given(X, Y) for name in ("_standard_gamma_grad.default",)},
-    **{name: given(SOFT, SOFT / 2 + 0.1, SOFT + 0.5) for name in ("_dirichlet_grad.default",)},
+    "_standard_gamma_grad.default": given(X, Y),
+    "_dirichlet_grad.default": given(SOFT, SOFT / 2 + 0.1, SOFT + 0.5),
     "lift.default": given(X),
     "_add_relu.Tensor": given(X, Y),
-    **dict.fromkeys(("_neg_view_copy.default",), given(X)),
+    "_neg_view_copy.default": given(X),
     "isin.Tensor_Scalar": given(WHOLE, 3),
     "squeeze_copy.default": given(X[:, None]),
     "_reshape_copy.default": given(X, [24, 8]),
@@ -82,7 +82,7 @@ FURTHER_CALLS: dict[str, Arguments] = {
     "_histogramdd_from_bin_tensors.default": given(floats(6, 2), [V.sort()[0], V.sort()[0]]),
     "_histogramdd_bin_edges.default": given(floats(6, 2), [3, 4]),
     "hash_tensor.default": given(X),
-    **dict.fromkeys(("_ctc_loss.default",), given(*_TARGETS)),
+    "_ctc_loss.default": given(*_TARGETS),
     "_ctc_loss.Tensor": given(*_TARGETS[:2], *map(torch.tensor, _TARGETS[2:])),
     "multilabel_margin_loss_forward.default": given(ROWS, _MANY_LABELS, 2),
     "_aminmax.default": given(X),
@@ -106,11 +106,13 @@ FURTHER_CALLS: dict[str, Arguments] = {
     },
     # Quantization, there and back.
     "fake_quantize_per_tensor_affine.default": given(X, 0.1, 0, -128, 127),
-    "fake_quantize_per_tensor_affine.tensor_qparams": given(X, _ONE, _NONE, -128, 127),
+    "fake_quantize_per_tensor_affine.tensor_qparams": given(X, _SCALE, _ZERO_POINT, -128, 127),
     "fake_quantize_per_tensor_affine_cachemask.default": given(X, 0.1, 0, -128, 127),
-    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default": given(X, _ONE, _NONE, _ON, -128, 127),
-    "_fake_quantize_learnable_per_tensor_affine.default": given(X, _ONE[None], torch.zeros(1), -128, 127),
-    "_fake_quantize_learnable_per_tensor_affine_backward.default": given(Y, X, _ONE[None], torch.zeros(1), -128, 127),
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default": given(
+        X, _SCALE, _ZERO_POINT, _ENABLED, -128, 127
+    ),
+    "_fake_quantize_learnable_per_tensor_affine.default": given(X, _SCALE[None], torch.zeros(1), -128, 127),
+    "_fake_quantize_learnable_per_tensor_affine_backward.default": given(Y, X, _SCALE[None], torch.zeros(1), -128, 127),
     "fake_quantize_per_channel_affine.default": given(X, _SCALES, _ZEROS, 1, -128, 127),
     "fake_quantize_per_channel_affine_cachemask.default": given(X, _SCALES, _ZEROS, 1, -128, 127),
     "_fake_quantize_learnable_per_channel_affine.default": given(X, _SCALES, torch.zeros(4), 1, -128, 127),
@@ -118,15 +120,17 @@ FURTHER_CALLS: dict[str, Arguments] = {
 }
 """The arguments by the name of the overload."""
 UNCHECKED: dict[str, Arguments] = {
-    "_ctc_loss_backward.default": given(torch.ones(6), *_TARGETS, *_LOST, 0),
-    "_ctc_loss_backward.Tensor": given(torch.ones(6), *_TARGETS[:2], *map(torch.tensor, _TARGETS[2:]), *_LOST, 0),
+    "_ctc_loss_backward.default": given(torch.ones(6), *_TARGETS, *_CTC_LOSSES, 0),
+    "_ctc_loss_backward.Tensor": given(torch.ones(6), *_TARGETS[:2], *map(torch.tensor, _TARGETS[2:]), *_CTC_LOSSES, 0),
     "adaptive_max_pool2d_backward.default": given(
         floats(6, 4, 2, 2), IMAGE, aten.adaptive_max_pool2d(IMAGE, [2, 2])[1]
     ),
     "adaptive_max_pool3d_backward.default": given(
         floats(2, 4, 2, 2, 2), VOLUME, aten.adaptive_max_pool3d(VOLUME, [2, 2, 2])[1]
     ),
-    "fractional_max_pool3d_backward.default": given(_LOW[0] / 2, VOLUME, [2, 2, 2], [3, 2, 4], _LOW[1]),
+    "fractional_max_pool3d_backward.default": given(
+        _POOLED_PARTS[0] / 2, VOLUME, [2, 2, 2], [3, 2, 4], _POOLED_PARTS[1]
+    ),
     "fractional_max_pool2d_backward.default": given(
         floats(6, 4, 3, 4),
         IMAGE,
@@ -144,9 +148,9 @@ UNCHECKED: dict[str, Arguments] = {
         f"{name}.{kind}": given(*ends, 6)
         for name in ("linspace", "logspace")
         for kind, ends in (
-            ("Scalar_Tensor", (0.0, _ONE)),
-            ("Tensor_Scalar", (_ONE, 1.0)),
-            ("Tensor_Tensor", (_ONE, _ONE * 3)),
+            ("Scalar_Tensor", (0.0, _SCALE)),
+            ("Tensor_Scalar", (_SCALE, 1.0)),
+            ("Tensor_Tensor", (_SCALE, _SCALE * 3)),
         )
     },
     "_neg_view.default": given(X),
@@ -155,7 +159,17 @@ UNCHECKED: dict[str, Arguments] = {
     "randint_like.Tensor": given(X, torch.tensor(90)),
     "bernoulli.Tensor": given(X, SOFT),
     "_fused_moving_avg_obs_fq_helper_functional.default": given(
-        X, _ON, _ON, torch.zeros(1), torch.ones(1), torch.ones(1), torch.zeros(1, dtype=torch.int32), 0.01, 0, 255, -1
+        X,
+        _ENABLED,
+        _ENABLED,
+        torch.zeros(1),
+        torch.ones(1),
+        torch.ones(1),
+        torch.zeros(1, dtype=torch.int32),
+        0.01,
+        0,
+        255,
+        -1,
     ),
 }
 """Calls that arithmetic on parts does not check: numbers are random, operands that do not fit read outside of memory,

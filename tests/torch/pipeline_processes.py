@@ -1,23 +1,21 @@
-"""A GPT of eight layers on four processes, trained for some steps, for the tests; prints the losses as JSON."""
+"""A GPT of four layers on four processes, trained for some steps, for the tests; prints the losses as JSON.
+
+A case is a schedule and the number of stages: ``ZB-H1:4``.
+"""
 
 from __future__ import annotations
 
-import json
-import multiprocessing
 import sys
-import tempfile
-from pathlib import Path
-from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
 import shardy_py as sdy
 from shardy_py.mpmd.torch_pipelining import stages_of
+from tests.torch.parallel_processes import run_on_four
 
-PROCESSES, LAYERS, MICROBATCHES, STEPS = 4, 8, 8, 5
+LAYERS, MICROBATCHES, STEPS = 4, 8, 3
 ROWS, LENGTH, WIDTH, HEADS, WORDS = 2, 4, 8, 2, 16
 
 
@@ -66,12 +64,15 @@ def model_and_batch() -> tuple[Gpt, torch.Tensor, torch.Tensor]:
     return Gpt(), words[:, :-1].contiguous(), words[:, 1:].contiguous()
 
 
-def train(rank: int, store: str, schedule: str, stage_count: int, results: Any) -> None:
-    """Train the stages of one process."""
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=PROCESSES)
+def losses_of_stages(case: str, _folder: str) -> dict[str, list[float]]:
+    """Return the losses that the process of the last stage sees, and those of training the whole model there.
+
+    Args:
+        case: A schedule and the number of stages, as NAME:STAGES.
+    """
+    schedule, _, stage_count = case.partition(":")
     model, words, targets = model_and_batch()
-    step = LAYERS // stage_count
+    step = LAYERS // int(stage_count)
     runtime = sdy.mpmd.torch_stages(
         model,
         (words[:ROWS],),
@@ -82,18 +83,16 @@ def train(rank: int, store: str, schedule: str, stage_count: int, results: Any) 
     )
     stages = stages_of(runtime)
     optimizer = torch.optim.SGD([p for stage in stages for p in stage.submod.parameters()], 0.5)
+    is_first, is_last = any(stage.is_first for stage in stages), any(stage.is_last for stage in stages)
     history = []
     for _ in range(STEPS):
         optimizer.zero_grad()
         losses: list[torch.Tensor] = []
-        is_first, is_last = any(stage.is_first for stage in stages), any(stage.is_last for stage in stages)
         runtime.step(*([words] if is_first else []), target=targets if is_last else None, losses=losses)
         optimizer.step()
         if is_last:
             history.append(float(torch.stack(losses).mean()))
-    if history:
-        results.put(history)
-    dist.destroy_process_group()
+    return {"stages": history, "model": losses_of_one_process()} if is_last else {}
 
 
 def losses_of_one_process() -> list[float]:
@@ -110,25 +109,5 @@ def losses_of_one_process() -> list[float]:
     return history
 
 
-def main() -> None:
-    """Run the processes for each schedule that is asked for, as NAME:STAGES."""
-    seen = {"one": losses_of_one_process()}
-    context = multiprocessing.get_context("spawn")
-    for item in sys.argv[1:]:
-        schedule, _, stages = item.partition(":")
-        with tempfile.TemporaryDirectory() as folder:
-            results = context.Queue()
-            arguments = (str(Path(folder) / "store"), schedule, int(stages), results)
-            processes = [context.Process(target=train, args=(rank, *arguments)) for rank in range(PROCESSES)]
-            for process in processes:
-                process.start()
-            for process in processes:
-                process.join()
-            if any(process.exitcode for process in processes):
-                sys.exit(1)
-            seen[item] = results.get()
-    print(json.dumps(seen))
-
-
 if __name__ == "__main__":
-    main()
+    run_on_four(losses_of_stages, sys.argv[1:])

@@ -15,9 +15,9 @@ from shardy_dialects.aten.shapes import RESHAPES
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.rule import FactorKind, OpShardingRule, factor_symbol
-from shardy_py.torch.frontend.calls import Call, schema_arguments
+from shardy_py.torch.frontend.calls import Call, flat, schema_arguments
 from shardy_py.torch.frontend.types import tensor_type
-from shardy_py.torch.parallel.calls import call, flat_results, operator_of
+from shardy_py.torch.parallel.calls import call, operator_of
 from shardy_py.torch.parallel.exported import to_array
 from tests.torch.random_calls import UNKNOWN
 from tests.torch.rule_calls import CALLS
@@ -37,7 +37,7 @@ def op_and_arrays(name: str) -> tuple[Op, list[Any]]:
     leaves, spec = pytree.tree_flatten(arguments)
     tensors = [item for item in leaves if isinstance(item, torch.Tensor)]
     made = target(*args, **kwargs)
-    results = [item for item in flat_results(made) if item is not None]
+    results = [item for item in flat(made) if item is not None]
     builder = Builder()
     with builder.function("main", [_type(item) for item in tensors]) as values:
         left = iter(values)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import shardy_py as sdy
+from shardy_py.torch.modules.graph_module import make_graph
 from shardy_py.torch.parallel import explicit_program, make_local_torch_program
 from tests.torch.models import Decoder, Mlp, export, exported_decoder
 
@@ -166,6 +170,38 @@ def test_a_result_may_be_a_list_among_others() -> None:
     local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
     counts, edges = torch.histogramdd(x, [2, 3])
     torch.testing.assert_close(local.simulate(x), [counts, edges[1]])
+
+
+def test_results_behind_one_that_is_not_computed_keep_their_numbers() -> None:
+    """The first layer of a model of images has gradients of its weights and no gradient of its input."""
+
+    def gradients(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> list[torch.Tensor]:
+        numbers = [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, True]
+        return list(torch.ops.aten.convolution_backward(grad, x, weight, [5], *numbers)[1:])
+
+    tensors = torch.rand(2, 5, 8, 8), torch.rand(2, 3, 8, 8), torch.rand(5, 3, 3, 3)
+    result = sdy.propagate(make_fx(gradients, tracing_mode="fake")(*tensors), MESH)
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
+    torch.testing.assert_close(local.simulate(*tensors), gradients(*tensors))
+
+
+def test_numbers_among_results_are_left_out() -> None:
+    """Attention on GPUs returns lengths between its tensors; both ways to run a program count tensors only."""
+    with torch.library._scoped_library("shardy_test", "FRAGMENT") as library:
+        library.define("with_length(Tensor x) -> (Tensor, int, Tensor)")
+        for key in ("CompositeExplicitAutograd", "Meta"):
+            library.impl("with_length", lambda x: (x + 1, len(x), x * 2), key)
+
+        def both(x: torch.Tensor) -> list[torch.Tensor]:
+            return list(torch.ops.shardy_test.with_length(x)[::2])
+
+        x = torch.rand(4, 6)
+        result = sdy.propagate(make_fx(both, tracing_mode="fake")(x), MESH)
+        local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
+        torch.testing.assert_close(local.simulate(x), both(x))
+        groups: Any = SimpleNamespace(ranks=())
+        graph = make_graph(local.program, groups, "cpu", ["x"]).graph
+        torch.testing.assert_close(list(torch.fx.GraphModule({}, graph)(x)), both(x))
 
 
 def test_a_plan_over_two_axes_asks_which() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 import shardy_py as sdy
@@ -31,6 +33,40 @@ def test_the_tensor_that_says_a_dtype_is_not_moved() -> None:
     result = sdy.propagate(program, {"data": 4}, in_shardings={"x": ("data",)})
     assert not result.redistributions
     assert str(result.placements(0)[0]) == "Shard(0)"
+
+
+@pytest.mark.parametrize("kind", ["flash", "efficient", "cudnn"])
+def test_attention_of_gpus_without_dropout_runs_on_its_batch(kind: str) -> None:
+    """Nothing is gathered for the state of the generator, which it returns besides, and its gradients take."""
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> list[torch.Tensor]:
+        inputs = (query, key, value) if kind == "flash" else (query, key, value, None, True)
+        results = getattr(torch.ops.aten, f"_scaled_dot_product_{kind}_attention").default(*inputs)
+        return [item for item in results if isinstance(item, torch.Tensor)]
+
+    graph = _traced_for_gpus(attend, *[(4, 8, 16, 32)] * 3)
+    result = sdy.propagate(graph, {"data": 2}, in_shardings={0: ("data",)}, strict=True)
+    assert not result.redistributions
+    assert [str(sharding.dim_shardings[0]) for sharding in result.results[:2]] == ['{"data"}'] * 2
+
+
+def test_gradients_of_rms_normalization_of_gpus_stay_on_their_rows() -> None:
+    """The gradient of the weight alone is summed over the devices."""
+
+    def gradients(grad: torch.Tensor, x: torch.Tensor, rstd: torch.Tensor, weight: torch.Tensor) -> list[torch.Tensor]:
+        return list(torch.ops.aten._fused_rms_norm_backward(grad, x, [8], rstd, weight, [True, True]))
+
+    graph = _traced_for_gpus(gradients, (4, 6, 8), (4, 6, 8), (4, 6, 1), (8,))
+    result = sdy.propagate(graph, {"data": 2}, in_shardings={0: ("data",)}, strict=True)
+    assert [item.kind for item in result.redistributions] == ["all_reduce"]
+    assert str(result.results[0].dim_shardings[0]) == '{"data"}'
+
+
+def _traced_for_gpus(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
+    """Return the graph of a function of tensors that would be on a GPU."""
+    with FakeTensorMode():
+        tensors = [torch.empty(shape, dtype=torch.half, device="cuda") for shape in shapes]
+    return make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*tensors)
 
 
 def test_a_pass_on_communication_that_fails_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

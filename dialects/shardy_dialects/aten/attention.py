@@ -5,6 +5,7 @@ from __future__ import annotations
 from shardy_dialects.aten.arguments import (
     REPLICATED,
     Rule,
+    aligned,
     attribute,
     operand_names,
     operand_number,
@@ -38,32 +39,33 @@ def _attention(op: Op) -> Rule:
     mask = operand_number(op, "attn_mask")
     if mask is None:
         mask = operand_number(op, "attn_bias")
-    masked = () if mask is None else operand_shape(op, mask)
+    scores = (*query[:-1], key[-2])
     builder = OpShardingRuleBuilder.for_op(op)
 
-    def in_mask(dim: int, size: int) -> dict[int, int]:
-        place = dim - (rank - len(masked))
-        return {mask: place} if mask is not None and place >= 0 and masked[place] == size else {}
+    def in_mask(dim: int) -> dict[int, int]:
+        """Return the mask with its dimension that goes with one of the scores, unless it broadcasts there."""
+        mask_dim = None if mask is None else aligned(operand_shape(op, mask), scores, dim)
+        return {} if mask is None or mask_dim is None else {mask: mask_dim}
 
     def in_results(dim: int) -> dict[int, int]:
         """Return the results with a dimension of queries: the first one, and statistics of its rows."""
-        shapes = {number: result_shape(op, number) for number in range(1, len(op.results))}
-        return {0: dim} | {n: dim for n, shape in shapes.items() if shape[:-1] == query[: rank - 2] and shape[dim]}
+        batch, shapes = query[: rank - 2], {number: result_shape(op, number) for number in range(1, len(op.results))}
+        return {0: dim} | {n: dim for n, shape in shapes.items() if shape[: rank - 2] == batch and shape[dim]}
 
     for dim in range(rank - 2):
         outs = in_results(dim)
         if key[dim] == query[dim]:
-            builder.tie({0: dim, 1: dim, 2: dim, **in_mask(dim, query[dim])}, outs, query[dim])
+            builder.tie({0: dim, 1: dim, 2: dim, **in_mask(dim)}, outs, query[dim])
         else:
             # Heads of queries share those of keys: groups of one head are split together only.
-            builder.tie({0: dim, **in_mask(dim, query[dim])}, outs, query[dim], kind=REPLICATED)
+            builder.tie({0: dim, **in_mask(dim)}, outs, query[dim], kind=REPLICATED)
             builder.tie({1: dim, 2: dim}, {}, key[dim], kind=REPLICATED)
     row = rank - 2
     whole_rows = bool(attribute(op, "is_causal", False)) or _OF_ROWS_IN_BLOCKS in op.name
     outs = {0: row} if _OF_ROWS_IN_BLOCKS in op.name else in_results(row)
     kind = REPLICATED if whole_rows else FactorKind.PASS_THROUGH
-    builder.tie({0: row, **in_mask(row, query[row])}, outs, query[row], kind=kind)
-    builder.tie({1: row, 2: row, **in_mask(rank - 1, key[row])}, {}, key[row], kind=REPLICATED)
+    builder.tie({0: row, **in_mask(row)}, outs, query[row], kind=kind)
+    builder.tie({1: row, 2: row, **in_mask(rank - 1)}, {}, key[row], kind=REPLICATED)
     builder.tie({0: rank - 1, 1: rank - 1}, {}, query[-1], kind=REPLICATED)
     # Most fused operators take heads of one size only.
     kind = FactorKind.PASS_THROUGH if op.name == "aten.scaled_dot_product_attention.default" else REPLICATED

@@ -24,6 +24,7 @@ from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _REDUCED = FactorKind.REDUCTION
 _CONVOLUTIONS = (
+    *("convolution.default", "_convolution.default", "convolution_overrideable.default"),
     *(f"conv{rank}d.{overload}" for rank in (1, 2, 3) for overload in ("default", "padding")),
     *("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input"),
 )
@@ -98,7 +99,7 @@ def _packed_product(op: Op) -> Rule:
     return einsum.rule("m k, n k, n -> m n", reduction="k", order="m n")(op)
 
 
-PACKED = (
+_PACKED = (
     *("_weight_int4pack_mm.default", "_weight_int4pack_mm_for_cpu.default", "_dyn_quant_matmul_4bit.default"),
     *("_weight_int4pack_mm_with_scales_and_zeros.default", "_mixed_dtypes_linear.default"),
 )
@@ -241,23 +242,17 @@ def register(aten: Dialect) -> None:
     for name in ("_scaled_mm.default", "_scaled_mm_v2.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_scaled_product)
     aten.op("aten._weight_int8pack_mm.default", traits=[Pure], rule=_packed_product)
-    for name in PACKED:
+    for name in _PACKED:
         aten.op(f"aten.{name}", traits=[Pure], rule=_rows_alone)
     aten.op("aten.einsum.default", traits=[Pure], rule=_einsum)
     for name in ("outer.default", "ger.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_outer)
     for name in ("addmm.default", "addmm.dtype", "baddbmm.default", "baddbmm.dtype", "_addmm_activation.default"):
         aten.op(f"aten.{name}", traits=[Pure], rule=_with_added((1, 2)))
-    for name in ("convolution.default", "_convolution.default", "convolution_overrideable.default", *_CONVOLUTIONS):
+    for name in _CONVOLUTIONS:
         aten.op(f"aten.{name}", traits=[Pure], rule=_convolution)
     aten.op("aten.convolution_backward.default", traits=[Pure], rule=_convolution_backward)
 
 
-FORMS: Mapping[str, Localize] = dict.fromkeys(
-    (
-        *("convolution.default", "_convolution.default", "convolution_overrideable.default"),
-        *("convolution_backward.default", *_CONVOLUTIONS),
-    ),
-    _localize_convolution,
-)
+FORMS: Mapping[str, Localize] = dict.fromkeys(("convolution_backward.default", *_CONVOLUTIONS), _localize_convolution)
 """The local forms by the names of the overloads; those of all other ops change in their types only."""

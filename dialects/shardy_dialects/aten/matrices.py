@@ -112,7 +112,8 @@ def _with_vectors(op: Op) -> Rule:
     batched = [n for n, shape in enumerate(shapes) if shape]
     if any(shapes[n][: len(shapes[n]) - inner[n]] != batch for n in batched):
         return None
-    outs = range(len(op.results))
+    # Results that are not asked for are empty, and have no batch.
+    outs = [number for number in range(len(op.results)) if result_shape(op, number)[: len(batch)] == batch]
     ties: list[Tie] = [(dict.fromkeys(batched, dim), dict.fromkeys(outs, dim)) for dim in range(len(batch))]
     if len(inner) > 2 and inner[2] == 2 and attribute(op, "left", True):
         # Each right side is solved by itself.

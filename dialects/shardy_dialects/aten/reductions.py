@@ -63,8 +63,7 @@ _WHOLE = (
     *("histogram.bin_ct", "histogram.bins_tensor", "_histogramdd_from_bin_cts.default"),
     *("_histogramdd_from_bin_tensors.default", "_histogramdd_bin_edges.default", "hash_tensor.default"),
     *("_ctc_loss.default", "_ctc_loss.Tensor", "_ctc_loss_backward.default", "_ctc_loss_backward.Tensor"),
-    *("multilabel_margin_loss_forward.default",),
-    *("_segment_reduce_backward.default", "_amp_update_scale.default"),
+    *("multilabel_margin_loss_forward.default", "_segment_reduce_backward.default", "_amp_update_scale.default"),
 )
 
 

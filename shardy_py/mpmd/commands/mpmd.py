@@ -33,7 +33,9 @@ def mpmd() -> None:
     "--limit", type=float, help="With --schedule search: the most microbatches whose activations a mesh may hold."
 )
 @click.option(
-    "--kept", type=float, help="With --schedule search: the part of activations that gradients of weights need."
+    "--weight-activations",
+    type=float,
+    help="With --schedule search: the part of activations that gradients of weights need.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print only the schedule, one mesh a line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -33,7 +33,7 @@ def run_simulate(
     trace: str | None,
     plot: str | None,
     limit: float | None,
-    kept: float | None,
+    weight_activations: float | None,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -42,12 +42,17 @@ def run_simulate(
         message, hint = "--csv and --json exclude each other", "leave out one of them"
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
     numbers = {"schedule": schedule, "meshes": meshes, "microbatches": microbatches, "chunks": chunks}
-    _refuse_useless(file, numbers, {"limit": limit, "kept": kept})
+    _refuse_useless(file, numbers, {"limit": limit, "weight-activations": weight_activations})
     if plot is not None and not plot.endswith(".svg"):
         raise OptionError(Diagnostic("invalid-file", f"{plot} does not end with .svg", hint="give --plot timeline.svg"))
     sizes = {"meshes": 4 if meshes is None else meshes, "microbatches": 8 if microbatches is None else microbatches}
     if schedule == _SEARCH:
-        timeline = search_schedule(times=parse_times(times), limit=limit, kept=1.0 if kept is None else kept, **sizes)
+        timeline = search_schedule(
+            times=parse_times(times),
+            limit=limit,
+            weight_activations=1.0 if weight_activations is None else weight_activations,
+            **sizes,
+        )
     else:
         timeline = simulate(_schedule(file, schedule or "1F1B", sizes, chunks), parse_times(times))
     if trace is not None:

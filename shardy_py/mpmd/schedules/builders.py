@@ -32,12 +32,21 @@ def build_schedule(name: str, *, meshes: int, microbatches: int, chunks: int = 1
     """
     if name not in SCHEDULES:
         raise OptionError(unknown_name("unknown-schedule", f"there is no schedule {name!r}", name, SCHEDULES))
-    for word, value in (("meshes", meshes), ("microbatches", microbatches), ("chunks", chunks)):
+    check_counts(meshes=meshes, microbatches=microbatches, chunks=chunks)
+    orders = SCHEDULES[name](meshes, microbatches, chunks)
+    return PipelineSchedule(tuple(tuple(order) for order in orders), name)
+
+
+def check_counts(**counts: int) -> None:
+    """Check that there is at least one mesh, one microbatch, and the like.
+
+    Raises:
+        OptionError: a count is not a number from 1 on.
+    """
+    for word, value in counts.items():
         if (as_integer(value) or 0) < 1:
             message = f"{word} is {shown(value)}, not a number from 1 on"
             raise OptionError(Diagnostic("invalid-number", message, hint=f"give {word}=4"))
-    orders = SCHEDULES[name](meshes, microbatches, chunks)
-    return PipelineSchedule(tuple(tuple(order) for order in orders), name)
 
 
 Orders = list[list[Action]]
@@ -170,7 +179,13 @@ class _Counters:
 
 
 def _zero_bubble_v(meshes: int, microbatches: int, chunks: int) -> Orders:
-    """Return ZB-V: mesh i has stages i and 2p - 1 - i, so that the loss is where the first stage is."""
+    """Return ZB-V: mesh i has stages i and 2p - 1 - i, so that the loss is where the first stage is.
+
+    These are its two chunks, also where the number of chunks is left at 1.
+    """
+    if chunks > 2:
+        hint = "choose Circular or Interleaved1F1B"
+        raise OptionError(Diagnostic("invalid-number", f"ZB-V has two stages per mesh, not {chunks}", hint=hint))
     if microbatches < 2 * meshes - 1:
         message = f"ZB-V needs at least {2 * meshes - 1} microbatches for {meshes} meshes, not {microbatches}"
         raise OptionError(Diagnostic("invalid-number", message, hint=f"give {2 * meshes}"))

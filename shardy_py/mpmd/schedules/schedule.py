@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from shardy_py.errors import Diagnostic, ParseError, VerificationError
 from shardy_py.mpmd.schedules.actions import (
@@ -78,6 +78,19 @@ class PipelineSchedule:
                 meshes[action] = mesh
         return meshes
 
+    def meshes_of_stages(self) -> Mapping[int, Set[int]]:
+        """Return stage to the numbers of the meshes that run parts of it."""
+        meshes: dict[int, set[int]] = {}
+        for mesh, order in enumerate(self.orders):
+            for action in order:
+                meshes.setdefault(action.stage, set()).add(mesh)
+        return meshes
+
+    @property
+    def has_replicated_stages(self) -> bool:
+        """True where a stage runs on several meshes, as in DualPipe, which needs its weights on each."""
+        return any(len(meshes) > 1 for meshes in self.meshes_of_stages().values())
+
     def check(self) -> None:
         """Check that every action is there once and that all of them can run in this order.
 
@@ -85,8 +98,6 @@ class PipelineSchedule:
             VerificationError: an action is missing, stands there twice, or waits for one that waits for it; a deadlock
                 names what each mesh waits for.
         """
-        meshes = self.meshes_of_actions()
-        _refuse_missing(meshes, self.stage_count, self.microbatch_count)
         order_of_execution(self)
 
     def __str__(self) -> str:
@@ -115,9 +126,10 @@ def order_of_execution(schedule: PipelineSchedule) -> Sequence[Action]:
     """Return all actions so that each comes after what it needs and after the one before it on its mesh.
 
     Raises:
-        VerificationError: there is no such order: a deadlock.
+        VerificationError: an action is missing or stands there twice, or there is no such order: a deadlock.
     """
     present, count = schedule.meshes_of_actions(), schedule.stage_count
+    _refuse_missing(present, count, schedule.microbatch_count)
     done: set[Action] = set()
     result: list[Action] = []
     heads = [0] * schedule.mesh_count

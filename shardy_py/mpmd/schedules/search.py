@@ -7,10 +7,10 @@ from itertools import product
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.mpmd.schedules.actions import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Action, ActionKind
-from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
+from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule, check_counts
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
-from shardy_py.support.arguments import as_integer, shown
+from shardy_py.support.arguments import shown
 from shardy_py.values import define, frozen
 
 _SLOPES = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25)
@@ -43,7 +43,7 @@ def search_schedule(
     microbatches: int,
     times: StageTimes | Mapping[str, float] | None = None,
     limit: float | None = None,
-    kept: float = 1.0,
+    weight_activations: float = 1.0,
 ) -> Timeline:
     """Return the timeline of the schedule that takes least time, with one stage on each mesh.
 
@@ -58,17 +58,18 @@ def search_schedule(
         microbatches: The number of microbatches.
         times: The times of actions; by default 1 each, and none for transfers.
         limit: The largest number of microbatches whose activations a mesh may hold; by default there is none.
-        kept: The part of these activations that is still needed once the gradient of the input is there.
+        weight_activations: The part of these activations that gradients of weights still need, once the gradient of
+            the input is there.
 
     Raises:
         OptionError: a number is not valid, or no schedule holds so few microbatches.
     """
     values = times if isinstance(times, StageTimes) else StageTimes(**dict(times or {}))
-    _check_numbers(meshes, microbatches, limit, kept)
+    _check_numbers(meshes, microbatches, limit, weight_activations)
     best: Timeline | None = None
-    for schedule in _candidates(meshes, microbatches, values, limit, kept):
+    for schedule in _candidates(meshes, microbatches, values, limit, weight_activations):
         timeline = simulate(schedule, values)
-        if limit is not None and timeline.held(kept) > limit + _SLACK:
+        if limit is not None and timeline.held(weight_activations) > limit + _SLACK:
             continue
         if best is None or timeline.longest < best.longest - _SLACK:
             best = timeline
@@ -78,17 +79,14 @@ def search_schedule(
     return best
 
 
-def _check_numbers(meshes: int, microbatches: int, limit: float | None, kept: float) -> None:
-    for word, number in (("meshes", meshes), ("microbatches", microbatches)):
-        if (as_integer(number) or 0) < 1:
-            message = f"{word} is {shown(number)}, not a number from 1 on"
-            raise OptionError(Diagnostic("invalid-number", message, hint=f"give {word}=4"))
+def _check_numbers(meshes: int, microbatches: int, limit: float | None, weight_activations: float) -> None:
+    check_counts(meshes=meshes, microbatches=microbatches)
     if limit is not None and not _is_amount(limit, float("inf")):
         message = f"limit is {shown(limit)}, not a number from 0 on"
         raise OptionError(Diagnostic("invalid-number", message, hint="give limit=4"))
-    if not _is_amount(kept, 1.0):
-        message = f"kept is {shown(kept)}, not a number from 0 to 1"
-        raise OptionError(Diagnostic("invalid-number", message, hint="give kept=1.0"))
+    if not _is_amount(weight_activations, 1.0):
+        message = f"weight_activations is {shown(weight_activations)}, not a number from 0 to 1"
+        raise OptionError(Diagnostic("invalid-number", message, hint="give weight_activations=1.0"))
 
 
 def _is_amount(value: object, top: float) -> bool:
@@ -96,7 +94,7 @@ def _is_amount(value: object, top: float) -> bool:
 
 
 def _candidates(
-    meshes: int, microbatches: int, times: StageTimes, limit: float | None, kept: float
+    meshes: int, microbatches: int, times: StageTimes, limit: float | None, weight_activations: float
 ) -> Iterator[PipelineSchedule]:
     """Give schedules by name first, so that a name is the answer where nothing is better; none twice."""
     for name in SCHEDULES:
@@ -104,34 +102,26 @@ def _candidates(
             schedule = build_schedule(name, meshes=meshes, microbatches=microbatches)
         except OptionError:
             continue  # It does not exist for these numbers.
-        if schedule.stage_count == meshes and not _runs_twice(schedule):
+        if schedule.stage_count == meshes and not schedule.has_replicated_stages:
             yield schedule
     seen = set()
     for values in product(_SLOPES, (-1, 0, 1), _DELAYS, _GAPS):
         shape = _Shape(*values)
-        rows = [_warm_up(shape, mesh, meshes, microbatches, limit, kept) for mesh in range(meshes)]
+        rows = [_warm_up(shape, mesh, meshes, microbatches, limit, weight_activations) for mesh in range(meshes)]
         key = tuple(rows), shape.gap
         if key not in seen and (limit is None or rows[0][0] <= limit):
             seen.add(key)
             yield PipelineSchedule(_Ordering(rows, microbatches, times, shape.gap).orders(), "searched")
 
 
-def _runs_twice(schedule: PipelineSchedule) -> bool:
-    """Return whether a stage runs on two meshes, as in DualPipe, which needs its weights twice."""
-    meshes: dict[int, set[int]] = {}
-    for action, mesh in schedule.meshes_of_actions().items():
-        meshes.setdefault(action.stage, set()).add(mesh)
-    return any(len(numbers) > 1 for numbers in meshes.values())
-
-
 def _warm_up(
-    shape: _Shape, mesh: int, meshes: int, microbatches: int, limit: float | None, kept: float
+    shape: _Shape, mesh: int, meshes: int, microbatches: int, limit: float | None, weight_activations: float
 ) -> tuple[int, int]:
     """Return the microbatches in flight on a mesh, and the delay of its gradients of weights that memory allows."""
     ahead = min(microbatches, max(1, int(shape.slope * (meshes - mesh)) + shape.offset))
     delay = int(shape.delay * mesh)
-    if limit is not None and kept:
-        delay = max(0, min(delay, int((limit - ahead) / kept + _SLACK)))
+    if limit is not None and weight_activations:
+        delay = max(0, int(min(delay, (limit - ahead) / weight_activations + _SLACK)))
     return ahead, delay
 
 

@@ -139,19 +139,25 @@ class Timeline:
             last[key] = event.end
         return max((sum(first[key] <= start < last[key] for key in first) for start in first.values()), default=0)
 
-    def held(self, kept: float = 1.0) -> float:
+    def held(self, weight_activations: float = 1.0) -> float:
         """Return the largest number of microbatches whose activations a mesh holds.
 
         Args:
-            kept: The part that is still held between the two halves of a backward part.
+            weight_activations: The part that gradients of weights still need between the halves of a backward part.
         """
+        released = {
+            FORWARD: 0.0,
+            BACKWARD: 1.0,
+            INPUT_GRADIENT: 1.0 - weight_activations,
+            WEIGHT_GRADIENT: weight_activations,
+        }
         worst = 0.0
         for mesh in range(self.schedule.mesh_count):
             amount = 0.0
             for event in self.of_mesh(mesh):
                 amount += 1.0 if event.action.kind is FORWARD else 0.0
                 worst = max(worst, amount)
-                amount -= {FORWARD: 0.0, BACKWARD: 1.0, INPUT_GRADIENT: 1.0 - kept}.get(event.action.kind, kept)
+                amount -= released[event.action.kind]
         return worst
 
     def chart(self, width: int = 72) -> str:
@@ -220,7 +226,6 @@ def simulate(schedule: PipelineSchedule, times: StageTimes | Mapping[str, float]
         OptionError: a time is negative.
     """
     values = times if isinstance(times, StageTimes) else StageTimes(**dict(times or {}))
-    schedule.check()
     meshes, count = schedule.meshes_of_actions(), schedule.stage_count
     free = [0.0] * schedule.mesh_count
     ends: dict[Action, float] = {}

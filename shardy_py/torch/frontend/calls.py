@@ -93,3 +93,10 @@ def schema_arguments(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, An
         elif argument.has_default_value():
             arguments[argument.name] = argument.default_value
     return arguments
+
+
+def flat(nested: Any) -> list[Any]:
+    """Return what nested lists and mappings hold, in order: the results of an operator, or the output of a graph."""
+    if isinstance(nested, Mapping):
+        return flat(list(nested.values()))
+    return [leaf for item in nested for leaf in flat(item)] if isinstance(nested, (list, tuple)) else [nested]

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.torch.frontend.calls import schema_arguments
+from shardy_py.torch.frontend.calls import flat, schema_arguments
 from shardy_py.torch.frontend.places import location_of
 
 _STATISTICS = {"aten.batch_norm.default": "training", "aten.instance_norm.default": "use_input_stats"}
@@ -194,11 +194,6 @@ def results_without_writes(node: Any, target: Any) -> list[Any]:
     return [*results, *(item.meta["val"] for number, item in replaced if number >= len(results))]
 
 
-def flat(value: Any) -> list[Any]:
-    """Return what nested lists hold, in order."""
-    return [leaf for item in value for leaf in flat(item)] if isinstance(value, (list, tuple)) else [value]
-
-
 def _on_meta(node: Any) -> Any:
     """Return a tensor like that of a node, without elements."""
     import torch
@@ -253,23 +248,17 @@ def _written_operands(node: Any, *, with_unchanged: bool = False) -> list[tuple[
     names = [item.name for item in schema.arguments if item.alias_info is not None and item.alias_info.is_write]
     if _writes_hidden(node):
         names = ["running_mean", "running_var"]
-    if not with_unchanged and "grads" in names and _argument(node, "grad_scale") is None:
-        # Without a scale gradients stay as they are.
-        names = [name for name in names if name != "grads"]
-    first = 0 if _returns_written(node) else len(schema.returns)
-    return [(first + number, item) for number, item in _numbered(node, names) if hasattr(item, "all_input_nodes")]
-
-
-def _numbered(node: Any, names: list[str]) -> Iterator[tuple[int, Any]]:
-    """Yield the items of arguments, each with the number of the result that replaces it: lists one by one."""
-    written = [item.name for item in node.target._schema.arguments if item.alias_info and item.alias_info.is_write]
-    number = 0
-    for name in written if set(names) <= set(written) else names:
-        value = _argument(node, name)
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            if name in names:
-                yield number, item
+    # Without a scale gradients stay as they are.
+    are_grads_unchanged = "grads" in names and _argument(node, "grad_scale") is None
+    unchanged = {"grads"} if are_grads_unchanged and not with_unchanged else set()
+    number = 0 if _returns_written(node) else len(schema.returns)
+    operands: list[tuple[int, Any]] = []
+    for name in names:
+        for item in flat(_argument(node, name)):
+            if name not in unchanged and hasattr(item, "all_input_nodes"):
+                operands.append((number, item))
             number += 1
+    return operands
 
 
 def _returns_written(node: Any) -> bool:

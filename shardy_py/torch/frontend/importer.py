@@ -19,11 +19,10 @@ from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.torch.constraints import OPERATOR
 from shardy_py.torch.frontend import flex_attention, foreach
-from shardy_py.torch.frontend.calls import Call, schema_arguments
+from shardy_py.torch.frontend.calls import Call, flat, schema_arguments
 from shardy_py.torch.frontend.drawing import drawn_in_order
 from shardy_py.torch.frontend.functional import (
     arguments_without_writes,
-    flat,
     functional,
     is_dense,
     results_without_writes,
@@ -302,7 +301,7 @@ class Importer:
     def _outputs(self, nested: Any) -> tuple[list[Value], list[Output]]:
         results: list[Value] = []
         described: list[Output] = []
-        for number, value in enumerate(_flatten(nested)):
+        for number, value in enumerate(flat(nested)):
             name, writes = self.signature.output(number)
             if isinstance(value, Value):
                 described.append(Output(name or self._node_names.get(value.id, ""), len(results), writes=writes))
@@ -313,21 +312,10 @@ class Importer:
 
 
 def _nested(results: Iterator[Value | None], value: Any) -> Any:
-    """Return results in the lists in which an operator returns tensors."""
+    """Return results in the lists in which an operator returns tensors; one that is not computed has a place, too."""
     if isinstance(value, (list, tuple)):
         return [_nested(results, item) for item in value]
-    return None if value is None else next(results)
-
-
-def _flatten(nested: Any) -> Iterator[Any]:
-    if isinstance(nested, (list, tuple)):
-        for item in nested:
-            yield from _flatten(item)
-    elif isinstance(nested, Mapping):
-        for item in nested.values():
-            yield from _flatten(item)
-    else:
-        yield nested
+    return next(results, None)
 
 
 def _is_node(value: Any) -> bool:

@@ -155,7 +155,7 @@ def _gradients_apart(emit: Emit, call: Call) -> list[Value | None] | None:
     mask = call.arguments["output_mask"]
     if not mask[0] or not any(mask[1:]):
         return None
-    masks = ((True, False, False), (False, *mask[1:]))
+    masks = (True, *[False] * len(mask[1:])), (False, *mask[1:])
     parts = [
         emit(
             evolve(
@@ -189,6 +189,21 @@ def _filled(value: float | None) -> Rewrite:
     return rewrite
 
 
+def _without_random_state(emit: Emit, call: Call) -> list[Value | None] | None:
+    """Let attention that drops no elements compute its output and the statistics of rows only.
+
+    Its other results are the state of the generator, which nothing reads then: zeros. They have no dimension of the
+    batch, so that an op with these results would run on whole operands.
+    """
+    if call.arguments["dropout_p"] or call.arguments.get("return_debug_mask"):
+        return None
+    state_types = call.types[2:]
+    computed = emit(evolve(call, types=(*call.types[:2], *[None] * len(state_types))))
+    fill = _filled(0)
+    states = [None if type_ is None else fill(emit, evolve(call, types=(type_,))) for type_ in state_types]
+    return [*computed[:2], *(None if state is None else state[0] for state in states)]
+
+
 def _cast_alike(emit: Emit, call: Call) -> list[Value | None] | None:
     """Cast to the dtype of another tensor, of which nothing else is taken."""
     (type_,) = call.types
@@ -199,6 +214,7 @@ def _cast_alike(emit: Emit, call: Call) -> list[Value | None] | None:
 _CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d")
 _TRANSPOSED = ("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input")
 _LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "soft_margin_loss", "kl_div")
+_ATTENTION_ON_GPUS = ("flash_attention", "efficient_attention", "cudnn_attention", "fused_attention_overrideable")
 REWRITES: Mapping[str, Rewrite] = {
     "aten.linear.default": _bias_of_linear,
     "aten.addmm.default": _product_plus("aten.mm.default", "mat1", "mat2"),
@@ -209,6 +225,7 @@ REWRITES: Mapping[str, Rewrite] = {
     **{f"aten.{name}.default": _loss for name in _LOSSES},
     **{f"aten.{name}_backward.default": _loss_gradient for name in _LOSSES[:1] + _LOSSES[2:6]},
     "aten.native_layer_norm_backward.default": _gradients_apart,
+    "aten._fused_rms_norm_backward.default": _gradients_apart,
     "aten.convolution_backward.default": _gradients_apart,
     "aten.new_zeros.default": _filled(0),
     "aten.new_ones.default": _filled(1),
@@ -216,6 +233,7 @@ REWRITES: Mapping[str, Rewrite] = {
     # What such a tensor holds is not said.
     "aten.new_empty.default": _filled(0),
     "aten.new_empty_strided.default": _filled(0),
+    **{f"aten._scaled_dot_product_{name}.default": _without_random_state for name in _ATTENTION_ON_GPUS},
     "aten.type_as.default": _cast_alike,
     "aten.to.other": _cast_alike,
     "aten.mean.default": _mean,

@@ -15,7 +15,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.torch.modules.collective_nodes import COLLECTIVES
 from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
-from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, flat_results, operator_of
+from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of, tensors_of
 from shardy_py.torch.parallel.runner import dtype_of
 
 
@@ -127,12 +127,12 @@ class GraphBuilder:
             self._nodes[value.id] = node
 
     def _results(self, target: Any, node: Any, count: int) -> list[Any]:
-        """Return the nodes of the results of a call; what is not computed has no result in the program."""
+        """Return the nodes of the results of a call; what is no tensor has no result in the program."""
         returns = target._schema.returns
         if len(returns) == 1 and str(returns[0].type) == "Tensor":
             return [node]
         if len(returns) > 1 and (len(returns) != count or any("List" in str(item.type) for item in returns)):
-            node = self.call(present, node)
+            node = self.call(tensors_of, node)
         return [self.call(operator.getitem, node, number) for number in range(count)]
 
     def _value(self, value: Any) -> Any:
@@ -152,11 +152,6 @@ class GraphBuilder:
         return self.call(
             torch.ops.aten.full.default, [], node, dtype=dtype_of(value.type), device=torch.device(self.torch_device)
         )
-
-
-def present(results: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the results that an operator computes."""
-    return tuple(item for item in flat_results(results) if item is not None)
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.program import Program
-from shardy_py.torch.parallel.collectives import new_process_group
+from shardy_py.torch.parallel.collectives import new_process_groups
 from shardy_py.values import define
 
 Groups = Sequence[Sequence[int]]
@@ -47,8 +47,7 @@ class ProcessGroups:
         by_rank = [[self.ranks[device] for device in group] for group in groups]
         key = _key(by_rank)
         if key not in self._known:
-            check_groups_can_be_made(self.device_mesh)
-            self._known[key] = _make_process_groups(key, self.ranks)
+            self._known[key] = _make_process_groups(key, self.device_mesh)
         return str(self._known[key][self.ranks[self.device]].group_name)
 
     def members(self, groups: Groups) -> Sequence[int]:
@@ -60,32 +59,6 @@ class ProcessGroups:
         members = self.members(groups)
         ranks = sorted(self.ranks[device] for device in members)
         return [ranks.index(self.ranks[device]) for device in members]
-
-
-def check_groups_can_be_made(device_mesh: Any) -> None:
-    """Check that the processes of a mesh that is a part of all can make a process group without the others.
-
-    PyTorch names such a group after its ranks and after the number of groups that a process has: where this number
-    differs, the processes would wait for each other forever.
-
-    Raises:
-        OptionError: the processes of the mesh are in different numbers of process groups.
-    """
-    import torch
-    import torch.distributed as dist
-    from torch.distributed.distributed_c10d import _world
-
-    if device_mesh.mesh.numel() == dist.get_world_size():
-        return
-    count = len(_world.pg_names)
-    bounds = torch.tensor([count, -count], device=device_mesh.device_type)
-    for dim in range(device_mesh.ndim):
-        dist.all_reduce(bounds, op=dist.ReduceOp.MAX, group=device_mesh.get_group(dim))
-    most, least = int(bounds[0]), -int(bounds[1])
-    if most != least:
-        message = f"the processes of the mesh are in {least} to {most} process groups, and can make no further one"
-        hint = "use meshes that do not overlap, or place each tensor along single dimensions of the mesh"
-        raise OptionError(Diagnostic("overlapping-meshes", message, hint=hint))
 
 
 def check_groups_outside(program: Program, ranks: Sequence[int]) -> None:
@@ -122,9 +95,9 @@ def _key(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted(tuple(sorted(group)) for group in groups))
 
 
-def _make_process_groups(key: tuple[tuple[int, ...], ...], mesh_ranks: Sequence[int]) -> dict[int, Any]:
+def _make_process_groups(key: tuple[tuple[int, ...], ...], device_mesh: Any) -> dict[int, Any]:
     import torch.distributed as dist
 
     if key == (tuple(range(dist.get_world_size())),):
         return dict.fromkeys(key[0], dist.group.WORLD)
-    return {rank: group for ranks in key for group in (new_process_group(ranks, mesh_ranks),) for rank in ranks}
+    return {rank: group for ranks, group in new_process_groups(key, device_mesh).items() for rank in ranks}

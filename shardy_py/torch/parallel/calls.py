@@ -8,6 +8,8 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+from shardy_py.torch.frontend.calls import flat
+
 _ITEM = re.compile(r"(.*)\[(\d+)\]")
 VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_copy.default"))
 """Operators that are called as reshapes."""
@@ -52,14 +54,14 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     # Some operators leave out what their gradient needs where none is recorded; tensors here never ask for one.
     with torch.set_grad_enabled(name in _FOR_GRADIENTS):
         result = target(*args, **kwargs)
-    return flat_results(result)
+    return tuple(flat(result))
 
 
-def flat_results(result: Any) -> tuple[Any, ...]:
-    """Return the results of an operator, those in lists one by one."""
-    if not isinstance(result, (tuple, list)):
-        return (result,)
-    return tuple(leaf for item in result for leaf in (item if isinstance(item, (tuple, list)) else (item,)))
+def tensors_of(results: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the tensors among the results of an operator: numbers, and what is not computed, are no results of ops."""
+    import torch
+
+    return tuple(item for item in flat(results) if isinstance(item, torch.Tensor))
 
 
 def call_arguments(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from attrs import field
 
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.values import define, frozen
 
 Groups = Sequence[Sequence[int]]
@@ -115,11 +116,13 @@ class ProcessDevices(Devices):
     """One device per process of ``torch.distributed``.
 
     Attributes:
+        device_mesh: The devices.
         ranks: Device number to rank.
         device: The number of the device of this process.
         counts: Kind of collective to how often it ran.
     """
 
+    device_mesh: Any
     ranks: Sequence[int]
     device: int
     counts: dict[str, int] = field(factory=dict)
@@ -132,10 +135,10 @@ class ProcessDevices(Devices):
 
     def prepare(self, groups: Groups) -> None:
         """Make the process groups of a collective; every process must do so in the same order."""
-        for group in groups:
-            ranks = tuple(sorted(self.ranks[device] for device in group))
-            if ranks not in self._groups:
-                self._groups[ranks] = new_process_group(ranks, self.ranks)
+        by_rank = dict.fromkeys(tuple(sorted(self.ranks[device] for device in group)) for group in groups)
+        missing = [ranks for ranks in by_rank if ranks not in self._groups]
+        if missing:
+            self._groups |= new_process_groups(missing, self.device_mesh)
 
     def gather(self, values: Sequence[Any], groups: Groups) -> list[list[Any]]:
         """Return the tensors of the group of this device in its order."""
@@ -233,17 +236,47 @@ class ProcessDevices(Devices):
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
 
-def new_process_group(ranks: Sequence[int], mesh_ranks: Sequence[int]) -> Any:
-    """Return a new process group; processes outside of the mesh need not ask for it.
+def new_process_groups(groups: Iterable[tuple[int, ...]], device_mesh: Any) -> dict[tuple[int, ...], Any]:
+    """Return new process groups by their ranks; processes outside of the mesh need not ask for them.
 
     Args:
-        ranks: Its ranks.
-        mesh_ranks: The ranks of the devices of the mesh, all of which ask for it in the same order.
+        groups: The ranks of each.
+        device_mesh: The devices, all of whose processes ask for the same groups in the same order.
+
+    Raises:
+        OptionError: the processes of the mesh are in different numbers of process groups.
     """
     import torch.distributed as dist
 
-    is_part = len(mesh_ranks) < dist.get_world_size()
-    return dist.new_group(list(ranks), use_local_synchronization=is_part)
+    check_groups_can_be_made(device_mesh)
+    is_part = device_mesh.mesh.numel() < dist.get_world_size()
+    return {ranks: dist.new_group(list(ranks), use_local_synchronization=is_part) for ranks in groups}
+
+
+def check_groups_can_be_made(device_mesh: Any) -> None:
+    """Check that the processes of a mesh that is a part of all can make a process group without the others.
+
+    PyTorch names such a group after its ranks and after the number of groups that a process has: where this number
+    differs, the processes would wait for each other forever.
+
+    Raises:
+        OptionError: the processes of the mesh are in different numbers of process groups.
+    """
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.distributed_c10d import _world
+
+    if device_mesh.mesh.numel() == dist.get_world_size():
+        return
+    count = len(_world.pg_names)
+    bounds = torch.tensor([count, -count], device=device_mesh.device_type)
+    for dim in range(device_mesh.ndim):
+        dist.all_reduce(bounds, op=dist.ReduceOp.MAX, group=device_mesh.get_group(dim))
+    most, least = int(bounds[0]), -int(bounds[1])
+    if most != least:
+        message = f"the processes of the mesh are in {least} to {most} process groups, and can make no further one"
+        hint = "use meshes that do not overlap, or place each tensor along single dimensions of the mesh"
+        raise OptionError(Diagnostic("overlapping-meshes", message, hint=hint))
 
 
 def _as_numbers(tensor: Any) -> Any:

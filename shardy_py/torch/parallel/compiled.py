@@ -20,7 +20,7 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.frontend.origin import TorchOrigin
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
-from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_can_be_made, check_groups_outside
+from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.collectives import Devices, ProcessDevices, SimulatedDevices
 from shardy_py.torch.parallel.distribute import check_device_mesh
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
@@ -166,12 +166,11 @@ class TorchProgram:
         check_device_mesh(device_mesh, local.mesh)
         ranks = [int(rank) for rank in device_mesh.mesh.flatten()]
         self.local = local
-        self.devices = ProcessDevices(ranks, ranks.index(torch.distributed.get_rank()))
+        self.devices = ProcessDevices(device_mesh, ranks, ranks.index(torch.distributed.get_rank()))
         self.graph_module: Any = None
         self._torch_device = torch.device(device_mesh.device_type)
         if has_control_flow(local.program):
             check_groups_outside(local.program, ranks)
-            check_groups_can_be_made(device_mesh)
             for op in local.program.walk():
                 if "groups" in op.attributes and op.name.startswith("spmd.") and op.name != "spmd.collective_permute":
                     self.devices.prepare(op.attributes["groups"])
@@ -180,7 +179,6 @@ class TorchProgram:
             graph_builder = make_graph(local.program, ProcessGroups(device_mesh), self._torch_device, names)
             self.graph_module = torch.fx.GraphModule({}, graph_builder.graph, "LocalProgram")
             self._counts = graph_builder.counts
-        check_groups_can_be_made(device_mesh)
         self.devices.prepare([range(len(ranks))])
         self._draws = any(map(draws_numbers, local.program.walk()))
         known = _state_of(local.origin.native) if state is None else state

@@ -9,7 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.graph.types import TensorType, static_shape
-from shardy_py.torch.parallel.calls import call
+from shardy_py.torch.parallel.calls import call, tensors_of
 from shardy_py.torch.parallel.collectives import Devices, collective
 from shardy_py.torch.parallel.draws import draw_alike, draws_numbers
 from shardy_py.values import define
@@ -73,10 +73,7 @@ class Runner:
         is_drawn = len(calls) > 1 and draws_numbers(op)
         results_by_device = draw_alike(calls, self.torch_device) if is_drawn else [run() for run in calls]
         # What is not computed has no result in the program; an operator may leave out more than its types say.
-        present = [
-            results if len(results) == len(op.results) else [item for item in results if item is not None]
-            for results in results_by_device
-        ]
+        present = [results if len(results) == len(op.results) else tensors_of(results) for results in results_by_device]
         return [[results[number] for results in present] for number in range(len(op.results))]
 
     def _by_device(self, operands: list[Tensors]) -> list[tuple[Any, ...]]:

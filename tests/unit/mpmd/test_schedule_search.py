@@ -28,11 +28,18 @@ def test_a_search_is_at_least_as_good_as_schedules_by_name() -> None:
         assert other.held() > limit or other.longest >= timeline.longest
 
 
+def test_a_limit_may_be_infinite() -> None:
+    """It is as no limit."""
+    limits = None, float("inf")
+    timelines = [sdy.mpmd.search_schedule(meshes=2, microbatches=3, times=TIMES, limit=limit) for limit in limits]
+    assert timelines[0] == timelines[1]
+
+
 @pytest.mark.slow
 def test_a_search_reaches_the_rate_of_the_paper() -> None:
     """ZB-2p of arXiv:2401.10241, table 5, where gradients of weights need a part of the activations only."""
     times = sdy.mpmd.StageTimes(29.718, 29.444, 19.927, 0.527)
-    timeline = sdy.mpmd.search_schedule(meshes=8, microbatches=24, times=times, limit=16, kept=0.37)
+    timeline = sdy.mpmd.search_schedule(meshes=8, microbatches=24, times=times, limit=16, weight_activations=0.37)
     assert round(timeline.bubble_rate, 4) <= 0.0029
     timeline.schedule.check()
 
@@ -54,7 +61,7 @@ def test_interleaved_schedules_are_at_most_those_of_the_paper() -> None:
     [
         ({"meshes": 0}, "meshes is 0"),
         ({"limit": -1}, "limit is -1"),
-        ({"kept": 2.0}, "not a number from 0 to 1"),
+        ({"weight_activations": 2.0}, "not a number from 0 to 1"),
         ({"limit": 0.5}, "holds at most 0.5 microbatches"),
     ],
 )
@@ -65,7 +72,7 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 
 
 def test_memory_counts_halves() -> None:
-    """What is kept between the halves of a backward part is a part of the activations."""
+    """What is held between the halves of a backward part is a part of the activations."""
     timeline = sdy.mpmd.simulate(sdy.mpmd.PipelineSchedule.parse("0F0,0I0,0F1,0I1,0W0,0W1"))
     assert timeline.held() == 2.0
     assert timeline.held(0.25) == 1.25

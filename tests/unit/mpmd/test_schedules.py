@@ -91,6 +91,7 @@ def test_what_cannot_run_is_refused(text: str, code: str) -> None:
         ("1F1B", 2, 4, 2, "invalid-number"),
         ("Interleaved1F1B", 4, 6, 2, "invalid-number"),
         ("ZB-V", 4, 6, 1, "invalid-number"),
+        ("ZB-V", 2, 4, 3, "invalid-number"),
         ("DualPipe", 3, 8, 1, "invalid-number"),
         ("DualPipe", 4, 6, 1, "invalid-number"),
     ],
