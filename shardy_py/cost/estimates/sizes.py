@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
-from shardy_py.api.summary import local_shape, mesh_of, sharding_of, tensor_bytes
+from shardy_py.api.summary import local_shape, sharding_of, tensor_bytes
 from shardy_py.cost.memory import padded_tensor_bytes
 from shardy_py.ir.graph.program import Program, Value
 from shardy_py.ir.graph.types import OpaqueType, Type, static_shape
@@ -48,8 +49,13 @@ class LocalSizes:
     def mesh(self, sharding: TensorSharding) -> Mesh | None:
         """Return the mesh of a sharding."""
         if sharding not in self._meshes:
-            self._meshes[sharding] = mesh_of(self._program, sharding)
+            mesh = sharding.mesh
+            self._meshes[sharding] = mesh if isinstance(mesh, Mesh) else self._named_meshes.get(mesh)
         return self._meshes[sharding]
+
+    @cached_property
+    def _named_meshes(self) -> dict[str, Mesh]:
+        return self._program.meshes
 
     @property
     def meshes(self) -> list[Mesh]:
