@@ -142,7 +142,8 @@ def newest(session: nox.Session) -> None:
 
 
 def _tests_of_versions() -> tuple[str, ...]:
-    folders = [f"tests/unit/{room}" for room in ROOMS]
+    # What users of JAX call first stands beside the core.
+    folders = [*(f"tests/unit/{room}" for room in ROOMS), "tests/unit/jax/test_jit.py"]
     # A fault that only a newer jaxlib can spell.
     newer = "--deselect=tests/unit/api/test_bad_input.py::test_refused[edge on an imported call]"
     return ("python", "-m", "pytest", SEED, *TWO_PROCESSES, *folders, newer)

@@ -17,7 +17,7 @@ from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class CallArguments:
     """The arguments of a call.
 
