@@ -69,7 +69,7 @@ def refuse_too_many_copies(program: Program) -> None:
     calls = ops_named(program, CALL)
     if not calls or all(len(calls) < 2 for calls in calls_by_callee(program).values()):
         return
-    if most_copies(len(calls)) <= MAX_COPIED_OPS and len(all_ops(program)) * most_copies(len(calls)) <= MAX_COPIED_OPS:
+    if len(all_ops(program)) * most_copies(len(calls)) <= MAX_COPIED_OPS:
         return
     functions = functions_callees_first(program)
     calls_in = calls_by_function(program)
