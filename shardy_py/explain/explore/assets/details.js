@@ -62,13 +62,13 @@ class Details extends HTMLElement {
     const { run } = this;
     const kinds = new Map();
     for (const number of numbers) {
-      const one = kinds.get(run.kindName(number)) || { count: 0, sent: 0, seconds: 0 };
-      kinds.set(run.kindName(number), { count: one.count + run.transfers.runs[number], sent: one.sent + run.sent(number), seconds: one.seconds + run.seconds(number) });
+      const totals = kinds.get(run.kindName(number)) || { count: 0, sent: 0, seconds: 0 };
+      kinds.set(run.kindName(number), { count: totals.count + run.transfers.runs[number], sent: totals.sent + run.sent(number), seconds: totals.seconds + run.seconds(number) });
     }
     if (!kinds.size) return [];
     const timed = run.quantities.seconds.value !== null;
     return [make("h3", {}, title), make("table", {}, make("thead", {}, make("tr", {}, ["kind", "runs", "sent", timed ? "time" : null].filter(Boolean).map((name) => make("th", {}, name)))),
-      make("tbody", {}, [...kinds].map(([kind, one]) => make("tr", {}, make("td", {}, kind), make("td", {}, formatCount(one.count)), make("td", {}, formatBytes(one.sent)), timed ? make("td", {}, formatSeconds(one.seconds)) : null))))];
+      make("tbody", {}, [...kinds].map(([kind, totals]) => make("tr", {}, make("td", {}, kind), make("td", {}, formatCount(totals.count)), make("td", {}, formatBytes(totals.sent)), timed ? make("td", {}, formatSeconds(totals.seconds)) : null))))];
   }
 
   // Transfers summed by layer, those that send most first.

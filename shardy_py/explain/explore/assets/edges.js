@@ -55,13 +55,13 @@ class VisibleEdges {
     return all ? all.filter((number) => !run.transfers.users[number].length || run.transfers.users[number].includes(user)) : NONE;
   }
 
-  // Counts an edge and its transfers.
-  count(found, source, target, numbers) {
+  // Counts an edge and its transfers among those that are known.
+  count(known, source, target, numbers) {
     if (source === target) return;
     const key = source * this.model.parent.length + target;
-    let one = found.get(key);
-    if (!one) found.set(key, one = { source, target, moved: 0, numbers: new Set() });
-    this.addTransfers(one, numbers);
+    let edge = known.get(key);
+    if (!edge) known.set(key, edge = { source, target, moved: 0, numbers: new Set() });
+    this.addTransfers(edge, numbers);
   }
 
   // Adds transfers to an edge, each once.

@@ -267,9 +267,9 @@ class Graph extends HTMLElement {
       const source = this.drawnAs(edge.source, drawn);
       const target = this.drawnAs(edge.target, drawn);
       if (source === target || !(drawn.has(source) || drawn.has(target))) continue;
-      const one = edges.get(source * size + target);
-      if (!one) edges.set(source * size + target, { ...edge, source, target, numbers: new Set(edge.numbers) });
-      else this.visible.addTransfers(one, edge.numbers);
+      const known = edges.get(source * size + target);
+      if (!known) edges.set(source * size + target, { ...edge, source, target, numbers: new Set(edge.numbers) });
+      else this.visible.addTransfers(known, edge.numbers);
     }
     return [...edges.values()].sort((a, b) => b.moved - a.moved);
   }
